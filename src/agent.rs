@@ -1,0 +1,1 @@
+//! The conversation: threads as actors, turns, history, questions to the person, proposals.

@@ -1,0 +1,50 @@
+//! The command line: one file a subcommand.
+
+pub mod demo;
+pub mod doctor;
+pub mod protocol;
+pub mod rehearse;
+pub mod sandbox;
+pub mod serve;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// An agent language server: a complete coding agent behind standard LSP.
+#[derive(Debug, Parser)]
+#[command(name = "countersign", version, args_conflicts_with_subcommands = true)]
+pub struct Cli {
+    #[command(flatten)]
+    serve: serve::Args,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve LSP over stdio (the default), TCP or a named pipe.
+    Serve(serve::Args),
+    /// Run a command confined, as the agent would.
+    Sandbox(sandbox::Args),
+    /// Serve scripted conversations as an OpenAI-compatible model.
+    Rehearse(rehearse::Args),
+    /// Show the whole product at work: no key, no network.
+    Demo(demo::Args),
+    /// Say what is missing on this machine and how to mend it.
+    Doctor(doctor::Args),
+    /// Print the custom protocol's types.
+    Protocol(protocol::Args),
+}
+
+/// Runs what the command line asks for.
+pub fn run(cli: Cli) -> ExitCode {
+    match cli.command {
+        None => serve::run(cli.serve),
+        Some(Command::Serve(args)) => serve::run(args),
+        Some(Command::Sandbox(args)) => sandbox::run(args),
+        Some(Command::Rehearse(args)) => rehearse::run(args),
+        Some(Command::Demo(args)) => demo::run(args),
+        Some(Command::Doctor(args)) => doctor::run(args),
+        Some(Command::Protocol(args)) => protocol::run(args),
+    }
+}

@@ -1,0 +1,1 @@
+//! Running commands: may it run, confined how; start, stop, bounded output.

@@ -1,0 +1,17 @@
+//! Countersign: an agent language server. `ARCHITECTURE.md` is the map.
+
+pub mod agent;
+pub mod cli;
+pub mod config;
+pub mod exec;
+pub mod handlers;
+pub mod ids;
+pub mod lsp;
+pub mod model;
+pub mod patch;
+pub mod protocol;
+pub mod rehearsal;
+pub mod server;
+pub mod store;
+pub mod tools;
+pub mod workspace;

@@ -1,0 +1,163 @@
+//! What the model sees and says: items of the Responses API, which are also the history of a thread and the
+//! `response_item` lines of a rollout.
+
+use serde::{Deserialize, Serialize};
+
+/// One item of the conversation with the model, in the wire form of the Responses API.
+/// Unknown kinds are kept out of the history (`Other`), never an error.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ResponseItem {
+    Message {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<String>,
+        /// `user`, `assistant`, `developer` or `system`.
+        role: String,
+        content: Vec<ContentPart>,
+    },
+    Reasoning {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<String>,
+        #[serde(default)]
+        summary: Vec<ReasoningPart>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        content: Option<Vec<ReasoningPart>>,
+        /// Opaque; sent back so that the model can go on thinking without state at the provider.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        encrypted_content: Option<String>,
+    },
+    FunctionCall {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<String>,
+        name: String,
+        /// JSON text, as the model wrote it.
+        arguments: String,
+        call_id: String,
+    },
+    FunctionCallOutput {
+        call_id: String,
+        output: ToolOutputPayload,
+    },
+    /// A free-form call: the input is text, not JSON.
+    CustomToolCall {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<String>,
+        call_id: String,
+        name: String,
+        input: String,
+    },
+    CustomToolCallOutput {
+        call_id: String,
+        output: ToolOutputPayload,
+    },
+    LocalShellCall {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call_id: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        status: Option<String>,
+        action: LocalShellAction,
+    },
+    LocalShellCallOutput {
+        call_id: String,
+        output: String,
+    },
+    WebSearchCall {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        status: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        action: Option<serde_json::Value>,
+    },
+    #[serde(other, skip_serializing)]
+    Other,
+}
+
+/// A part of a message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ContentPart {
+    InputText {
+        text: String,
+    },
+    InputImage {
+        image_url: String,
+    },
+    OutputText {
+        text: String,
+    },
+    Refusal {
+        refusal: String,
+    },
+    #[serde(other, skip_serializing)]
+    Other,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ReasoningPart {
+    SummaryText {
+        text: String,
+    },
+    ReasoningText {
+        text: String,
+    },
+    Text {
+        text: String,
+    },
+    #[serde(other, skip_serializing)]
+    Other,
+}
+
+/// Output of a call: a text, or parts where there are images.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum ToolOutputPayload {
+    Text(String),
+    Parts(Vec<ContentPart>),
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum LocalShellAction {
+    Exec {
+        command: Vec<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        timeout_ms: Option<u64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        working_directory: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        env: Option<std::collections::HashMap<String, String>>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        user: Option<String>,
+    },
+}
+
+/// A tool as it is offered to the model.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ToolSpec {
+    Function {
+        name: String,
+        description: String,
+        strict: bool,
+        /// JSON Schema of the arguments.
+        parameters: serde_json::Value,
+    },
+    /// A free-form tool: its input is text.
+    Custom {
+        name: String,
+        description: String,
+        format: serde_json::Value,
+    },
+}
+
+impl ToolSpec {
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Function { name, .. } | Self::Custom { name, .. } => name,
+        }
+    }
+}

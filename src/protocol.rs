@@ -1,0 +1,20 @@
+//! The custom protocol: every type that crosses the wire under `countersign/…`.
+//!
+//! These Rust types are the single source. JSON Schema (`docs/protocol.schema.json`), TypeScript
+//! (`editors/vscode/src/protocol.ts`) and the reference page (`docs/protocol.md`) are generated from them.
+//! They are plain data and know nothing of LSP, of tower-lsp or of the rooms that fill them; the agent's
+//! events are made of them too, so that what is shown, what is recorded and what is sent cannot drift.
+//!
+//! Conventions: camelCase, ids as strings, times in milliseconds since the Unix epoch (`…Ms`), lines counted
+//! from 0, line ranges half open. An absent optional field means "no change" in requests and "not known" in answers.
+
+pub mod approval;
+pub mod config;
+pub mod event;
+pub mod item;
+pub mod method;
+pub mod model;
+pub mod proposal;
+pub mod settings;
+pub mod thread;
+pub mod turn;

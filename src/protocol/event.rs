@@ -1,0 +1,208 @@
+//! Events: everything observable about a thread, in one ordered stream.
+//!
+//! An [`Event`] is a notification to the client and, for those kinds that are kept, a line of the rollout.
+
+use crate::ids::{ApprovalId, ItemId, ProposalId, ThreadId, TurnId};
+use crate::protocol::approval::CommandApproval;
+use crate::protocol::item::{PlanStep, ThreadItem};
+use crate::protocol::model::ThreadTokenUsage;
+use crate::protocol::proposal::Proposal;
+use crate::protocol::settings::ThreadSettings;
+use crate::protocol::thread::{Thread, ThreadStatus};
+use crate::protocol::turn::{Turn, TurnError};
+use serde::{Deserialize, Serialize};
+
+/// Where in the conversation an event belongs. Part of the params of every notification of a thread.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct At {
+    pub thread_id: ThreadId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn_id: Option<TurnId>,
+    /// Rises by one with each event of the thread. Deltas that were joined on their way carry the last number.
+    pub seq: u64,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    pub at: At,
+    pub kind: EventKind,
+}
+
+/// Declares the kinds of events: variant, method, parameters.
+macro_rules! events {
+    ($($(#[doc = $doc:literal])* $variant:ident = $method:literal ($params:ident)),* $(,)?) => {
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum EventKind {
+            $($(#[doc = $doc])* $variant($params),)*
+        }
+
+        impl EventKind {
+            /// The notification's method.
+            pub fn method(&self) -> &'static str {
+                match self { $(Self::$variant(_) => $method,)* }
+            }
+        }
+
+        impl Event {
+            /// Parameters of the notification: the place and the kind's own fields, side by side.
+            pub fn params(&self) -> serde_json::Value {
+                #[derive(Serialize)]
+                struct Params<'a, B> {
+                    #[serde(flatten)]
+                    at: &'a At,
+                    #[serde(flatten)]
+                    body: &'a B,
+                }
+                let at = &self.at;
+                match &self.kind {
+                    $(EventKind::$variant(body) => serde_json::to_value(Params { at, body }),)*
+                }
+                .unwrap_or_default()
+            }
+        }
+
+        /// Method, name of the params type and meaning of every event, for the generated pages.
+        pub const EVENTS: &[(&str, &str, &str)] = &[
+            $(($method, stringify!($params), concat!($($doc),*)),)*
+        ];
+    };
+}
+
+events! {
+    /// The thread exists. Follows the answer of the request that made it.
+    ThreadStarted = "countersign/thread/started" (ThreadStarted),
+    /// Its settings are in force; the first event after `thread/started`, and again after each change.
+    ThreadConfigured = "countersign/thread/configured" (ThreadConfigured),
+    /// Idle, active, waiting.
+    ThreadStatusChanged = "countersign/thread/statusChanged" (ThreadStatusChanged),
+    /// The thread's last event.
+    ThreadClosed = "countersign/thread/closed" (ThreadClosed),
+    /// A turn runs.
+    TurnStarted = "countersign/turn/started" (TurnStarted),
+    /// The turn's last event, exactly one for each `turn/started`.
+    TurnCompleted = "countersign/turn/completed" (TurnCompleted),
+    /// Unified diff of all the turn has changed so far; replaces the one before.
+    TurnDiff = "countersign/turn/diff" (TurnDiff),
+    /// A transient failure; the request is sent again. A notice, not an error.
+    TurnRetrying = "countersign/turn/retrying" (TurnRetrying),
+    /// An item begins.
+    ItemStarted = "countersign/item/started" (ItemStarted),
+    /// An item is done; this is its final form.
+    ItemCompleted = "countersign/item/completed" (ItemCompleted),
+    /// More text of the answer.
+    AgentMessageDelta = "countersign/item/agentMessage/delta" (ItemDelta),
+    /// More text of a part of the reasoning's summary.
+    ReasoningSummaryDelta = "countersign/item/reasoning/summaryTextDelta" (ItemPartDelta),
+    /// More raw reasoning; only where `show_raw_agent_reasoning` is on.
+    ReasoningDelta = "countersign/item/reasoning/textDelta" (ItemPartDelta),
+    /// More output of a running command.
+    CommandOutputDelta = "countersign/item/commandExecution/outputDelta" (ItemDelta),
+    /// The plan as it stands.
+    PlanUpdated = "countersign/turn/planUpdated" (PlanUpdated),
+    /// Tokens used; after each response.
+    TokenUsageUpdated = "countersign/thread/tokenUsage" (TokenUsageUpdated),
+    /// A patch waits for the person.
+    ProposalCreated = "countersign/proposal/created" (ProposalChanged),
+    /// A proposal's hunks were decided, moved with the text, or applied.
+    ProposalUpdated = "countersign/proposal/updated" (ProposalChanged),
+    /// A command waits for the person. Clients with the plugin protocol are asked by request.
+    ApprovalRequested = "countersign/approval/requested" (ApprovalRequested),
+    /// The question is settled or pointless; close what shows it.
+    ApprovalResolved = "countersign/approval/resolved" (ApprovalResolved),
+    /// Something the person should know; never ends a turn.
+    Warning = "countersign/warning" (Warning),
+    /// A turn failed; `turn/completed` follows.
+    Error = "countersign/error" (ErrorEvent),
+}
+
+macro_rules! params {
+    ($($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty),* $(,)? })*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+        #[serde(rename_all = "camelCase")]
+        pub struct $name {
+            $($(#[$field_doc])* pub $field: $type,)*
+        }
+    )*};
+}
+
+params! {
+    ThreadStarted { thread: Thread }
+    ThreadConfigured { settings: ThreadSettings }
+    ThreadStatusChanged { status: ThreadStatus }
+    ThreadClosed {}
+    TurnStarted {
+        turn: Turn,
+        /// Tokens; absent where it is not known.
+        model_context_window: Option<u32>,
+    }
+    TurnCompleted {
+        turn: Turn,
+        /// The last text of the agent in this turn.
+        last_agent_message: Option<String>,
+    }
+    TurnDiff { diff: String }
+    TurnRetrying {
+        /// Counted from 1.
+        attempt: u32,
+        /// Absent: without end, until the person stops the turn.
+        limit: Option<u32>,
+        delay_ms: u64,
+        message: String,
+    }
+    ItemStarted { item: ThreadItem, started_at_ms: i64 }
+    ItemCompleted { item: ThreadItem, completed_at_ms: i64 }
+    ItemDelta { item_id: ItemId, delta: String }
+    ItemPartDelta {
+        item_id: ItemId,
+        /// Which part of the summary or content; counted from 0.
+        index: u32,
+        delta: String,
+    }
+    PlanUpdated { explanation: Option<String>, steps: Vec<PlanStep> }
+    TokenUsageUpdated { token_usage: ThreadTokenUsage }
+    ProposalChanged { proposal: Proposal }
+    ApprovalRequested { approval: CommandApproval }
+    ApprovalResolved {
+        approval_id: ApprovalId,
+        /// Absent: withdrawn.
+        decision: Option<crate::protocol::approval::ApprovalDecision>,
+    }
+    Warning { message: String }
+    ErrorEvent { error: TurnError }
+}
+
+impl EventKind {
+    /// The proposal that an event is about, if it is about one.
+    pub fn proposal_id(&self) -> Option<&ProposalId> {
+        match self {
+            Self::ProposalCreated(p) | Self::ProposalUpdated(p) => Some(&p.proposal.id),
+            _ => None,
+        }
+    }
+
+    /// Joins `next` onto `self` if both are deltas of the same place. Gives `next` back if they are not.
+    pub fn join(&mut self, next: EventKind) -> Result<(), EventKind> {
+        match (self, next) {
+            (Self::AgentMessageDelta(a), Self::AgentMessageDelta(b)) if a.item_id == b.item_id => {
+                a.delta.push_str(&b.delta);
+                Ok(())
+            }
+            (Self::CommandOutputDelta(a), Self::CommandOutputDelta(b)) if a.item_id == b.item_id => {
+                a.delta.push_str(&b.delta);
+                Ok(())
+            }
+            (Self::ReasoningSummaryDelta(a), Self::ReasoningSummaryDelta(b))
+            | (Self::ReasoningDelta(a), Self::ReasoningDelta(b))
+                if a.item_id == b.item_id && a.index == b.index =>
+            {
+                a.delta.push_str(&b.delta);
+                Ok(())
+            }
+            (_, next) => Err(next),
+        }
+    }
+}

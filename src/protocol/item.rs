@@ -1,0 +1,221 @@
+//! Items: the things in a turn.
+
+use crate::ids::{ItemId, ProposalId};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// One piece of the person's input.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum UserInput {
+    Text {
+        text: String,
+    },
+    /// An image by URL (`https:` or `data:`).
+    Image {
+        url: String,
+    },
+    /// An image file on this machine.
+    LocalImage {
+        path: PathBuf,
+    },
+    /// A file that the person pointed at; `line_range` counts from 0 and is half open.
+    Mention {
+        path: PathBuf,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        line_range: Option<LineRange>,
+    },
+}
+
+/// Lines `start..end`, counted from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct LineRange {
+    pub start: u32,
+    pub end: u32,
+}
+
+/// Where a command, a patch or another call of a tool stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub enum ItemStatus {
+    InProgress,
+    Completed,
+    Failed,
+    /// The person, or the policy, said no.
+    Declined,
+    /// The turn was stopped first.
+    Interrupted,
+}
+
+/// What a command does, as far as its text tells.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum CommandAction {
+    Read {
+        command: String,
+        name: String,
+        path: PathBuf,
+    },
+    ListFiles {
+        command: String,
+        path: Option<String>,
+    },
+    Search {
+        command: String,
+        query: Option<String>,
+        path: Option<String>,
+    },
+    Unknown {
+        command: String,
+    },
+}
+
+/// How a command is, or would be, confined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub enum Confined {
+    /// In the sandbox, reading only.
+    ReadOnly,
+    /// In the sandbox, writing in the workspace.
+    Workspace,
+    /// Outside the sandbox.
+    Outside,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub enum PlanStepStatus {
+    #[serde(alias = "pending")]
+    Pending,
+    #[serde(alias = "in_progress")]
+    InProgress,
+    Completed,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct PlanStep {
+    pub step: String,
+    pub status: PlanStepStatus,
+}
+
+/// What happens to one file of a file change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum FileChangeKind {
+    Add,
+    Delete,
+    Update {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        move_path: Option<PathBuf>,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct FileChange {
+    /// Absolute path.
+    pub path: PathBuf,
+    pub kind: FileChangeKind,
+    /// Unified diff of this file.
+    pub diff: String,
+}
+
+/// A thing in a turn. `item/completed` carries its final, authoritative form.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum ThreadItem {
+    UserMessage {
+        id: ItemId,
+        content: Vec<UserInput>,
+        /// Echo of `clientUserMessageId`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        client_id: Option<String>,
+    },
+    AgentMessage {
+        id: ItemId,
+        text: String,
+        /// The turn was stopped, or the stream broke off, before the text was complete.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        partial: bool,
+    },
+    Reasoning {
+        id: ItemId,
+        summary: Vec<String>,
+        content: Vec<String>,
+    },
+    Plan {
+        id: ItemId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        explanation: Option<String>,
+        steps: Vec<PlanStep>,
+    },
+    CommandExecution {
+        id: ItemId,
+        /// The command as one line, for display.
+        command: String,
+        cwd: PathBuf,
+        actions: Vec<CommandAction>,
+        confined: Confined,
+        status: ItemStatus,
+        /// Standard output and error as they came, bounded, middle cut out.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        aggregated_output: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        exit_code: Option<i32>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        duration_ms: Option<u64>,
+        /// Why it was asked about, refused or stopped.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    FileChange {
+        id: ItemId,
+        /// The proposal that the person decides on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        proposal_id: Option<ProposalId>,
+        changes: Vec<FileChange>,
+        status: ItemStatus,
+        /// What became of it, in words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        outcome: Option<String>,
+    },
+    /// Any other tool: reading, listing, searching, and tools still to come.
+    ToolCall {
+        id: ItemId,
+        tool: String,
+        /// What the call does, in a few words for the person.
+        title: String,
+        arguments: serde_json::Value,
+        status: ItemStatus,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        output: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        duration_ms: Option<u64>,
+    },
+}
+
+impl ThreadItem {
+    pub fn id(&self) -> &ItemId {
+        match self {
+            Self::UserMessage { id, .. }
+            | Self::AgentMessage { id, .. }
+            | Self::Reasoning { id, .. }
+            | Self::Plan { id, .. }
+            | Self::CommandExecution { id, .. }
+            | Self::FileChange { id, .. }
+            | Self::ToolCall { id, .. } => id,
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! The table of requests, both ways. Handlers, the generated pages and the plugins all follow it.
+
+macro_rules! requests {
+    ($table:ident: $($(#[doc = $doc:literal])* $name:ident = $method:literal ($params:ident) -> $result:ident),* $(,)?) => {
+        $($(#[doc = $doc])* pub const $name: &str = $method;)*
+
+        /// Method, params type, result type and meaning.
+        pub const $table: &[(&str, &str, &str, &str)] = &[
+            $(($method, stringify!($params), stringify!($result), concat!($($doc),*)),)*
+        ];
+    };
+}
+
+requests! { CLIENT_REQUESTS:
+    /// Starts a thread. The answer comes before any notification of the thread.
+    THREAD_START = "countersign/thread/start" (ThreadStartParams) -> ThreadStartResult,
+    /// Brings a stored thread back, or joins it if it is live.
+    THREAD_RESUME = "countersign/thread/resume" (ThreadResumeParams) -> ThreadStartResult,
+    /// Lists stored threads, newest first by last use.
+    THREAD_LIST = "countersign/thread/list" (ThreadListParams) -> ThreadListResult,
+    /// Reads a thread without loading it.
+    THREAD_READ = "countersign/thread/read" (ThreadReadParams) -> ThreadReadResult,
+    /// Starts a turn, or steers the running one. Answered at once; the story follows as notifications.
+    TURN_START = "countersign/turn/start" (TurnStartParams) -> TurnStartResult,
+    /// Adds input to the running turn.
+    TURN_STEER = "countersign/turn/steer" (TurnSteerParams) -> TurnSteerResult,
+    /// Stops the running turn. Answered at once, also when nothing runs.
+    TURN_INTERRUPT = "countersign/turn/interrupt" (TurnInterruptParams) -> TurnInterruptResult,
+    /// The proposals that wait, or all.
+    PROPOSAL_LIST = "countersign/proposal/list" (ProposalListParams) -> ProposalListResult,
+    /// One proposal, with its hunks placed in today's text.
+    PROPOSAL_READ = "countersign/proposal/read" (ProposalReadParams) -> ProposalReadResult,
+    /// Accepts or rejects hunks.
+    PROPOSAL_DECIDE = "countersign/proposal/decide" (ProposalDecideParams) -> ProposalDecideResult,
+    /// Settles an open question from another surface than the one that was asked.
+    APPROVAL_RESPOND = "countersign/approval/respond" (ApprovalRespondParams) -> ApprovalRespondResult,
+    /// The models that can be chosen.
+    MODEL_LIST = "countersign/model/list" (ModelListParams) -> ModelListResult,
+    /// The effective configuration and where each value came from.
+    CONFIG_READ = "countersign/config/read" (ConfigReadParams) -> ConfigReadResult,
+}
+
+requests! { SERVER_REQUESTS:
+    /// May this command run?
+    APPROVAL_COMMAND = "countersign/approval/command" (CommandApproval) -> ApprovalResponse,
+}

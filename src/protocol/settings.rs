@@ -1,0 +1,171 @@
+//! What may happen without asking: the policies of a thread and of a turn.
+
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// When the person is asked about a command (configuration key `approval_policy`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "kebab-case")]
+pub enum ApprovalPolicy {
+    /// Everything asks, except commands that are known only to read.
+    Untrusted,
+    /// Commands run in the sandbox; the model may ask for more, and dangerous commands ask.
+    #[default]
+    OnRequest,
+    /// Commands run in the sandbox; one that the sandbox stopped is offered to the person for a run outside.
+    OnFailure,
+    /// Nobody is ever asked; what is not allowed fails.
+    Never,
+}
+
+impl ApprovalPolicy {
+    /// The name used in `config.toml` and on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Untrusted => "untrusted",
+            Self::OnRequest => "on-request",
+            Self::OnFailure => "on-failure",
+            Self::Never => "never",
+        }
+    }
+}
+
+/// The short name of a sandbox policy (configuration key `sandbox_mode`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "kebab-case")]
+pub enum SandboxMode {
+    ReadOnly,
+    #[default]
+    WorkspaceWrite,
+    #[serde(alias = "full-access")]
+    DangerFullAccess,
+}
+
+/// What a command may touch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum SandboxPolicy {
+    /// No sandbox at all.
+    DangerFullAccess,
+    /// Everything may be read, nothing written.
+    ReadOnly {
+        #[serde(default)]
+        network_access: bool,
+    },
+    /// The workspace folders, the working directory and the temporary folders may be written, except the
+    /// protected folders inside them.
+    WorkspaceWrite {
+        /// Further writable folders, absolute.
+        #[serde(default)]
+        writable_roots: Vec<PathBuf>,
+        #[serde(default)]
+        network_access: bool,
+        /// Leave the folder named by `$TMPDIR` read-only.
+        #[serde(default)]
+        exclude_tmpdir_env_var: bool,
+        /// Leave `/tmp` read-only.
+        #[serde(default)]
+        exclude_slash_tmp: bool,
+    },
+}
+
+impl SandboxPolicy {
+    /// The policy that a mode stands for when nothing else is configured.
+    pub fn from_mode(mode: SandboxMode) -> Self {
+        match mode {
+            SandboxMode::ReadOnly => Self::ReadOnly { network_access: false },
+            SandboxMode::WorkspaceWrite => Self::WorkspaceWrite {
+                writable_roots: Vec::new(),
+                network_access: false,
+                exclude_tmpdir_env_var: false,
+                exclude_slash_tmp: false,
+            },
+            SandboxMode::DangerFullAccess => Self::DangerFullAccess,
+        }
+    }
+
+    pub fn mode(&self) -> SandboxMode {
+        match self {
+            Self::DangerFullAccess => SandboxMode::DangerFullAccess,
+            Self::ReadOnly { .. } => SandboxMode::ReadOnly,
+            Self::WorkspaceWrite { .. } => SandboxMode::WorkspaceWrite,
+        }
+    }
+
+    pub fn network_access(&self) -> bool {
+        match self {
+            Self::DangerFullAccess => true,
+            Self::ReadOnly { network_access } | Self::WorkspaceWrite { network_access, .. } => *network_access,
+        }
+    }
+}
+
+impl Default for SandboxPolicy {
+    fn default() -> Self {
+        Self::from_mode(SandboxMode::default())
+    }
+}
+
+/// How much of its reasoning the model is asked to sum up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub enum ReasoningSummary {
+    #[default]
+    Auto,
+    Concise,
+    Detailed,
+    None,
+}
+
+/// The settings in force for a thread; a turn works on a snapshot of them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadSettings {
+    pub model: String,
+    /// Id of the provider in `model_providers`.
+    pub model_provider: String,
+    /// Reasoning effort; absent means the model's own default.
+    pub effort: Option<String>,
+    pub summary: ReasoningSummary,
+    /// Absolute working directory of the thread.
+    pub cwd: PathBuf,
+    pub approval_policy: ApprovalPolicy,
+    pub sandbox_policy: SandboxPolicy,
+}
+
+/// Changes to a thread's settings. Absent means no change; they stay in force for later turns.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct SettingsOverride {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_provider: Option<String>,
+    /// `null` clears the effort, absence leaves it.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    pub effort: Option<Option<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<ReasoningSummary>,
+    /// Must be absolute.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<PathBuf>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval_policy: Option<ApprovalPolicy>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox_policy: Option<SandboxPolicy>,
+}
+
+/// Keeps `null` and absence apart.
+fn present<'de, D, T>(deserializer: D) -> Result<Option<Option<T>>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    Option::<T>::deserialize(deserializer).map(Some)
+}

@@ -1,0 +1,166 @@
+//! Turns: from one input of the person to the agent's final answer.
+
+use crate::ids::{ThreadId, TurnId};
+use crate::protocol::item::{LineRange, ThreadItem, UserInput};
+use crate::protocol::settings::SettingsOverride;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub enum TurnStatus {
+    InProgress,
+    Completed,
+    Interrupted,
+    Failed,
+}
+
+/// The machine-readable side of a turn's error; the message says the same in words and what to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub enum TurnErrorKind {
+    /// No key, or no variable that holds it.
+    MissingKey,
+    Unauthorized,
+    ModelNotFound,
+    ContextWindowExceeded,
+    UsageLimitExceeded,
+    RateLimitExceeded,
+    ServerOverloaded,
+    BadRequest,
+    /// The provider answered with a failure of its own.
+    ServerError,
+    /// The provider could not be reached.
+    ConnectionFailed,
+    /// The answer broke off and the retries are used up.
+    StreamDisconnected,
+    /// The answer was cut short by the provider (length or content filter).
+    Incomplete,
+    /// The model went round in circles: more rounds than a turn may have.
+    TooManyRounds,
+    SandboxError,
+    /// A fault of Countersign itself.
+    Internal,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct TurnError {
+    /// What happened, to what, and what to do next.
+    pub message: String,
+    pub kind: TurnErrorKind,
+    /// HTTP status of the provider's answer, where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http_status: Option<u16>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct Turn {
+    pub id: TurnId,
+    pub status: TurnStatus,
+    pub items: Vec<ThreadItem>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<TurnError>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at_ms: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completed_at_ms: Option<i64>,
+}
+
+/// What the editor knows at the moment of asking; told to the model beside the person's words.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct EditorContext {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active_file: Option<PathBuf>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selection: Option<LineRange>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub diagnostics: Vec<EditorDiagnostic>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct EditorDiagnostic {
+    pub path: PathBuf,
+    pub range: LineRange,
+    /// `error`, `warning`, `information` or `hint`.
+    pub severity: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    pub message: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct TurnStartParams {
+    pub thread_id: ThreadId,
+    pub input: Vec<UserInput>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<EditorContext>,
+    /// Stays in force for later turns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings: Option<SettingsOverride>,
+    /// JSON Schema of the final answer; for this turn only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<serde_json::Value>,
+    /// Echoed as `clientId` on the user message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_user_message_id: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct TurnStartResult {
+    pub turn: Turn,
+    /// The input joined this running turn; no turn was started.
+    pub steered: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct TurnSteerParams {
+    pub thread_id: ThreadId,
+    /// The turn that the person sees running; refused if another one runs.
+    pub expected_turn_id: TurnId,
+    pub input: Vec<UserInput>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_user_message_id: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct TurnSteerResult {
+    pub turn_id: TurnId,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct TurnInterruptParams {
+    pub thread_id: ThreadId,
+    /// Refused if it is not the running turn; absent means whichever runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn_id: Option<TurnId>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct TurnInterruptResult {
+    /// Whether a turn was running. `turn/completed` with status `interrupted` follows if so.
+    pub interrupted: bool,
+}

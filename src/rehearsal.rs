@@ -1,0 +1,1 @@
+//! The rehearsal model: an OpenAI-compatible server that plays scripts.

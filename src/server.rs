@@ -1,0 +1,1 @@
+//! The language server: transport, life cycle, method table, everything we send on our own.

@@ -1,0 +1,1 @@
+//! Threads on disk: rollout files and the list of them.

@@ -1,0 +1,1 @@
+//! What the model can do: one capability a file, one registry.

@@ -1,0 +1,1 @@
+//! What the person sees: open text over the disk, versions, positions, paths.

@@ -1,0 +1,13 @@
+//! All tests that run the real program or several rooms together, in one binary: it links once and the
+//! support is shared. One file a topic.
+
+mod agent;
+mod config;
+mod demo;
+mod exec;
+mod model;
+mod patch;
+mod protocol;
+mod server;
+mod store;
+mod support;
