@@ -1,0 +1,682 @@
+//! One line of a rollout: its kinds, and their JSON both ways.
+//!
+//! Reading is lenient, field by field: files of several ages and programs are about. Writing is strict.
+
+use crate::ids::{ThreadId, TurnId};
+use crate::model::item::ResponseItem;
+use crate::protocol::event::{Event, EventKind};
+use crate::protocol::item::{ThreadItem, UserInput};
+use crate::protocol::model::{ThreadTokenUsage, TokenUsage};
+use crate::protocol::settings::{ApprovalPolicy, ReasoningSummary, SandboxPolicy, ThreadSettings};
+use crate::protocol::thread::GitInfo;
+use crate::protocol::turn::{TurnError, TurnErrorKind, TurnStatus};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use std::path::{Path, PathBuf};
+
+/// What a line says.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RolloutItem {
+    /// Describes the thread; the first line.
+    SessionMeta(SessionMeta),
+    /// An item of the history, as it was sent or received.
+    ResponseItem(ResponseItem),
+    /// The settings under which a request was made.
+    TurnContext(TurnContextRecord),
+    EventMsg(EventMsg),
+    /// The history before this line was replaced by a summary.
+    Compacted {
+        /// The summary.
+        message: String,
+        /// The whole history from here on. Absent: instructions, the person's latest words and the summary.
+        replacement_history: Option<Vec<ResponseItem>>,
+    },
+}
+
+/// The thread itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SessionMeta {
+    pub id: ThreadId,
+    pub forked_from_id: Option<ThreadId>,
+    /// Milliseconds since the epoch at which the thread began.
+    pub created_at_ms: i64,
+    pub cwd: PathBuf,
+    /// The program; begins with [`super::ORIGINATOR`] in our files.
+    pub originator: String,
+    pub cli_version: String,
+    /// `vscode`, `neovim`, `cli`, …
+    pub source: String,
+    pub model_provider: Option<String>,
+    /// The project's instructions that were in force.
+    pub instructions: Option<String>,
+    /// Instructions that replaced the built-in ones.
+    pub base_instructions: Option<String>,
+    pub git: Option<GitInfo>,
+}
+
+impl SessionMeta {
+    /// The description of a thread that begins now, in this program.
+    pub fn new(id: ThreadId, cwd: &Path, source: &str) -> Self {
+        Self {
+            id,
+            forked_from_id: None,
+            created_at_ms: now_ms(),
+            cwd: cwd.to_owned(),
+            originator: super::ORIGINATOR.to_owned(),
+            cli_version: env!("CARGO_PKG_VERSION").to_owned(),
+            source: source.to_owned(),
+            model_provider: None,
+            instructions: None,
+            base_instructions: None,
+            git: None,
+        }
+    }
+
+    /// Whether this program wrote the file, so that it may append to it.
+    pub fn is_ours(&self) -> bool {
+        self.originator.starts_with(super::ORIGINATOR)
+    }
+
+    fn to_value(&self) -> Value {
+        let mut map = Map::new();
+        map.insert("id".into(), json!(self.id));
+        map.insert("session_id".into(), json!(self.id));
+        let mut optional = |key: &str, value: Option<Value>| {
+            if let Some(value) = value {
+                map.insert(key.into(), value);
+            }
+        };
+        optional("forked_from_id", self.forked_from_id.as_ref().map(|id| json!(id)));
+        optional("timestamp", Some(json!(format_ms(self.created_at_ms))));
+        optional("cwd", Some(json!(self.cwd)));
+        optional("originator", Some(json!(self.originator)));
+        optional("cli_version", Some(json!(self.cli_version)));
+        // Readers elsewhere know a few names only; any other goes under `custom`.
+        let source = match self.source.as_str() {
+            "cli" | "vscode" | "exec" | "mcp" | "unknown" => json!(self.source),
+            other => json!({ "custom": other }),
+        };
+        optional("source", Some(source));
+        optional("model_provider", self.model_provider.as_ref().map(|text| json!(text)));
+        optional("instructions", self.instructions.as_ref().map(|text| json!(text)));
+        optional(
+            "base_instructions",
+            self.base_instructions.as_ref().map(|text| json!({ "text": text })),
+        );
+        optional(
+            "git",
+            self.git.as_ref().map(|git| {
+                let mut part = Map::new();
+                for (key, value) in [
+                    ("commit_hash", &git.sha),
+                    ("branch", &git.branch),
+                    ("repository_url", &git.origin_url),
+                ] {
+                    if let Some(text) = value {
+                        part.insert(key.into(), json!(text));
+                    }
+                }
+                Value::Object(part)
+            }),
+        );
+        Value::Object(map)
+    }
+
+    /// `None` if there is no id in it.
+    pub(super) fn from_value(value: &Value) -> Option<Self> {
+        let id = text(value, "id").or_else(|| text(value, "session_id"))?;
+        let source = match value.get("source") {
+            Some(Value::String(name)) => name.clone(),
+            Some(Value::Object(map)) => match map.get("custom") {
+                Some(Value::String(name)) => name.clone(),
+                _ => map.keys().next().cloned().unwrap_or_else(|| "unknown".to_owned()),
+            },
+            _ => "unknown".to_owned(),
+        };
+        let base_instructions = match value.get("base_instructions") {
+            Some(Value::String(text)) => Some(text.clone()),
+            Some(other) => text(other, "text"),
+            None => None,
+        };
+        let git = value.get("git").filter(|git| git.is_object()).map(|git| GitInfo {
+            sha: text(git, "commit_hash"),
+            branch: text(git, "branch"),
+            origin_url: text(git, "repository_url"),
+        });
+        Some(Self {
+            id: id.into(),
+            forked_from_id: text(value, "forked_from_id").map(ThreadId::from),
+            created_at_ms: text(value, "timestamp").and_then(|stamp| parse_ms(&stamp)).unwrap_or(0),
+            cwd: text(value, "cwd").map(PathBuf::from).unwrap_or_default(),
+            originator: text(value, "originator").unwrap_or_default(),
+            cli_version: text(value, "cli_version").unwrap_or_default(),
+            source,
+            model_provider: text(value, "model_provider"),
+            instructions: text(value, "instructions").or_else(|| text(value, "user_instructions")),
+            base_instructions,
+            git,
+        })
+    }
+}
+
+/// The settings of a turn at the moment of a request.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TurnContextRecord {
+    pub turn_id: Option<TurnId>,
+    pub cwd: PathBuf,
+    /// Absent where the file names a policy that is not known here.
+    pub approval_policy: Option<ApprovalPolicy>,
+    pub sandbox_policy: Option<SandboxPolicy>,
+    pub model: String,
+    pub effort: Option<String>,
+    pub summary: ReasoningSummary,
+}
+
+impl TurnContextRecord {
+    pub fn new(turn_id: &TurnId, settings: &ThreadSettings) -> Self {
+        Self {
+            turn_id: Some(turn_id.clone()),
+            cwd: settings.cwd.clone(),
+            approval_policy: Some(settings.approval_policy),
+            sandbox_policy: Some(settings.sandbox_policy.clone()),
+            model: settings.model.clone(),
+            effort: settings.effort.clone(),
+            summary: settings.summary,
+        }
+    }
+
+    fn to_value(&self) -> Value {
+        let mut value = json!({
+            "turn_id": self.turn_id,
+            "cwd": self.cwd,
+            "approval_policy": self.approval_policy,
+            "sandbox_policy": self.sandbox_policy.as_ref().map(sandbox_to_value),
+            "model": self.model,
+            "effort": self.effort,
+            "summary": self.summary,
+        });
+        if let Value::Object(map) = &mut value {
+            map.retain(|_, field| !field.is_null());
+        }
+        value
+    }
+
+    pub(super) fn from_value(value: &Value) -> Option<Self> {
+        if !value.is_object() {
+            return None;
+        }
+        let field = |key: &str| value.get(key).cloned();
+        Some(Self {
+            turn_id: text(value, "turn_id").map(TurnId::from),
+            cwd: text(value, "cwd").map(PathBuf::from).unwrap_or_default(),
+            approval_policy: field("approval_policy").and_then(|value| serde_json::from_value(value).ok()),
+            sandbox_policy: value.get("sandbox_policy").and_then(sandbox_from_value),
+            model: text(value, "model").unwrap_or_default(),
+            effort: text(value, "effort"),
+            summary: field("summary")
+                .and_then(|value| serde_json::from_value(value).ok())
+                .unwrap_or_default(),
+        })
+    }
+}
+
+/// Rollouts name sandbox policies in the way of `config.toml`, not of the protocol.
+fn sandbox_to_value(policy: &SandboxPolicy) -> Value {
+    match policy {
+        SandboxPolicy::DangerFullAccess => json!({ "type": "danger-full-access" }),
+        SandboxPolicy::ReadOnly { network_access } => {
+            json!({ "type": "read-only", "network_access": network_access })
+        }
+        SandboxPolicy::WorkspaceWrite {
+            writable_roots,
+            network_access,
+            exclude_tmpdir_env_var,
+            exclude_slash_tmp,
+        } => {
+            json!({
+                "type": "workspace-write",
+                "writable_roots": writable_roots,
+                "network_access": network_access,
+                "exclude_tmpdir_env_var": exclude_tmpdir_env_var,
+                "exclude_slash_tmp": exclude_slash_tmp,
+            })
+        }
+    }
+}
+
+fn sandbox_from_value(value: &Value) -> Option<SandboxPolicy> {
+    // Older files call the tag `mode`.
+    let kind = text(value, "type").or_else(|| text(value, "mode"))?;
+    let flag = |key: &str| value.get(key).and_then(Value::as_bool).unwrap_or(false);
+    match kind.as_str() {
+        "danger-full-access" | "dangerFullAccess" => Some(SandboxPolicy::DangerFullAccess),
+        "read-only" | "readOnly" => Some(SandboxPolicy::ReadOnly {
+            network_access: flag("network_access"),
+        }),
+        "workspace-write" | "workspaceWrite" => Some(SandboxPolicy::WorkspaceWrite {
+            writable_roots: value
+                .get("writable_roots")
+                .and_then(Value::as_array)
+                .map(|roots| roots.iter().filter_map(Value::as_str).map(PathBuf::from).collect())
+                .unwrap_or_default(),
+            network_access: flag("network_access"),
+            exclude_tmpdir_env_var: flag("exclude_tmpdir_env_var"),
+            exclude_slash_tmp: flag("exclude_slash_tmp"),
+        }),
+        _ => None,
+    }
+}
+
+/// Events that are kept. Names and fields are those of the reference system's files.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum EventMsg {
+    #[serde(alias = "turn_started")]
+    TaskStarted {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        turn_id: Option<TurnId>,
+        /// Seconds since the epoch.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        started_at: Option<i64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model_context_window: Option<u64>,
+    },
+    #[serde(alias = "turn_complete")]
+    TaskComplete {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        turn_id: Option<TurnId>,
+        #[serde(default)]
+        last_agent_message: Option<String>,
+        /// Seconds since the epoch.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        completed_at: Option<i64>,
+    },
+    TurnAborted {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        turn_id: Option<TurnId>,
+        /// `interrupted`, `replaced` or `review_ended`.
+        #[serde(default)]
+        reason: Option<String>,
+        /// Seconds since the epoch.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        completed_at: Option<i64>,
+    },
+    ItemCompleted {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        thread_id: Option<ThreadId>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        turn_id: Option<TurnId>,
+        /// A [`ThreadItem`] in our files; see [`super::foreign`] for those of others.
+        item: Value,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        completed_at_ms: Option<i64>,
+    },
+    TokenCount {
+        #[serde(default)]
+        info: Option<TokenInfo>,
+    },
+    /// Twin of the person's message, for readers that show previews by it.
+    UserMessage {
+        message: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        images: Option<Vec<String>>,
+    },
+    /// Twin of the agent's message.
+    AgentMessage {
+        message: String,
+    },
+    AgentReasoning {
+        text: String,
+    },
+    AgentReasoningRawContent {
+        text: String,
+    },
+    Error {
+        message: String,
+        /// The reference system's word for the kind: a text, or an object with the HTTP status.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        codex_error_info: Option<Value>,
+        /// Our own word for the kind.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kind: Option<Value>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        http_status: Option<u16>,
+    },
+    ThreadRolledBack {
+        num_turns: usize,
+    },
+    ThreadNameUpdated {
+        #[serde(default)]
+        thread_name: Option<String>,
+    },
+    /// Whatever else there is, untouched.
+    #[serde(untagged)]
+    Other(Value),
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TokenInfo {
+    #[serde(default)]
+    pub total_token_usage: TokenCounts,
+    #[serde(default)]
+    pub last_token_usage: TokenCounts,
+    #[serde(default)]
+    pub model_context_window: Option<u64>,
+}
+
+/// Tokens as rollouts write them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TokenCounts {
+    pub input_tokens: u64,
+    pub cached_input_tokens: u64,
+    pub output_tokens: u64,
+    pub reasoning_output_tokens: u64,
+    pub total_tokens: u64,
+}
+
+impl From<TokenUsage> for TokenCounts {
+    fn from(usage: TokenUsage) -> Self {
+        Self {
+            input_tokens: usage.input_tokens.into(),
+            cached_input_tokens: usage.cached_input_tokens.into(),
+            output_tokens: usage.output_tokens.into(),
+            reasoning_output_tokens: usage.reasoning_output_tokens.into(),
+            total_tokens: usage.total_tokens.into(),
+        }
+    }
+}
+
+impl From<TokenCounts> for TokenUsage {
+    fn from(counts: TokenCounts) -> Self {
+        let narrow = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+        Self {
+            input_tokens: narrow(counts.input_tokens),
+            cached_input_tokens: narrow(counts.cached_input_tokens),
+            output_tokens: narrow(counts.output_tokens),
+            reasoning_output_tokens: narrow(counts.reasoning_output_tokens),
+            total_tokens: narrow(counts.total_tokens),
+        }
+    }
+}
+
+impl From<ThreadTokenUsage> for TokenInfo {
+    fn from(usage: ThreadTokenUsage) -> Self {
+        Self {
+            total_token_usage: usage.total.into(),
+            last_token_usage: usage.last.into(),
+            model_context_window: usage.model_context_window.map(u64::from),
+        }
+    }
+}
+
+impl From<TokenInfo> for ThreadTokenUsage {
+    fn from(info: TokenInfo) -> Self {
+        Self {
+            last: info.last_token_usage.into(),
+            total: info.total_token_usage.into(),
+            model_context_window: info.model_context_window.and_then(|window| u32::try_from(window).ok()),
+        }
+    }
+}
+
+impl RolloutItem {
+    /// What is kept of an event. Most events are not: deltas, questions and notices tell nothing that the
+    /// completed items do not.
+    pub fn of_event(event: &Event) -> Vec<RolloutItem> {
+        let events = match &event.kind {
+            EventKind::TurnStarted(body) => vec![EventMsg::TaskStarted {
+                turn_id: Some(body.turn.id.clone()),
+                started_at: body.turn.started_at_ms.map(|ms| ms.div_euclid(1000)),
+                model_context_window: body.model_context_window.map(u64::from),
+            }],
+            EventKind::ItemCompleted(body) => {
+                let mut events = vec![EventMsg::ItemCompleted {
+                    thread_id: Some(event.at.thread_id.clone()),
+                    turn_id: event.at.turn_id.clone(),
+                    item: serde_json::to_value(&body.item).unwrap_or_default(),
+                    completed_at_ms: Some(body.completed_at_ms),
+                }];
+                events.extend(twin(&body.item));
+                events
+            }
+            EventKind::TokenUsageUpdated(body) => {
+                vec![EventMsg::TokenCount {
+                    info: Some(body.token_usage.into()),
+                }]
+            }
+            EventKind::TurnCompleted(body) => {
+                let turn_id = Some(body.turn.id.clone());
+                let completed_at = body.turn.completed_at_ms.map(|ms| ms.div_euclid(1000));
+                let mut events = Vec::new();
+                if let Some(error) = &body.turn.error {
+                    events.push(EventMsg::of_error(error));
+                }
+                events.push(match body.turn.status {
+                    TurnStatus::Interrupted => EventMsg::TurnAborted {
+                        turn_id,
+                        reason: Some("interrupted".to_owned()),
+                        completed_at,
+                    },
+                    _ => EventMsg::TaskComplete {
+                        turn_id,
+                        last_agent_message: body.last_agent_message.clone(),
+                        completed_at,
+                    },
+                });
+                events
+            }
+            _ => Vec::new(),
+        };
+        events.into_iter().map(RolloutItem::EventMsg).collect()
+    }
+
+    /// Type and payload of the line; `None` for what is never written.
+    pub(super) fn to_parts(&self) -> Option<(&'static str, Value)> {
+        Some(match self {
+            Self::SessionMeta(meta) => ("session_meta", meta.to_value()),
+            Self::ResponseItem(ResponseItem::Other) => return None,
+            // `Other` parts inside a message cannot be written; the message goes without them.
+            Self::ResponseItem(item) => ("response_item", writable(item)),
+            Self::TurnContext(context) => ("turn_context", context.to_value()),
+            Self::EventMsg(event) => ("event_msg", serde_json::to_value(event).ok()?),
+            Self::Compacted {
+                message,
+                replacement_history,
+            } => {
+                let mut value = json!({ "message": message });
+                if let Some(items) = replacement_history {
+                    value["replacement_history"] = items
+                        .iter()
+                        .filter(|item| **item != ResponseItem::Other)
+                        .map(writable)
+                        .collect();
+                }
+                ("compacted", value)
+            }
+        })
+    }
+
+    /// Understands a line's type and payload. `None`: a kind that is not for us; `Err`: damaged.
+    pub(super) fn from_parts(kind: &str, payload: Value) -> Option<Result<Self, ()>> {
+        Some(match kind {
+            "session_meta" => SessionMeta::from_value(&payload).map(Self::SessionMeta).ok_or(()),
+            "response_item" => serde_json::from_value(payload).map(Self::ResponseItem).map_err(drop),
+            "turn_context" => TurnContextRecord::from_value(&payload).map(Self::TurnContext).ok_or(()),
+            "event_msg" => serde_json::from_value(payload).map(Self::EventMsg).map_err(drop),
+            "compacted" => match text(&payload, "message") {
+                None if payload.get("replacement_history").is_none() => Err(()),
+                message => Ok(Self::Compacted {
+                    message: message.unwrap_or_default(),
+                    replacement_history: payload
+                        .get("replacement_history")
+                        .and_then(Value::as_array)
+                        .map(|items| {
+                            items
+                                .iter()
+                                .filter_map(|item| serde_json::from_value(item.clone()).ok())
+                                .collect()
+                        }),
+                }),
+            },
+            _ => return None,
+        })
+    }
+}
+
+/// Serialises an item without the parts that have no written form.
+fn writable(item: &ResponseItem) -> Value {
+    use crate::model::item::{ContentPart, ReasoningPart, ToolOutputPayload};
+    let mut item = item.clone();
+    match &mut item {
+        ResponseItem::Message { content, .. } => content.retain(|part| *part != ContentPart::Other),
+        ResponseItem::Reasoning { summary, content, .. } => {
+            summary.retain(|part| *part != ReasoningPart::Other);
+            if let Some(content) = content {
+                content.retain(|part| *part != ReasoningPart::Other);
+            }
+        }
+        ResponseItem::FunctionCallOutput { output, .. } | ResponseItem::CustomToolCallOutput { output, .. } => {
+            if let ToolOutputPayload::Parts(parts) = output {
+                parts.retain(|part| *part != ContentPart::Other);
+            }
+        }
+        _ => {}
+    }
+    serde_json::to_value(&item).unwrap_or_default()
+}
+
+/// The message events that older readers take previews and transcripts from.
+fn twin(item: &ThreadItem) -> Option<EventMsg> {
+    match item {
+        ThreadItem::UserMessage { content, .. } => {
+            let images: Vec<String> = content
+                .iter()
+                .filter_map(|input| match input {
+                    UserInput::Image { url } => Some(url.clone()),
+                    _ => None,
+                })
+                .collect();
+            Some(EventMsg::UserMessage {
+                message: words(content),
+                images: Some(images).filter(|images| !images.is_empty()),
+            })
+        }
+        ThreadItem::AgentMessage { text, .. } => Some(EventMsg::AgentMessage { message: text.clone() }),
+        _ => None,
+    }
+}
+
+/// The person's words in an input.
+pub(super) fn words(content: &[UserInput]) -> String {
+    let texts: Vec<&str> = content
+        .iter()
+        .filter_map(|input| match input {
+            UserInput::Text { text } => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    texts.join("\n")
+}
+
+impl EventMsg {
+    pub fn of_error(error: &TurnError) -> Self {
+        let status = json!({ "http_status_code": error.http_status });
+        let info = match error.kind {
+            TurnErrorKind::MissingKey | TurnErrorKind::Unauthorized => json!("unauthorized"),
+            TurnErrorKind::ModelNotFound => json!("model_not_found"),
+            TurnErrorKind::ContextWindowExceeded => json!("context_window_exceeded"),
+            TurnErrorKind::UsageLimitExceeded => json!("usage_limit_exceeded"),
+            TurnErrorKind::RateLimitExceeded => json!("rate_limit_exceeded"),
+            TurnErrorKind::ServerOverloaded => json!("server_overloaded"),
+            TurnErrorKind::BadRequest => json!("bad_request"),
+            TurnErrorKind::ServerError => json!("internal_server_error"),
+            TurnErrorKind::ConnectionFailed => json!({ "http_connection_failed": status }),
+            TurnErrorKind::StreamDisconnected | TurnErrorKind::Incomplete => {
+                json!({ "response_stream_disconnected": status })
+            }
+            TurnErrorKind::SandboxError => json!("sandbox_error"),
+            TurnErrorKind::TooManyRounds | TurnErrorKind::Internal => json!("other"),
+        };
+        Self::Error {
+            message: error.message.clone(),
+            codex_error_info: Some(info),
+            kind: serde_json::to_value(error.kind).ok(),
+            http_status: error.http_status,
+        }
+    }
+
+    /// The error that an `error` event tells of; `None` for other events and for those errors that leave the
+    /// turn as it is.
+    pub fn to_error(&self) -> Option<TurnError> {
+        let Self::Error {
+            message,
+            codex_error_info,
+            kind,
+            http_status,
+        } = self
+        else {
+            return None;
+        };
+        let info = match codex_error_info {
+            Some(Value::String(name)) => Some((name.as_str(), None)),
+            Some(Value::Object(map)) => map
+                .iter()
+                .next()
+                .map(|(name, fields)| (name.as_str(), fields.get("http_status_code").and_then(Value::as_u64))),
+            _ => None,
+        };
+        let name = info.map_or("", |(name, _)| name);
+        if matches!(name, "thread_rollback_failed" | "active_turn_not_steerable") {
+            return None;
+        }
+        let kind = kind
+            .clone()
+            .and_then(|kind| serde_json::from_value(kind).ok())
+            .unwrap_or(match name {
+                "unauthorized" => TurnErrorKind::Unauthorized,
+                "model_not_found" => TurnErrorKind::ModelNotFound,
+                "context_window_exceeded" => TurnErrorKind::ContextWindowExceeded,
+                "usage_limit_exceeded" | "session_budget_exceeded" => TurnErrorKind::UsageLimitExceeded,
+                "rate_limit_exceeded" => TurnErrorKind::RateLimitExceeded,
+                "server_overloaded" => TurnErrorKind::ServerOverloaded,
+                "bad_request" => TurnErrorKind::BadRequest,
+                "http_connection_failed" | "response_stream_connection_failed" => TurnErrorKind::ConnectionFailed,
+                "response_stream_disconnected" | "response_too_many_failed_attempts" => {
+                    TurnErrorKind::StreamDisconnected
+                }
+                "sandbox_error" => TurnErrorKind::SandboxError,
+                _ => TurnErrorKind::ServerError,
+            });
+        let status = info
+            .and_then(|(_, status)| status)
+            .and_then(|status| u16::try_from(status).ok());
+        Some(TurnError {
+            message: message.clone(),
+            kind,
+            http_status: http_status.or(status),
+        })
+    }
+}
+
+/// A text field of an object.
+pub(super) fn text(value: &Value, key: &str) -> Option<String> {
+    value.get(key)?.as_str().map(str::to_owned)
+}
+
+pub(super) fn now_ms() -> i64 {
+    jiff::Timestamp::now().as_millisecond()
+}
+
+/// RFC 3339 in UTC with milliseconds.
+pub(super) fn format_ms(ms: i64) -> String {
+    let time = jiff::Timestamp::from_millisecond(ms).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    format!("{time:.3}")
+}
+
+pub(super) fn parse_ms(stamp: &str) -> Option<i64> {
+    stamp
+        .parse::<jiff::Timestamp>()
+        .ok()
+        .map(jiff::Timestamp::as_millisecond)
+}

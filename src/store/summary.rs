@@ -1,0 +1,223 @@
+//! A stored thread in a few words: what the list shows, read from the two ends of the file only.
+
+use super::line::{EventMsg, RolloutItem, SessionMeta, TurnContextRecord};
+use super::{history, load};
+use crate::protocol::item::UserInput;
+use crate::protocol::thread::{Thread, ThreadStatus};
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+
+/// The first read; enough for most beginnings. It grows, since instructions can be long.
+const HEAD: usize = 32 * 1024;
+/// The person's first words are within this, or the thread counts as having none.
+const HEAD_MOST: usize = 2 * 1024 * 1024;
+/// The end of the file, where later names and settings stand.
+const TAIL: u64 = 64 * 1024;
+
+/// The beginning of a rollout.
+#[derive(Clone, Debug)]
+pub(super) struct Head {
+    pub(super) meta: SessionMeta,
+    /// The person's first words.
+    pub(super) preview: Option<String>,
+    pub(super) name: Option<String>,
+    pub(super) context: Option<TurnContextRecord>,
+}
+
+/// Why a file has no [`Head`].
+#[derive(Debug)]
+pub(super) enum HeadError {
+    Read(std::io::Error),
+    Empty,
+    NoMeta,
+}
+
+/// Reads the beginning, up to the person's first words.
+pub(super) fn head(path: &Path) -> Result<Head, HeadError> {
+    let mut file = std::fs::File::open(path).map_err(HeadError::Read)?;
+    let mut bytes = Vec::new();
+    let mut want = HEAD;
+    loop {
+        let have = bytes.len();
+        let read = (&mut file)
+            .take((want - have) as u64)
+            .read_to_end(&mut bytes)
+            .map_err(HeadError::Read)?;
+        let whole = have + read < want;
+        // Only ended lines, unless this is all there is.
+        let end = if whole {
+            bytes.len()
+        } else {
+            bytes.iter().rposition(|byte| *byte == b'\n').unwrap_or(0)
+        };
+        match parse_head(&bytes[..end]) {
+            Ok(head) if head.preview.is_some() || whole || want >= HEAD_MOST => return Ok(head),
+            Err(error) if whole || want >= HEAD_MOST => return Err(error),
+            _ => want *= 4,
+        }
+    }
+}
+
+fn parse_head(bytes: &[u8]) -> Result<Head, HeadError> {
+    let mut head: Option<Head> = None;
+    for raw in load::raw_lines(bytes) {
+        // One line at a time: the rest of the bytes need not be parsed once the words are found.
+        for line in load::parse_lines(raw).lines {
+            let Some(item) = line.item else { continue };
+            match (&mut head, item) {
+                (None, RolloutItem::SessionMeta(meta)) => {
+                    head = Some(Head {
+                        meta,
+                        preview: None,
+                        name: None,
+                        context: None,
+                    });
+                }
+                (None, _) => return Err(HeadError::NoMeta),
+                (Some(head), item) => {
+                    if let RolloutItem::TurnContext(context) = &item {
+                        head.context = Some(context.clone());
+                    }
+                    if let Some(name) = name_of(&item) {
+                        head.name = name;
+                    }
+                    if let Some(words) = words_of(&item) {
+                        head.preview = Some(words);
+                    }
+                }
+            }
+        }
+        if head.as_ref().is_some_and(|head| head.preview.is_some()) {
+            break;
+        }
+    }
+    head.ok_or(if bytes.trim_ascii().is_empty() {
+        HeadError::Empty
+    } else {
+        HeadError::NoMeta
+    })
+}
+
+/// What the end of the file changes about the beginning: a later name, later settings.
+pub(super) fn refine(path: &Path, head: &mut Head) {
+    let Ok(mut file) = std::fs::File::open(path) else {
+        return;
+    };
+    let Ok(len) = file.seek(SeekFrom::End(0)) else { return };
+    let from = len.saturating_sub(TAIL);
+    let mut bytes = Vec::new();
+    if file.seek(SeekFrom::Start(from)).is_err() || file.take(TAIL).read_to_end(&mut bytes).is_err() {
+        return;
+    }
+    let begin = if from == 0 {
+        0
+    } else {
+        bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len())
+    };
+    for raw in load::raw_lines(&bytes[begin..]) {
+        // Most lines are neither; a look at the text saves parsing them.
+        let is = |word: &[u8]| raw.windows(word.len()).take(400).any(|window| window == word);
+        if !is(b"turn_context") && !is(b"thread_name_updated") {
+            continue;
+        }
+        for line in load::parse_lines(raw).lines {
+            match line.item {
+                Some(RolloutItem::TurnContext(context)) => head.context = Some(context),
+                Some(item) => {
+                    if let Some(name) = name_of(&item) {
+                        head.name = name;
+                    }
+                }
+                None => {}
+            }
+        }
+    }
+}
+
+impl Head {
+    /// The thread as the list shows it.
+    pub(super) fn into_thread(self, path: &Path, updated_at_ms: i64, current_provider: &str) -> Thread {
+        let created = match self.meta.created_at_ms {
+            0 => path
+                .file_name()
+                .and_then(|name| parse_name(name.to_str()?))
+                .map_or(0, |(ms, _)| ms),
+            ms => ms,
+        };
+        Thread {
+            id: self.meta.id,
+            preview: self.preview.unwrap_or_default(),
+            name: self.name,
+            cwd: self.meta.cwd,
+            model_provider: self.meta.model_provider.unwrap_or_else(|| current_provider.to_owned()),
+            model: self
+                .context
+                .map(|context| context.model)
+                .filter(|model| !model.is_empty()),
+            status: ThreadStatus::NotLoaded,
+            created_at_ms: created,
+            updated_at_ms: updated_at_ms.max(created),
+            path: Some(path.to_owned()),
+            source: self.meta.source,
+            cli_version: self.meta.cli_version,
+            git_info: self.meta.git,
+            forked_from_id: self.meta.forked_from_id,
+            turns: Vec::new(),
+        }
+    }
+}
+
+/// The person's words in a line, if it is one of the kinds that hold them.
+pub(super) fn words_of(item: &RolloutItem) -> Option<String> {
+    match item {
+        RolloutItem::ResponseItem(item) => history::words(item),
+        RolloutItem::EventMsg(EventMsg::UserMessage { message, images }) => {
+            if history::is_context(message) {
+                return None;
+            }
+            let words = history::request_of(message).to_owned();
+            (!words.is_empty() || images.is_some()).then_some(words)
+        }
+        RolloutItem::EventMsg(EventMsg::ItemCompleted { item, .. }) => {
+            if !item.get("type")?.as_str()?.eq_ignore_ascii_case("userMessage") {
+                return None;
+            }
+            let texts: Vec<String> = item
+                .get("content")?
+                .as_array()?
+                .iter()
+                .filter_map(|part| serde_json::from_value::<UserInput>(part.clone()).ok())
+                .filter_map(|input| match input {
+                    UserInput::Text { text } if !history::is_context(&text) => Some(text),
+                    _ => None,
+                })
+                .collect();
+            (!texts.is_empty()).then(|| history::request_of(&texts.join("\n")).to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// A change of the thread's name: `Some(None)` takes it away.
+pub(super) fn name_of(item: &RolloutItem) -> Option<Option<String>> {
+    match item {
+        RolloutItem::EventMsg(EventMsg::ThreadNameUpdated { thread_name }) => {
+            Some(thread_name.clone().filter(|name| !name.trim().is_empty()))
+        }
+        _ => None,
+    }
+}
+
+/// Time (local, as milliseconds since the epoch) and thread id in a rollout's file name.
+pub(super) fn parse_name(name: &str) -> Option<(i64, &str)> {
+    let stem = name.strip_prefix("rollout-")?.strip_suffix(".jsonl")?;
+    let (stamp, id) = (stem.get(..19)?, stem.get(20..)?);
+    uuid::Uuid::try_parse(id).ok()?;
+    let time = jiff::civil::DateTime::strptime("%Y-%m-%dT%H-%M-%S", stamp).ok()?;
+    let ms = time
+        .to_zoned(jiff::tz::TimeZone::system())
+        .ok()?
+        .timestamp()
+        .as_millisecond();
+    Some((ms, id))
+}
