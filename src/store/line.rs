@@ -11,7 +11,7 @@ use crate::protocol::settings::{ApprovalPolicy, ReasoningSummary, SandboxPolicy,
 use crate::protocol::thread::GitInfo;
 use crate::protocol::turn::{TurnError, TurnErrorKind, TurnStatus};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 /// What a line says.
@@ -77,49 +77,60 @@ impl SessionMeta {
         self.originator.starts_with(super::ORIGINATOR)
     }
 
-    fn to_value(&self) -> Value {
-        let mut map = Map::new();
-        map.insert("id".into(), json!(self.id));
-        map.insert("session_id".into(), json!(self.id));
-        let mut optional = |key: &str, value: Option<Value>| {
-            if let Some(value) = value {
-                map.insert(key.into(), value);
-            }
-        };
-        optional("forked_from_id", self.forked_from_id.as_ref().map(|id| json!(id)));
-        optional("timestamp", Some(json!(format_ms(self.created_at_ms))));
-        optional("cwd", Some(json!(self.cwd)));
-        optional("originator", Some(json!(self.originator)));
-        optional("cli_version", Some(json!(self.cli_version)));
-        // Readers elsewhere know a few names only; any other goes under `custom`.
-        let source = match self.source.as_str() {
-            "cli" | "vscode" | "exec" | "mcp" | "unknown" => json!(self.source),
-            other => json!({ "custom": other }),
-        };
-        optional("source", Some(source));
-        optional("model_provider", self.model_provider.as_ref().map(|text| json!(text)));
-        optional("instructions", self.instructions.as_ref().map(|text| json!(text)));
-        optional(
-            "base_instructions",
-            self.base_instructions.as_ref().map(|text| json!({ "text": text })),
-        );
-        optional(
-            "git",
-            self.git.as_ref().map(|git| {
-                let mut part = Map::new();
-                for (key, value) in [
-                    ("commit_hash", &git.sha),
-                    ("branch", &git.branch),
-                    ("repository_url", &git.origin_url),
-                ] {
-                    if let Some(text) = value {
-                        part.insert(key.into(), json!(text));
-                    }
-                }
-                Value::Object(part)
+    fn to_json(&self) -> Option<String> {
+        /// The order of the fields is that of the file: the id stands near its beginning.
+        #[derive(Serialize)]
+        struct Written<'a> {
+            id: &'a ThreadId,
+            session_id: &'a ThreadId,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            forked_from_id: &'a Option<ThreadId>,
+            timestamp: String,
+            cwd: &'a Path,
+            originator: &'a str,
+            cli_version: &'a str,
+            source: Value,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            model_provider: &'a Option<String>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            git: Option<Git<'a>>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            instructions: &'a Option<String>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            base_instructions: Option<Value>,
+        }
+        #[derive(Serialize)]
+        struct Git<'a> {
+            #[serde(skip_serializing_if = "Option::is_none")]
+            commit_hash: &'a Option<String>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            branch: &'a Option<String>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            repository_url: &'a Option<String>,
+        }
+        let written = Written {
+            id: &self.id,
+            session_id: &self.id,
+            forked_from_id: &self.forked_from_id,
+            timestamp: format_ms(self.created_at_ms),
+            cwd: &self.cwd,
+            originator: &self.originator,
+            cli_version: &self.cli_version,
+            // Readers elsewhere know a few names only; any other goes under `custom`.
+            source: match self.source.as_str() {
+                "cli" | "vscode" | "exec" | "mcp" | "unknown" => json!(self.source),
+                other => json!({ "custom": other }),
+            },
+            model_provider: &self.model_provider,
+            git: self.git.as_ref().map(|git| Git {
+                commit_hash: &git.sha,
+                branch: &git.branch,
+                repository_url: &git.origin_url,
             }),
-        );
-        Value::Object(map)
+            instructions: &self.instructions,
+            base_instructions: self.base_instructions.as_ref().map(|text| json!({ "text": text })),
+        };
+        serde_json::to_string(&written).ok()
     }
 
     /// `None` if there is no id in it.
@@ -471,15 +482,15 @@ impl RolloutItem {
         events.into_iter().map(RolloutItem::EventMsg).collect()
     }
 
-    /// Type and payload of the line; `None` for what is never written.
-    pub(super) fn to_parts(&self) -> Option<(&'static str, Value)> {
+    /// Type and payload (as JSON) of the line; `None` for what is never written.
+    pub(super) fn to_parts(&self) -> Option<(&'static str, String)> {
         Some(match self {
-            Self::SessionMeta(meta) => ("session_meta", meta.to_value()),
+            Self::SessionMeta(meta) => ("session_meta", meta.to_json()?),
             Self::ResponseItem(ResponseItem::Other) => return None,
             // `Other` parts inside a message cannot be written; the message goes without them.
-            Self::ResponseItem(item) => ("response_item", writable(item)),
-            Self::TurnContext(context) => ("turn_context", context.to_value()),
-            Self::EventMsg(event) => ("event_msg", serde_json::to_value(event).ok()?),
+            Self::ResponseItem(item) => ("response_item", writable(item).to_string()),
+            Self::TurnContext(context) => ("turn_context", context.to_value().to_string()),
+            Self::EventMsg(event) => ("event_msg", serde_json::to_string(event).ok()?),
             Self::Compacted {
                 message,
                 replacement_history,
@@ -492,7 +503,7 @@ impl RolloutItem {
                         .map(writable)
                         .collect();
                 }
-                ("compacted", value)
+                ("compacted", value.to_string())
             }
         })
     }
