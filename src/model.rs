@@ -1,3 +1,89 @@
 //! The model layer: one provider's wire, its stream, and the retry of transient failures.
+//!
+//! [`ModelClient::stream`] makes one attempt at one request and gives a [`ModelStream`] of [`ModelEvent`]s, the same
+//! for both wire APIs and whatever liberties the provider takes with them. What an item means in the conversation is
+//! for the agent to say; so is the waiting between attempts, which [`retry::Retry`] only computes.
+//!
+//! What a stream promises: each item is added once before anything else is said of it, has an id that no other item of
+//! the request's history has, and is done at most once; each call's id is new; refusals are visible text; the stream
+//! ends with exactly one `Completed` or one error.
 
+pub mod catalogue;
+mod chat;
+mod client;
+pub mod error;
+mod failure;
 pub mod item;
+mod json;
+pub mod limits;
+pub mod local;
+mod names;
+mod responses;
+pub mod retry;
+pub mod sse;
+mod stream;
+mod wire;
+
+pub use client::ModelClient;
+pub use error::{ErrorKind, ModelError};
+pub use stream::ModelStream;
+
+use crate::model::item::{ResponseItem, ToolSpec};
+use crate::model::limits::RateLimits;
+use crate::protocol::model::TokenUsage;
+use crate::protocol::settings::ReasoningSummary;
+use std::sync::Arc;
+
+/// One sampling step: all that the model is to know.
+#[derive(Clone, Debug)]
+pub struct ModelRequest {
+    pub model: String,
+    pub instructions: String,
+    /// The whole history, in order. Shared, so that a request costs no copy of it.
+    pub input: Arc<Vec<ResponseItem>>,
+    pub tools: Vec<ToolSpec>,
+    pub parallel_tool_calls: bool,
+    /// Sent only to models that take one.
+    pub effort: Option<String>,
+    pub summary: ReasoningSummary,
+    /// JSON Schema of the final answer.
+    pub output_schema: Option<serde_json::Value>,
+    pub max_output_tokens: Option<u32>,
+    /// The thread's id: lets the provider find the prefix that it has seen before.
+    pub cache_key: String,
+    /// Sent as `x-client-request-id`, to be found in the provider's logs.
+    pub turn_id: String,
+}
+
+/// What a stream says, in order.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ModelEvent {
+    /// The provider has taken the request.
+    Created,
+    /// An item begins; its text is still empty.
+    ItemAdded(ResponseItem),
+    TextDelta {
+        item_id: String,
+        delta: String,
+    },
+    /// More of part `index` of the summary.
+    ReasoningSummaryDelta {
+        item_id: String,
+        index: u32,
+        delta: String,
+    },
+    /// More raw reasoning.
+    ReasoningDelta {
+        item_id: String,
+        index: u32,
+        delta: String,
+    },
+    /// The item in its final form, whatever the deltas said.
+    ItemDone(ResponseItem),
+    RateLimits(RateLimits),
+    /// The answer is complete; nothing follows.
+    Completed {
+        response_id: Option<String>,
+        usage: Option<TokenUsage>,
+    },
+}

@@ -75,6 +75,80 @@ pub enum ResponseItem {
     Other,
 }
 
+impl ResponseItem {
+    /// A message of the person, or for the model in the person's place.
+    pub fn user(text: impl Into<String>) -> Self {
+        Self::Message {
+            id: None,
+            role: "user".to_owned(),
+            content: vec![ContentPart::InputText { text: text.into() }],
+        }
+    }
+
+    /// A message of ours to the model.
+    pub fn developer(text: impl Into<String>) -> Self {
+        Self::Message {
+            id: None,
+            role: "developer".to_owned(),
+            content: vec![ContentPart::InputText { text: text.into() }],
+        }
+    }
+
+    /// An answer of the model.
+    pub fn assistant(text: impl Into<String>) -> Self {
+        Self::Message {
+            id: None,
+            role: "assistant".to_owned(),
+            content: vec![ContentPart::OutputText { text: text.into() }],
+        }
+    }
+
+    /// The provider's id of the item. Items that a [`ModelStream`](crate::model::ModelStream) gives always have one,
+    /// except a local shell call, whose ids mean something by their absence.
+    pub fn id(&self) -> Option<&str> {
+        match self {
+            Self::Message { id, .. }
+            | Self::Reasoning { id, .. }
+            | Self::FunctionCall { id, .. }
+            | Self::CustomToolCall { id, .. }
+            | Self::LocalShellCall { id, .. }
+            | Self::WebSearchCall { id, .. } => id.as_deref(),
+            Self::FunctionCallOutput { .. }
+            | Self::CustomToolCallOutput { .. }
+            | Self::LocalShellCallOutput { .. }
+            | Self::Other => None,
+        }
+    }
+
+    /// The id that joins a call and its output, for both of them.
+    pub fn call_id(&self) -> Option<&str> {
+        match self {
+            Self::FunctionCall { call_id, .. }
+            | Self::FunctionCallOutput { call_id, .. }
+            | Self::CustomToolCall { call_id, .. }
+            | Self::CustomToolCallOutput { call_id, .. }
+            | Self::LocalShellCallOutput { call_id, .. } => Some(call_id),
+            Self::LocalShellCall { call_id, id, .. } => call_id.as_deref().or(id.as_deref()),
+            Self::Message { .. } | Self::Reasoning { .. } | Self::WebSearchCall { .. } | Self::Other => None,
+        }
+    }
+
+    /// The visible text of a message, refusals included; nothing for other items.
+    pub fn text(&self) -> String {
+        let Self::Message { content, .. } = self else { return String::new() };
+        content.iter().filter_map(ContentPart::text).collect()
+    }
+}
+
+impl ContentPart {
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Self::InputText { text } | Self::OutputText { text } | Self::Refusal { refusal: text } => Some(text),
+            Self::InputImage { .. } | Self::Other => None,
+        }
+    }
+}
+
 /// A part of a message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]

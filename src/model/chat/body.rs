@@ -1,0 +1,336 @@
+//! The request: the history of items becomes messages.
+//!
+//! The messages are strict where items are not: the outputs of calls follow at once on the one assistant message that
+//! holds the calls. So everything that the model says between two inputs is gathered into one assistant message, and
+//! images in outputs, which a `tool` message cannot hold, follow as a message of the person's side.
+
+use crate::model::item::{ContentPart, ReasoningPart, ResponseItem, ToolOutputPayload, ToolSpec};
+use crate::model::{ModelRequest, catalogue, wire};
+use serde_json::{Map, Value, json};
+
+/// The body of one request. `openai`: the provider is OpenAI itself, which knows names that others refuse.
+pub(in crate::model) fn body(request: &ModelRequest, openai: bool) -> Result<Vec<u8>, serde_json::Error> {
+    let mut body = json!({
+        "model": request.model,
+        "messages": messages(request, openai),
+        "stream": true,
+        "stream_options": {"include_usage": true},
+    });
+    if let Value::Object(body) = &mut body {
+        optional_parts(request, openai, body);
+    }
+    serde_json::to_vec(&body)
+}
+
+fn optional_parts(request: &ModelRequest, openai: bool, body: &mut Map<String, Value>) {
+    if !request.tools.is_empty() {
+        body.insert("tools".into(), request.tools.iter().map(tool).collect());
+        body.insert("tool_choice".into(), json!("auto"));
+        body.insert("parallel_tool_calls".into(), json!(request.parallel_tool_calls));
+    }
+    if let Some(effort) = &request.effort
+        && catalogue::takes_reasoning(&request.model, Some(effort))
+    {
+        body.insert("reasoning_effort".into(), json!(effort));
+    }
+    if let Some(schema) = &request.output_schema {
+        let schema = json!({"name": "final_answer", "strict": true, "schema": schema});
+        body.insert("response_format".into(), json!({"type": "json_schema", "json_schema": schema}));
+    }
+    if let Some(most) = request.max_output_tokens {
+        let name = if openai { "max_completion_tokens" } else { "max_tokens" };
+        body.insert(name.into(), json!(most));
+    }
+    if openai {
+        body.insert("store".into(), json!(false));
+        body.insert("prompt_cache_key".into(), json!(request.cache_key));
+    }
+}
+
+/// This API has no free-form tools: their text goes through one parameter.
+fn tool(tool: &ToolSpec) -> Value {
+    match tool {
+        ToolSpec::Function { name, description, strict, parameters } => json!({"type": "function", "function": {
+            "name": name, "description": description, "strict": strict, "parameters": parameters}}),
+        ToolSpec::Custom { name, description, .. } => {
+            let input = json!({"type": "string", "description": "The whole input of the tool, as text."});
+            json!({"type": "function", "function": {
+                "name": name, "description": description, "strict": false,
+                "parameters": {
+                    "type": "object", "properties": {"input": input}, "required": ["input"],
+                    "additionalProperties": false,
+                }}})
+        }
+    }
+}
+
+/// The messages so far, and what is being gathered.
+struct Messages {
+    done: Vec<Value>,
+    text: String,
+    reasoning: String,
+    calls: Vec<Value>,
+    /// Images out of tool outputs, until the outputs are through.
+    images: Vec<Value>,
+}
+
+fn messages(request: &ModelRequest, openai: bool) -> Vec<Value> {
+    let system_role = |role: &str| matches!(role, "developer" | "system");
+    let mut system = vec![request.instructions.as_str().to_owned()];
+    let mut input = request.input.as_slice();
+    // Many chat templates take one system message, at the beginning.
+    while let [item @ ResponseItem::Message { role, .. }, rest @ ..] = input
+        && system_role(role)
+    {
+        system.push(item.text());
+        input = rest;
+    }
+    system.retain(|text| !text.trim().is_empty());
+    let mut messages =
+        Messages { done: Vec::new(), text: String::new(), reasoning: String::new(), calls: Vec::new(), images: Vec::new() };
+    if !system.is_empty() {
+        messages.done.push(json!({"role": "system", "content": system.join("\n\n")}));
+    }
+    let last_user = input
+        .iter()
+        .rposition(|item| matches!(item, ResponseItem::Message { role, .. } if role == "user"))
+        .unwrap_or(0);
+    for (index, item) in input.iter().enumerate() {
+        match item {
+            ResponseItem::Message { role, .. } if role == "assistant" => messages.say(&item.text()),
+            ResponseItem::Message { role, content, .. } => {
+                let role = match role.as_str() {
+                    "developer" if openai => "developer",
+                    "developer" | "system" => "system",
+                    _ => "user",
+                };
+                messages.flush();
+                messages.push(role, content_of(content));
+            }
+            ResponseItem::Reasoning { content, summary, .. } => {
+                // Only within the turn that runs: earlier thoughts are no business of the model any more.
+                if index > last_user {
+                    messages.reasoning.push_str(&reasoning_text(content.as_deref().unwrap_or(summary)));
+                }
+            }
+            ResponseItem::FunctionCall { name, arguments, call_id, .. } => {
+                messages.call(call_id, name, &wire::valid_arguments(arguments));
+            }
+            ResponseItem::CustomToolCall { name, input, call_id, .. } => {
+                messages.call(call_id, name, &json!({ "input": input }).to_string());
+            }
+            ResponseItem::LocalShellCall { action, .. } => {
+                let arguments = serde_json::to_string(action).unwrap_or_else(|_| "{}".to_owned());
+                messages.call(item.call_id().unwrap_or_default(), "local_shell", &arguments);
+            }
+            ResponseItem::FunctionCallOutput { call_id, output }
+            | ResponseItem::CustomToolCallOutput { call_id, output } => messages.output(call_id, output),
+            ResponseItem::LocalShellCallOutput { call_id, output } => {
+                messages.output(call_id, &ToolOutputPayload::Text(output.clone()));
+            }
+            ResponseItem::WebSearchCall { .. } | ResponseItem::Other => {}
+        }
+    }
+    messages.flush();
+    messages.done
+}
+
+impl Messages {
+    fn say(&mut self, text: &str) {
+        self.flush_images();
+        if text.is_empty() || self.text == text || self.text.ends_with(&format!("\n\n{text}")) {
+            return;
+        }
+        if !self.text.is_empty() {
+            self.text.push_str("\n\n");
+        }
+        self.text.push_str(text);
+    }
+
+    fn call(&mut self, call_id: &str, name: &str, arguments: &str) {
+        self.flush_images();
+        let function = json!({"name": name, "arguments": arguments});
+        self.calls.push(json!({"id": call_id, "type": "function", "function": function}));
+    }
+
+    fn output(&mut self, call_id: &str, output: &ToolOutputPayload) {
+        self.flush_assistant();
+        let text = match output {
+            ToolOutputPayload::Text(text) => text.clone(),
+            ToolOutputPayload::Parts(parts) => {
+                self.images.extend(parts.iter().filter_map(image));
+                parts.iter().filter_map(ContentPart::text).collect::<Vec<_>>().join("\n")
+            }
+        };
+        let text = if text.is_empty() && !self.images.is_empty() { "See the image below.".to_owned() } else { text };
+        self.done.push(json!({"role": "tool", "tool_call_id": call_id, "content": text}));
+    }
+
+    fn push(&mut self, role: &str, content: Value) {
+        if content != json!("") {
+            self.done.push(json!({"role": role, "content": content}));
+        }
+    }
+
+    fn flush(&mut self) {
+        self.flush_assistant();
+        self.flush_images();
+    }
+
+    fn flush_assistant(&mut self) {
+        let (text, calls) = (std::mem::take(&mut self.text), std::mem::take(&mut self.calls));
+        let reasoning = std::mem::take(&mut self.reasoning);
+        if text.is_empty() && calls.is_empty() {
+            return;
+        }
+        let content = if text.is_empty() { Value::Null } else { json!(text) };
+        let mut message = json!({"role": "assistant", "content": content});
+        if !reasoning.is_empty() {
+            message["reasoning"] = json!(reasoning);
+        }
+        if !calls.is_empty() {
+            message["tool_calls"] = json!(calls);
+        }
+        self.done.push(message);
+    }
+
+    fn flush_images(&mut self) {
+        if !self.images.is_empty() {
+            let content = std::mem::take(&mut self.images);
+            self.done.push(json!({"role": "user", "content": content}));
+        }
+    }
+}
+
+fn image(part: &ContentPart) -> Option<Value> {
+    let ContentPart::InputImage { image_url } = part else { return None };
+    Some(json!({"type": "image_url", "image_url": {"url": image_url}}))
+}
+
+/// One text, or parts where there are images.
+fn content_of(content: &[ContentPart]) -> Value {
+    if content.iter().any(|part| matches!(part, ContentPart::InputImage { .. })) {
+        let part = |part| image(part).or_else(|| Some(json!({"type": "text", "text": part.text()?})));
+        return content.iter().filter_map(part).collect();
+    }
+    json!(content.iter().filter_map(ContentPart::text).collect::<Vec<_>>().join("\n"))
+}
+
+fn reasoning_text(parts: &[ReasoningPart]) -> String {
+    let text = |part: &ReasoningPart| match part {
+        ReasoningPart::SummaryText { text } | ReasoningPart::ReasoningText { text } | ReasoningPart::Text { text } => {
+            Some(text.clone())
+        }
+        ReasoningPart::Other => None,
+    };
+    parts.iter().filter_map(text).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::settings::ReasoningSummary;
+    use std::sync::Arc;
+
+    fn request(input: Vec<ResponseItem>) -> ModelRequest {
+        ModelRequest {
+            model: "some-model".into(),
+            instructions: "Be brief.".into(),
+            input: Arc::new(input),
+            tools: vec![],
+            parallel_tool_calls: true,
+            effort: None,
+            summary: ReasoningSummary::Auto,
+            output_schema: None,
+            max_output_tokens: None,
+            cache_key: "thread-1".into(),
+            turn_id: "turn-1".into(),
+        }
+    }
+
+    fn call(call_id: &str, arguments: &str) -> ResponseItem {
+        ResponseItem::FunctionCall { id: None, name: "f".into(), arguments: arguments.into(), call_id: call_id.into() }
+    }
+
+    fn output(call_id: &str, parts: Vec<ContentPart>) -> ResponseItem {
+        ResponseItem::FunctionCallOutput { call_id: call_id.into(), output: ToolOutputPayload::Parts(parts) }
+    }
+
+    fn text(text: &str) -> ContentPart {
+        ContentPart::OutputText { text: text.into() }
+    }
+
+    /// Shows S-209.
+    #[test]
+    fn calls_and_their_outputs_stand_as_the_messages_demand() {
+        let thought = |text: &str| ResponseItem::Reasoning {
+            id: None,
+            summary: vec![],
+            content: Some(vec![ReasoningPart::ReasoningText { text: text.into() }]),
+            encrypted_content: None,
+        };
+        let image = ContentPart::InputImage { image_url: "data:,x".into() };
+        let sent = messages(
+            &request(vec![
+                ResponseItem::developer("Rules."),
+                ResponseItem::user("one"),
+                thought("old thought"),
+                ResponseItem::assistant("fine"),
+                ResponseItem::user("two"),
+                thought("new thought"),
+                ResponseItem::assistant("I look."),
+                call("a", "{}"),
+                ResponseItem::assistant("And more."),
+                call("b", "{broken"),
+                output("a", vec![image, text("pic")]),
+                output("b", vec![text("x"), text("y")]),
+                ResponseItem::CustomToolCall { id: None, call_id: "c".into(), name: "p".into(), input: "raw".into() },
+                ResponseItem::CustomToolCallOutput { call_id: "c".into(), output: ToolOutputPayload::Text("ok".into()) },
+                ResponseItem::assistant("Done."),
+                ResponseItem::assistant("Done."),
+                ResponseItem::developer("Later rule."),
+                ResponseItem::Other,
+            ]),
+            false,
+        );
+        let function = |id: &str, name: &str, arguments: &str| {
+            json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
+        };
+        assert_eq!(
+            json!(sent),
+            json!([
+                {"role": "system", "content": "Be brief.\n\nRules."},
+                {"role": "user", "content": "one"},
+                {"role": "assistant", "content": "fine"},
+                {"role": "user", "content": "two"},
+                {"role": "assistant", "content": "I look.\n\nAnd more.", "reasoning": "new thought", "tool_calls": [
+                    function("a", "f", "{}"), function("b", "f", r#"{"invalid_arguments":"{broken"}"#)]},
+                {"role": "tool", "tool_call_id": "a", "content": "pic"},
+                {"role": "tool", "tool_call_id": "b", "content": "x\ny"},
+                {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:,x"}}]},
+                {"role": "assistant", "content": null, "tool_calls": [function("c", "p", r#"{"input":"raw"}"#)]},
+                {"role": "tool", "tool_call_id": "c", "content": "ok"},
+                {"role": "assistant", "content": "Done."},
+                {"role": "system", "content": "Later rule."},
+            ])
+        );
+    }
+
+    #[test]
+    fn options_take_the_names_that_the_provider_knows() {
+        let mut request = request(vec![ResponseItem::user("x")]);
+        request.max_output_tokens = Some(7);
+        request.effort = Some("low".into());
+        request.output_schema = Some(json!({"type": "object"}));
+        request.tools = vec![ToolSpec::Custom { name: "p".into(), description: "d".into(), format: json!({}) }];
+        let sent = |openai| serde_json::from_slice::<Value>(&body(&request, openai).expect("ok")).expect("JSON");
+        let (theirs, others) = (sent(true), sent(false));
+        assert_eq!((&theirs["max_completion_tokens"], theirs.get("max_tokens")), (&json!(7), None));
+        assert_eq!((&others["max_tokens"], others.get("max_completion_tokens")), (&json!(7), None));
+        assert_eq!((theirs["prompt_cache_key"].as_str(), others.get("prompt_cache_key")), (Some("thread-1"), None));
+        assert_eq!(others["reasoning_effort"], "low");
+        assert_eq!(others["response_format"]["json_schema"]["schema"], json!({"type": "object"}));
+        assert_eq!(others["tools"][0]["function"]["parameters"]["required"], json!(["input"]));
+        assert_eq!(others["stream_options"], json!({"include_usage": true}));
+    }
+}

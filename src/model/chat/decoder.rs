@@ -1,0 +1,338 @@
+//! The stream: chunks of one message become items.
+
+use crate::model::error::ErrorKind;
+use crate::model::failure::{Asked, Report};
+use crate::model::item::{ReasoningPart, ResponseItem};
+use crate::model::names::Names;
+use crate::model::sse::SseEvent;
+use crate::model::{ModelEvent, json, wire};
+use crate::protocol::model::TokenUsage;
+use serde_json::Value;
+use std::collections::{HashSet, VecDeque};
+
+type Events = VecDeque<ModelEvent>;
+
+/// A call whose fragments are still coming.
+#[derive(Debug)]
+struct Call {
+    index: Option<u64>,
+    wire_id: Option<String>,
+    name: String,
+    arguments: String,
+}
+
+#[derive(Debug)]
+pub(in crate::model) struct Decoder {
+    names: Names,
+    /// Names of the tools whose input is text.
+    custom: HashSet<String>,
+    created: bool,
+    response_id: Option<String>,
+    /// Id and text of the reasoning and of the message, once they have begun.
+    reasoning: Option<(String, String)>,
+    message: Option<(String, String)>,
+    reasoning_done: bool,
+    calls: Vec<Call>,
+    usage: Option<TokenUsage>,
+    finish_reason: Option<String>,
+    completed: bool,
+    skipped: u64,
+}
+
+impl Decoder {
+    pub(in crate::model) fn new(names: Names, custom: HashSet<String>) -> Self {
+        Self {
+            names,
+            custom,
+            created: false,
+            response_id: None,
+            reasoning: None,
+            message: None,
+            reasoning_done: false,
+            calls: Vec::new(),
+            usage: None,
+            finish_reason: None,
+            completed: false,
+            skipped: 0,
+        }
+    }
+
+    /// Whether the answer is complete.
+    pub(in crate::model) fn completed(&self) -> bool {
+        self.completed
+    }
+
+    /// The model has said its last word; only usage and the closing mark are still to come, if they do.
+    pub(in crate::model) fn finished(&self) -> bool {
+        self.finish_reason.is_some()
+    }
+
+    /// Events whose data could not be read.
+    pub(in crate::model) fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
+    pub(in crate::model) fn event(
+        &mut self,
+        event: &SseEvent,
+        asked: Asked<'_>,
+        out: &mut Events,
+    ) -> Result<(), ErrorKind> {
+        let data = event.data.trim();
+        if self.completed || data.is_empty() {
+            return Ok(());
+        }
+        if data == "[DONE]" {
+            if !self.created {
+                return Err(ErrorKind::StreamEnded { reason: Some("nothing came before its end".to_owned()) });
+            }
+            return self.complete(out);
+        }
+        let Some(value) = json::parse(data).filter(Value::is_object) else {
+            self.skipped += 1;
+            tracing::warn!(event = event.event, bytes = data.len(), "skipped an event whose data is no JSON object");
+            return Ok(());
+        };
+        if value.get("error").is_some_and(|error| !error.is_null()) || event.event.as_deref() == Some("error") {
+            return Err(Report::from_json(&value, asked.now).into_stream(asked));
+        }
+        self.chunk(&value, out)
+    }
+
+    /// A whole answer in one piece, from a server that does not stream.
+    pub(in crate::model) fn document(
+        &mut self,
+        value: Value,
+        asked: Asked<'_>,
+        out: &mut Events,
+    ) -> Result<(), ErrorKind> {
+        if value.get("choices").is_some_and(Value::is_array) {
+            self.chunk(&value, out)?;
+            return self.complete(out);
+        }
+        let is_error = ["error", "detail", "message"].iter().any(|key| value.get(*key).is_some_and(|e| !e.is_null()));
+        if is_error {
+            return Err(Report::from_json(&value, asked.now).into_stream(asked));
+        }
+        let start = crate::model::failure::plain(&value.to_string());
+        Err(ErrorKind::Protocol { reason: format!("it is JSON, but no answer: {start}") })
+    }
+
+    /// The stream has ended without its closing mark.
+    pub(in crate::model) fn end(&mut self, out: &mut Events) -> Result<(), ErrorKind> {
+        if self.completed {
+            return Ok(());
+        }
+        if self.finish_reason.is_none() {
+            return Err(ErrorKind::StreamEnded { reason: None });
+        }
+        self.complete(out)
+    }
+
+    fn chunk(&mut self, value: &Value, out: &mut Events) -> Result<(), ErrorKind> {
+        if !std::mem::replace(&mut self.created, true) {
+            out.push_back(ModelEvent::Created);
+        }
+        if self.response_id.is_none() {
+            self.response_id = json::text(value, &["id"]).map(str::to_owned);
+        }
+        let usage = value.get("usage").filter(|usage| !usage.is_null()).or_else(|| value.pointer("/x_groq/usage"));
+        if let Some(usage) = wire::usage(usage) {
+            self.usage = Some(usage);
+        }
+        let Some(choice) = value.get("choices").and_then(|choices| choices.get(0)) else { return Ok(()) };
+        if let Some(delta) = ["delta", "message"].iter().find_map(|key| choice.get(*key)).filter(|d| d.is_object()) {
+            self.delta(delta, out);
+        }
+        match json::text(choice, &["finish_reason"]) {
+            Some("error") => {
+                let mut report = Report::from_json(choice, 0);
+                if report.message.is_empty() {
+                    report.message = "it gave no reason".to_owned();
+                }
+                return Err(report.into_stream(Asked::default()));
+            }
+            Some(reason) => self.finish_reason = Some(reason.to_owned()),
+            None => {}
+        }
+        Ok(())
+    }
+
+    fn delta(&mut self, delta: &Value, out: &mut Events) {
+        for key in ["reasoning_content", "reasoning", "thinking"] {
+            let text = content_text(delta.get(key), false);
+            if !text.is_empty() {
+                self.think(&text, out);
+                break;
+            }
+        }
+        let thought = content_text(delta.get("content"), true);
+        if !thought.is_empty() {
+            self.think(&thought, out);
+        }
+        for key in ["content", "refusal"] {
+            let text = content_text(delta.get(key), false);
+            if !text.is_empty() {
+                self.say(&text, out);
+            }
+        }
+        let calls = delta.get("tool_calls").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        for (position, call) in calls.iter().enumerate() {
+            let index = call.get("index").and_then(Value::as_u64).or((calls.len() > 1).then_some(position as u64));
+            self.call(index, call.get("id").and_then(Value::as_str), call.get("function").unwrap_or(call));
+        }
+        if let Some(function) = delta.get("function_call").filter(|function| function.is_object()) {
+            self.call(Some(0), None, function);
+        }
+    }
+
+    fn think(&mut self, text: &str, out: &mut Events) {
+        if self.reasoning_done {
+            // Thoughts after the answer has begun: a new item, so that the first stays as it was shown.
+            self.reasoning = None;
+            self.reasoning_done = false;
+        }
+        let (id, so_far) = self.reasoning.get_or_insert_with(|| {
+            let id = self.names.item(None, "rs");
+            out.push_back(ModelEvent::ItemAdded(ResponseItem::Reasoning {
+                id: Some(id.clone()),
+                summary: Vec::new(),
+                content: None,
+                encrypted_content: None,
+            }));
+            (id, String::new())
+        });
+        so_far.push_str(text);
+        out.push_back(ModelEvent::ReasoningDelta { item_id: id.clone(), index: 0, delta: text.to_owned() });
+    }
+
+    fn say(&mut self, text: &str, out: &mut Events) {
+        self.close_reasoning(out);
+        let (id, so_far) = self.message.get_or_insert_with(|| {
+            let id = self.names.item(None, "msg");
+            out.push_back(ModelEvent::ItemAdded(ResponseItem::Message {
+                id: Some(id.clone()),
+                role: "assistant".to_owned(),
+                content: Vec::new(),
+            }));
+            (id, String::new())
+        });
+        so_far.push_str(text);
+        out.push_back(ModelEvent::TextDelta { item_id: id.clone(), delta: text.to_owned() });
+    }
+
+    fn close_reasoning(&mut self, out: &mut Events) {
+        if let Some((id, text)) = self.reasoning.as_ref().filter(|_| !self.reasoning_done) {
+            self.reasoning_done = true;
+            out.push_back(ModelEvent::ItemDone(ResponseItem::Reasoning {
+                id: Some(id.clone()),
+                summary: Vec::new(),
+                content: Some(vec![ReasoningPart::ReasoningText { text: text.clone() }]),
+                encrypted_content: None,
+            }));
+        }
+    }
+
+    /// A fragment belongs to the call with its index and id; some servers give every call index 0 and its own id.
+    fn call(&mut self, index: Option<u64>, id: Option<&str>, function: &Value) {
+        let id = id.filter(|id| !id.is_empty());
+        let name = json::text(function, &["name"]);
+        let at = self.calls.iter().rposition(|call| {
+            let same_index = index.is_none() || call.index.is_none() || call.index == index;
+            let other_id = id.is_some() && call.wire_id.is_some() && call.wire_id.as_deref() != id;
+            same_index && !other_id
+        });
+        // Without index and id, a name begins a call.
+        let begins = index.is_none() && id.is_none() && name.is_some();
+        let at = at.filter(|_| !begins).unwrap_or_else(|| {
+            self.calls.push(Call { index, wire_id: None, name: String::new(), arguments: String::new() });
+            self.calls.len() - 1
+        });
+        let call = &mut self.calls[at];
+        if call.wire_id.is_none() {
+            call.wire_id = id.map(str::to_owned);
+        }
+        match name {
+            // Repeated in each fragment by some.
+            Some(name) if call.name.is_empty() => name.clone_into(&mut call.name),
+            Some(name) if call.name != name && call.arguments.is_empty() => call.name.push_str(name),
+            _ => {}
+        }
+        call.arguments.push_str(&wire::as_text(function.get("arguments").cloned()));
+    }
+
+    fn complete(&mut self, out: &mut Events) -> Result<(), ErrorKind> {
+        self.close_reasoning(out);
+        if let Some((id, text)) = self.message.take() {
+            out.push_back(ModelEvent::ItemDone(ResponseItem::Message {
+                id: Some(id),
+                role: "assistant".to_owned(),
+                content: wire::message_content(Some(Value::String(text))),
+            }));
+        }
+        match self.finish_reason.as_deref() {
+            // A call that was cut short must not run.
+            Some("length" | "max_tokens") => {
+                return Err(ErrorKind::Incomplete { reason: "max_output_tokens".to_owned() });
+            }
+            Some("content_filter") => return Err(ErrorKind::Incomplete { reason: "content_filter".to_owned() }),
+            _ => {}
+        }
+        for call in std::mem::take(&mut self.calls) {
+            self.finish_call(call, out);
+        }
+        self.completed = true;
+        out.push_back(ModelEvent::Completed { response_id: self.response_id.take(), usage: self.usage });
+        Ok(())
+    }
+
+    fn finish_call(&mut self, call: Call, out: &mut Events) {
+        let Call { wire_id, name, arguments, .. } = call;
+        let id = Some(self.names.item(None, "fc"));
+        let call_id = self.names.call(wire_id.as_deref());
+        let (added, done) = if self.custom.contains(&name) {
+            let input = match json::parse(&arguments) {
+                Some(value) => value.get("input").and_then(Value::as_str).map_or(arguments, str::to_owned),
+                None => arguments,
+            };
+            let make = |input| ResponseItem::CustomToolCall {
+                id: id.clone(),
+                call_id: call_id.clone(),
+                name: name.clone(),
+                input,
+            };
+            (make(String::new()), make(input))
+        } else {
+            let make = |arguments| ResponseItem::FunctionCall {
+                id: id.clone(),
+                name: name.clone(),
+                arguments,
+                call_id: call_id.clone(),
+            };
+            (make(String::new()), make(arguments))
+        };
+        out.push_back(ModelEvent::ItemAdded(added));
+        out.push_back(ModelEvent::ItemDone(done));
+    }
+}
+
+/// The text in a content field: a text, an object with one, or a list of parts. `thoughts` picks the parts of a list
+/// that are thinking, else the others.
+fn content_text(content: Option<&Value>, thoughts: bool) -> String {
+    match content {
+        Some(Value::String(text)) if !thoughts => text.clone(),
+        Some(part @ Value::Object(_)) if !thoughts => {
+            json::text(part, &["text", "content"]).unwrap_or_default().to_owned()
+        }
+        Some(Value::Array(parts)) => parts
+            .iter()
+            .filter(|part| (part.get("type").and_then(Value::as_str) == Some("thinking")) == thoughts)
+            .map(|part| match part {
+                Value::String(text) => text.clone(),
+                part if thoughts => content_text(part.get("thinking"), false),
+                part => json::text(part, &["text", "refusal"]).unwrap_or_default().to_owned(),
+            })
+            .collect(),
+        _ => String::new(),
+    }
+}

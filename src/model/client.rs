@@ -1,0 +1,395 @@
+//! The client of one provider: one HTTP request a call, no retries.
+
+use crate::config::provider::{Provider, WireApi};
+use crate::model::error::{Endpoint, ErrorKind, ModelError};
+use crate::model::failure::Report;
+use crate::model::item::ToolSpec;
+use crate::model::names::Names;
+use crate::model::stream::{Context, Decoder, ModelStream};
+use crate::model::{ModelRequest, chat, responses};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use url::Url;
+
+const CONNECT_LIMIT: Duration = Duration::from_secs(15);
+const DEFAULT_IDLE_LIMIT: Duration = Duration::from_secs(300);
+/// How much of an error's body is read, and how long.
+const MAX_ERROR_BYTES: usize = 64 * 1024;
+const ERROR_BODY_LIMIT: Duration = Duration::from_secs(5);
+
+/// A provider's client. Clones are cheap and share the connections.
+#[derive(Clone)]
+pub struct ModelClient {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    provider: Provider,
+    key: Option<String>,
+    user_agent: String,
+    /// Further headers, from the provider's `env_http_headers`.
+    headers: Vec<(String, String)>,
+    endpoint: Arc<Endpoint>,
+    /// Made with the first request: it reads the system's certificates.
+    http: OnceLock<reqwest::Client>,
+}
+
+/// Without the key and the headers, which may hold one.
+impl fmt::Debug for ModelClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ModelClient").field("endpoint", &self.shared.endpoint).finish_non_exhaustive()
+    }
+}
+
+impl ModelClient {
+    /// `key`: the value of the provider's `env_key`, if it is set. `user_agent`: see [`user_agent`](Self::user_agent).
+    pub fn new(provider: &Provider, key: Option<String>, user_agent: &str) -> ModelClient {
+        let key = key.or_else(|| provider.experimental_bearer_token.clone());
+        let name = if provider.name.is_empty() { "The provider" } else { &provider.name };
+        ModelClient {
+            shared: Arc::new(Shared {
+                key: key.map(|key| key.trim().to_owned()).filter(|key| !key.is_empty()),
+                user_agent: user_agent.to_owned(),
+                headers: Vec::new(),
+                endpoint: Arc::new(Endpoint { name: name.to_owned(), url: public_url(&provider.base_url) }),
+                http: OnceLock::new(),
+                provider: provider.clone(),
+            }),
+        }
+    }
+
+    /// The same client with further headers: the values of the provider's `env_http_headers`.
+    pub fn with_headers(self, headers: impl IntoIterator<Item = (String, String)>) -> ModelClient {
+        let Shared { provider, key, user_agent, endpoint, .. } = &*self.shared;
+        ModelClient {
+            shared: Arc::new(Shared {
+                provider: provider.clone(),
+                key: key.clone(),
+                user_agent: user_agent.clone(),
+                headers: headers.into_iter().collect(),
+                endpoint: endpoint.clone(),
+                http: OnceLock::new(),
+            }),
+        }
+    }
+
+    /// What we call ourselves: `countersign/<version> (<os>; <arch>)`.
+    pub fn user_agent() -> String {
+        format!("countersign/{} ({}; {})", env!("CARGO_PKG_VERSION"), std::env::consts::OS, std::env::consts::ARCH)
+    }
+
+    pub fn provider(&self) -> &Provider {
+        &self.shared.provider
+    }
+
+    /// Makes one request. The stream's events follow as the provider sends them; dropping the stream, or this future,
+    /// closes the connection.
+    pub async fn stream(&self, request: &ModelRequest) -> Result<ModelStream, ModelError> {
+        let context = self.context(&request.model);
+        match self.try_stream(request, context).await {
+            Ok(stream) => Ok(stream),
+            Err(kind) => Err(self.error(kind)),
+        }
+    }
+
+    /// A bounded GET of `path` below the base URL, as JSON.
+    pub(super) async fn get_json(&self, path: &str, limit: Duration) -> Result<serde_json::Value, ModelError> {
+        let attempt = async {
+            let url = self.url(path)?;
+            let response = self.http()?.get(url).headers(self.headers()?).send().await.map_err(transport_kind)?;
+            let response = self.check(response, &self.context("")).await?;
+            let body = read_bounded(response, crate::model::sse::MAX_EVENT_BYTES).await;
+            super::json::parse(&String::from_utf8_lossy(&body))
+                .ok_or_else(|| ErrorKind::Protocol { reason: format!("`{path}` is no JSON") })
+        };
+        let outcome = match tokio::time::timeout(limit, attempt).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(ErrorKind::Idle { limit }),
+        };
+        outcome.map_err(|kind| self.error(kind))
+    }
+
+    async fn try_stream(&self, request: &ModelRequest, context: Context) -> Result<ModelStream, ErrorKind> {
+        let Provider { wire_api, base_url, .. } = &self.shared.provider;
+        let openai = is_openai(base_url);
+        let unsendable = |error: serde_json::Error| ErrorKind::Setup { reason: format!("the request: {error}") };
+        let names = Names::new(&request.input);
+        let (path, body, decoder) = match wire_api {
+            WireApi::Responses => (
+                "responses",
+                responses::body(request, openai).map_err(unsendable)?,
+                Decoder::Responses(responses::Decoder::new(names)),
+            ),
+            WireApi::Chat => (
+                "chat/completions",
+                chat::body(request, openai).map_err(unsendable)?,
+                Decoder::Chat(chat::Decoder::new(names, custom_tools(&request.tools))),
+            ),
+        };
+        let url = self.url(path)?;
+        let mut headers = self.headers()?;
+        headers.insert("content-type", HeaderValue::from_static("application/json"));
+        headers.insert("accept", HeaderValue::from_static("text/event-stream"));
+        if let Ok(turn) = HeaderValue::from_str(&request.turn_id) {
+            headers.insert("x-client-request-id", turn);
+        }
+        let send = self.http()?.post(url).headers(headers).body(body).send();
+        let response = match tokio::time::timeout(context.idle_limit, send).await {
+            Ok(sent) => sent.map_err(transport_kind)?,
+            Err(_) => return Err(ErrorKind::Idle { limit: context.idle_limit }),
+        };
+        let response = self.check(response, &context).await?;
+        Ok(ModelStream::new(response, decoder, context))
+    }
+
+    /// The answer, if its status says success.
+    async fn check(&self, response: reqwest::Response, context: &Context) -> Result<reqwest::Response, ErrorKind> {
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        let headers = response.headers().clone();
+        let body = tokio::time::timeout(ERROR_BODY_LIMIT, read_bounded(response, MAX_ERROR_BYTES));
+        let body = body.await.unwrap_or_default();
+        let asked = context.asked();
+        Err(Report::from_body(&body, asked.now).into_http(status.as_u16(), &headers, asked))
+    }
+
+    fn error(&self, kind: ErrorKind) -> ModelError {
+        ModelError::new(kind, &self.shared.endpoint)
+    }
+
+    fn context(&self, model: &str) -> Context {
+        let Provider { env_key, stream_idle_timeout_ms, .. } = &self.shared.provider;
+        Context {
+            endpoint: self.shared.endpoint.clone(),
+            model: model.to_owned(),
+            var: env_key.clone(),
+            key: self.shared.key.clone(),
+            idle_limit: match stream_idle_timeout_ms {
+                0 => DEFAULT_IDLE_LIMIT,
+                // A year is as good as for ever, and no sum of times overflows.
+                ms => Duration::from_millis(*ms).min(Duration::from_secs(365 * 86400)),
+            },
+        }
+    }
+
+    fn http(&self) -> Result<&reqwest::Client, ErrorKind> {
+        if let Some(http) = self.shared.http.get() {
+            return Ok(http);
+        }
+        // An error only says that somebody has installed one already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let mut builder = reqwest::Client::builder()
+            .connect_timeout(CONNECT_LIMIT)
+            .tcp_keepalive(Duration::from_secs(30))
+            .tcp_nodelay(true)
+            // A redirected POST would arrive as a GET, or elsewhere without its key.
+            .redirect(reqwest::redirect::Policy::none());
+        if is_loopback(&self.shared.provider.base_url) {
+            builder = builder.no_proxy();
+        }
+        let http = builder.build().map_err(|error| ErrorKind::Setup { reason: transport_reason(&error) })?;
+        Ok(self.shared.http.get_or_init(|| http))
+    }
+
+    fn url(&self, path: &str) -> Result<Url, ErrorKind> {
+        let Provider { base_url, query_params, .. } = &self.shared.provider;
+        let setup = |reason: String| ErrorKind::Setup { reason };
+        if base_url.trim().is_empty() {
+            return Err(setup("it has no `base_url`".to_owned()));
+        }
+        let mut url = Url::parse(base_url.trim())
+            .map_err(|error| setup(format!("its `base_url` {base_url:?} is no URL ({error})")))?;
+        if !matches!(url.scheme(), "http" | "https") || url.cannot_be_a_base() {
+            return Err(setup(format!("its `base_url` {base_url:?} does not begin with http:// or https://")));
+        }
+        if !url.path().trim_end_matches('/').ends_with(&format!("/{path}"))
+            && let Ok(mut segments) = url.path_segments_mut()
+        {
+            segments.pop_if_empty().extend(path.split('/'));
+        }
+        if !query_params.is_empty() {
+            url.query_pairs_mut().extend_pairs(query_params);
+        }
+        Ok(url)
+    }
+
+    fn headers(&self) -> Result<HeaderMap, ErrorKind> {
+        let Shared { provider, key, user_agent, headers: further, .. } = &*self.shared;
+        let mut headers = HeaderMap::new();
+        let user_agent = HeaderValue::from_str(user_agent)
+            .map_err(|_| ErrorKind::Setup { reason: "the user agent is no text for a header".to_owned() })?;
+        headers.insert("user-agent", user_agent);
+        if let (Some(var), None) = (&provider.env_key, key) {
+            return Err(ErrorKind::MissingKey {
+                var: var.clone(),
+                instructions: provider.env_key_instructions.clone(),
+            });
+        }
+        if let Some(key) = key {
+            let mut value = HeaderValue::from_str(&format!("Bearer {key}")).map_err(|_| {
+                let place = provider.env_key.as_deref().unwrap_or("experimental_bearer_token");
+                ErrorKind::Setup { reason: format!("the key in {place} holds characters that no key has") }
+            })?;
+            value.set_sensitive(true);
+            headers.insert("authorization", value);
+        }
+        for (name, value) in provider.http_headers.iter().chain(further.iter().map(|(name, value)| (name, value))) {
+            let setup = |what: &str| ErrorKind::Setup { reason: format!("its header {name:?} {what}") };
+            let header = HeaderName::from_bytes(name.as_bytes()).map_err(|_| setup("has no valid name"))?;
+            let value = HeaderValue::from_str(value).map_err(|_| setup("has no valid value"))?;
+            headers.insert(header, value);
+        }
+        Ok(headers)
+    }
+}
+
+fn custom_tools(tools: &[ToolSpec]) -> std::collections::HashSet<String> {
+    let custom = |tool: &ToolSpec| match tool {
+        ToolSpec::Custom { name, .. } => Some(name.clone()),
+        ToolSpec::Function { .. } => None,
+    };
+    tools.iter().filter_map(custom).collect()
+}
+
+/// Whether the base URL is OpenAI's own, or Azure's deployment of it.
+pub(super) fn is_openai(base_url: &str) -> bool {
+    let Ok(url) = Url::parse(base_url) else { return false };
+    let host = url.host_str().unwrap_or_default();
+    host == "openai.com" || host.ends_with(".openai.com") || host.ends_with(".openai.azure.com")
+}
+
+fn is_loopback(base_url: &str) -> bool {
+    let Ok(url) = Url::parse(base_url.trim()) else { return false };
+    match url.host() {
+        Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(url::Host::Ipv4(ip)) => ip.is_loopback(),
+        Some(url::Host::Ipv6(ip)) => ip.is_loopback(),
+        None => false,
+    }
+}
+
+/// The URL as people may see it: a password or a key in it stays out.
+fn public_url(base_url: &str) -> String {
+    let Ok(mut url) = Url::parse(base_url.trim()) else { return base_url.trim().to_owned() };
+    // These fail only for URLs that hold no such thing.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url.set_query(None);
+    url.set_fragment(None);
+    url.as_str().trim_end_matches('/').to_owned()
+}
+
+async fn read_bounded(mut response: reqwest::Response, most: usize) -> Vec<u8> {
+    let mut body = Vec::new();
+    while let Ok(Some(bytes)) = response.chunk().await {
+        body.extend_from_slice(&bytes[..bytes.len().min(most - body.len())]);
+        if body.len() >= most {
+            break;
+        }
+    }
+    body
+}
+
+/// A failure before the answer began.
+fn transport_kind(error: reqwest::Error) -> ErrorKind {
+    let reason = transport_reason(&error);
+    if error.is_builder() || has_bad_certificate(&error) {
+        ErrorKind::Setup { reason }
+    } else if error.is_connect() {
+        ErrorKind::Unreachable { reason }
+    } else {
+        ErrorKind::Broken { reason }
+    }
+}
+
+/// Another try would meet the same certificate.
+fn has_bad_certificate(error: &reqwest::Error) -> bool {
+    causes(error).any(|cause| {
+        let direct = cause.downcast_ref::<rustls::Error>();
+        let wrapped = || cause.downcast_ref::<std::io::Error>()?.get_ref()?.downcast_ref::<rustls::Error>();
+        matches!(direct.or_else(wrapped), Some(rustls::Error::InvalidCertificate(_)))
+    })
+}
+
+/// The innermost cause, which is the one that a person can use.
+pub(super) fn transport_reason(error: &reqwest::Error) -> String {
+    let deepest = causes(error).last().map(ToString::to_string);
+    let reason = deepest.unwrap_or_else(|| error.to_string());
+    if error.is_timeout() && error.is_connect() {
+        return format!("no connection within {} s", CONNECT_LIMIT.as_secs());
+    }
+    reason
+}
+
+fn causes<'a>(error: &'a reqwest::Error) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
+    std::iter::successors(std::error::Error::source(error), |cause| cause.source())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(provider: Provider) -> ModelClient {
+        ModelClient::new(&provider, None, "countersign/0 (test; test)")
+    }
+
+    fn at(base_url: &str) -> Provider {
+        Provider { name: "Acme".into(), base_url: base_url.into(), ..Default::default() }
+    }
+
+    #[test]
+    fn urls_are_joined_however_the_base_is_written() {
+        let table = [
+            ("https://a.example/v1", "https://a.example/v1/responses"),
+            ("https://a.example/v1/", "https://a.example/v1/responses"),
+            (" https://a.example ", "https://a.example/responses"),
+            ("https://a.example/v1/responses", "https://a.example/v1/responses"),
+            ("https://a.example/x?api-version=1", "https://a.example/x/responses?api-version=1"),
+        ];
+        for (base, wanted) in table {
+            assert_eq!(client(at(base)).url("responses").map(String::from), Ok(wanted.to_owned()), "{base}");
+        }
+        let mut provider = at("https://a.example/v1");
+        provider.query_params.insert("q".into(), "a b&c".into());
+        assert_eq!(
+            client(provider).url("chat/completions").map(String::from),
+            Ok("https://a.example/v1/chat/completions?q=a+b%26c".to_owned())
+        );
+        for base in ["", "  ", "a.example/v1", "ftp://a.example", "http://", "mailto:x@y.z"] {
+            assert!(matches!(client(at(base)).url("responses"), Err(ErrorKind::Setup { .. })), "{base:?}");
+        }
+    }
+
+    #[test]
+    fn secrets_are_neither_shown_nor_sent_broken() {
+        let provider = at("https://user:pass@a.example/v1?key=hidden#x");
+        assert_eq!(client(provider.clone()).shared.endpoint.url, "https://a.example/v1");
+        let with = |key: &str| ModelClient::new(&provider, Some(key.into()), "ua");
+        assert!(!format!("{:?}", with("sk-secret")).contains("sk-secret"));
+        assert_eq!(with(" sk-1\n").headers().expect("fine")["authorization"], "Bearer sk-1");
+        let error = with("sk\nsecret").headers().expect_err("no header");
+        assert!(!format!("{error:?}").contains("secret"), "{error:?}");
+        assert!(!with("").headers().expect("no key needed").contains_key("authorization"));
+    }
+
+    #[test]
+    fn hosts_are_told_apart() {
+        for (base, openai, loopback) in [
+            ("https://api.openai.com/v1", true, false),
+            ("https://eu.api.openai.com/v1", true, false),
+            ("https://x.openai.azure.com/openai", true, false),
+            ("https://notopenai.com/v1", false, false),
+            ("http://localhost:1/v1", false, true),
+            ("http://127.0.0.9:1/v1", false, true),
+            ("http://[::1]:1/v1", false, true),
+            ("http://10.0.0.1/v1", false, false),
+            ("rubbish", false, false),
+        ] {
+            assert_eq!((is_openai(base), is_loopback(base)), (openai, loopback), "{base}");
+        }
+    }
+}

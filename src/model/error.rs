@@ -1,0 +1,399 @@
+//! What can go wrong between us and a provider, as values; and the one place where that becomes words.
+//!
+//! Each kind answers two questions: is it worth another try ([`ErrorKind::transience`]), and what should the
+//! person do ([`ModelError::turn_error`]). Nothing outside reads message texts.
+
+use crate::model::limits::RateLimits;
+use crate::protocol::turn::{TurnError, TurnErrorKind};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Whom we talk to, for messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    /// The provider's name for people.
+    pub name: String,
+    /// Its base URL, without user information and query.
+    pub url: String,
+}
+
+/// A failed request or a stream that broke off.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{}", self.message())]
+pub struct ModelError {
+    pub kind: ErrorKind,
+    pub endpoint: Arc<Endpoint>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum ErrorKind {
+    /// The provider wants a key and there is none. Nothing was sent.
+    MissingKey {
+        var: String,
+        instructions: Option<String>,
+    },
+    /// The provider's configuration cannot work: no URL, a header that is none, a certificate nobody vouches for.
+    Setup { reason: String },
+    /// No connection came about.
+    Unreachable { reason: String },
+    /// The connection broke before the answer began.
+    Broken { reason: String },
+    /// A status that has no kind of its own.
+    Http {
+        status: u16,
+        message: String,
+        request_id: Option<String>,
+        retry_after: Option<Duration>,
+    },
+    /// 401 or 403, or a failure that says the same.
+    Unauthorized {
+        status: Option<u16>,
+        message: String,
+        /// The variable that the key came from.
+        var: Option<String>,
+    },
+    ModelNotFound {
+        status: Option<u16>,
+        model: String,
+        message: String,
+    },
+    /// The conversation is longer than the model can take.
+    ContextWindowExceeded { status: Option<u16>, message: String },
+    /// The account's allowance is used up; waiting a moment does not help.
+    UsageLimit {
+        status: Option<u16>,
+        message: String,
+        /// Seconds since the Unix epoch.
+        resets_at: Option<i64>,
+        rate_limits: Option<Box<RateLimits>>,
+    },
+    /// The account's plan does not cover this.
+    UsageNotIncluded { status: Option<u16>, message: String },
+    /// Too many requests in a short time. Without a status it came within the stream.
+    RateLimited {
+        status: Option<u16>,
+        message: String,
+        retry_after: Option<Duration>,
+    },
+    /// The provider has more work than it can do.
+    Overloaded {
+        status: Option<u16>,
+        message: String,
+        retry_after: Option<Duration>,
+    },
+    /// The provider does not accept the request as it is.
+    BadRequest {
+        status: Option<u16>,
+        message: String,
+        request_id: Option<String>,
+    },
+    /// The provider began an answer and then reported a failure of its own.
+    Failed {
+        code: Option<String>,
+        message: String,
+        retry_after: Option<Duration>,
+    },
+    /// The provider ended the answer early, on purpose: `max_output_tokens`, `content_filter`.
+    Incomplete { reason: String },
+    /// The stream ended before the answer was complete.
+    StreamEnded { reason: Option<String> },
+    /// Nothing came for the whole idle limit.
+    Idle { limit: Duration },
+    /// What came is not the protocol at all: a web page, an event beyond all bounds.
+    Protocol { reason: String },
+}
+
+/// Which budget of retries a failure draws on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transience {
+    /// Tried again without end, while the person waits and can cancel.
+    Connect,
+    /// `request_max_retries`.
+    Request,
+    /// `stream_max_retries`.
+    Stream,
+    /// Another try would fail in the same way.
+    Final,
+}
+
+impl ErrorKind {
+    pub fn transience(&self) -> Transience {
+        match self {
+            Self::Unreachable { .. } => Transience::Connect,
+            Self::Broken { .. } => Transience::Request,
+            Self::Http { status, .. } if is_transient_status(*status) => Transience::Request,
+            Self::RateLimited { status, .. } | Self::Overloaded { status, .. } => match status {
+                Some(_) => Transience::Request,
+                None => Transience::Stream,
+            },
+            Self::Failed { .. } | Self::StreamEnded { .. } | Self::Idle { .. } => Transience::Stream,
+            Self::Http { .. }
+            | Self::MissingKey { .. }
+            | Self::Setup { .. }
+            | Self::Unauthorized { .. }
+            | Self::ModelNotFound { .. }
+            | Self::ContextWindowExceeded { .. }
+            | Self::UsageLimit { .. }
+            | Self::UsageNotIncluded { .. }
+            | Self::BadRequest { .. }
+            | Self::Incomplete { .. }
+            | Self::Protocol { .. } => Transience::Final,
+        }
+    }
+
+    /// How long the provider asks us to wait.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Http { retry_after, .. }
+            | Self::RateLimited { retry_after, .. }
+            | Self::Overloaded { retry_after, .. }
+            | Self::Failed { retry_after, .. } => *retry_after,
+            _ => None,
+        }
+    }
+
+    /// The HTTP status of the provider's answer, where there was one.
+    pub fn http_status(&self) -> Option<u16> {
+        match self {
+            Self::Http { status, .. } => Some(*status),
+            Self::Unauthorized { status, .. }
+            | Self::ModelNotFound { status, .. }
+            | Self::ContextWindowExceeded { status, .. }
+            | Self::UsageLimit { status, .. }
+            | Self::UsageNotIncluded { status, .. }
+            | Self::RateLimited { status, .. }
+            | Self::Overloaded { status, .. }
+            | Self::BadRequest { status, .. } => *status,
+            _ => None,
+        }
+    }
+
+    fn turn_error_kind(&self) -> TurnErrorKind {
+        match self {
+            Self::MissingKey { .. } => TurnErrorKind::MissingKey,
+            Self::Unauthorized { .. } => TurnErrorKind::Unauthorized,
+            Self::ModelNotFound { .. } => TurnErrorKind::ModelNotFound,
+            Self::ContextWindowExceeded { .. } => TurnErrorKind::ContextWindowExceeded,
+            Self::UsageLimit { .. } | Self::UsageNotIncluded { .. } => TurnErrorKind::UsageLimitExceeded,
+            Self::RateLimited { .. } => TurnErrorKind::RateLimitExceeded,
+            Self::Overloaded { .. } => TurnErrorKind::ServerOverloaded,
+            Self::BadRequest { .. } | Self::Setup { .. } => TurnErrorKind::BadRequest,
+            Self::Http { status: 429, .. } => TurnErrorKind::RateLimitExceeded,
+            Self::Http { status: 400..=499, .. } => TurnErrorKind::BadRequest,
+            Self::Http { .. } | Self::Failed { .. } | Self::Protocol { .. } => TurnErrorKind::ServerError,
+            Self::Unreachable { .. } | Self::Broken { .. } => TurnErrorKind::ConnectionFailed,
+            Self::StreamEnded { .. } | Self::Idle { .. } => TurnErrorKind::StreamDisconnected,
+            Self::Incomplete { .. } => TurnErrorKind::Incomplete,
+        }
+    }
+}
+
+fn is_transient_status(status: u16) -> bool {
+    status >= 500 || matches!(status, 408 | 409 | 425 | 429)
+}
+
+impl ModelError {
+    pub(super) fn new(kind: ErrorKind, endpoint: &Arc<Endpoint>) -> Self {
+        Self { kind, endpoint: endpoint.clone() }
+    }
+
+    /// What ends the turn: what happened, to what, and what to do next.
+    pub fn turn_error(&self) -> TurnError {
+        TurnError {
+            message: self.message(),
+            kind: self.kind.turn_error_kind(),
+            http_status: self.kind.http_status(),
+        }
+    }
+
+    /// What happened, to what, and what to do next.
+    pub fn message(&self) -> String {
+        let Endpoint { name, url } = &*self.endpoint;
+        let said = |message: &str| match message.trim() {
+            "" => ".".to_owned(),
+            message => format!(": {}", sentence(message)),
+        };
+        match &self.kind {
+            ErrorKind::MissingKey { var, instructions } => {
+                let hint = instructions.as_deref().map(|text| format!(" {}", sentence(text))).unwrap_or_default();
+                format!(
+                    "{name} ({url}) needs a key, and the environment variable {var} is not set or is empty.{hint} Set \
+                     {var} where the editor starts, then restart the editor; `countersign doctor` shows what is found."
+                )
+            }
+            ErrorKind::Setup { reason } => format!(
+                "The provider {name} ({url}) cannot be used: {} Mend its entry in `model_providers` of config.toml.",
+                sentence(reason)
+            ),
+            ErrorKind::Unreachable { reason } => format!(
+                "{name} cannot be reached at {url}: {} Check the network and the proxy, or `base_url` in config.toml.",
+                sentence(reason)
+            ),
+            ErrorKind::Broken { reason } => format!(
+                "The connection to {name} ({url}) broke before the answer began: {} Send the message again.",
+                sentence(reason)
+            ),
+            ErrorKind::Http { status, message, request_id, .. } => {
+                let advice = match status {
+                    300..=399 => "Put the address it points to into `base_url`.",
+                    404 | 405 => "Check `base_url` and `wire_api` of the provider in config.toml.",
+                    413 => "The request is too large: start a new thread, or leave out images and long files.",
+                    500.. => "The fault is on the provider's side: try again in a while.",
+                    408 | 409 | 425 | 429 => "Try again in a while.",
+                    _ => "Check the provider's entry in config.toml.",
+                };
+                format!("{name} ({url}) answered with status {status}{} {advice}{}", said(message), id(request_id))
+            }
+            ErrorKind::Unauthorized { message, var, status } => {
+                let advice = match (var, status) {
+                    (_, Some(403)) => "Check that the account may use this model from here.".to_owned(),
+                    (Some(var), _) => format!("Check the key in the environment variable {var}."),
+                    (None, _) => "Give the provider a key: name its variable as `env_key` in config.toml.".to_owned(),
+                };
+                format!("{name} ({url}) does not accept the key{} {advice}", said(message))
+            }
+            ErrorKind::ModelNotFound { model, message, .. } => format!(
+                "{name} ({url}) has no model `{model}`{} Choose another `model`; `countersign doctor` lists what the \
+                 provider offers.",
+                said(message)
+            ),
+            ErrorKind::ContextWindowExceeded { message, .. } => format!(
+                "The conversation is longer than the model's context window at {name} ({url}){} Start a new thread, or \
+                 roll this one back.",
+                said(message)
+            ),
+            ErrorKind::UsageLimit { message, resets_at, .. } => {
+                let when = resets_at
+                    .and_then(|at| jiff::Timestamp::from_second(at).ok())
+                    .map(|at| format!(" It is open again at {at}."))
+                    .unwrap_or_default();
+                format!(
+                    "The allowance of the account at {name} ({url}) is used up{}{when} Add credit, wait, or choose \
+                     another provider.",
+                    said(message)
+                )
+            }
+            ErrorKind::UsageNotIncluded { message, .. } => format!(
+                "The account's plan at {name} ({url}) does not include this use{} Use an API key, or another plan or \
+                 provider.",
+                said(message)
+            ),
+            ErrorKind::RateLimited { message, retry_after, .. } => {
+                let advice = match retry_after {
+                    Some(delay) => format!("Try again in {} s.", delay.as_secs_f64().ceil()),
+                    None => "Try again in a minute.".to_owned(),
+                };
+                format!("{name} ({url}) takes no more requests for now{} {advice}", said(message))
+            }
+            ErrorKind::Overloaded { message, .. } => {
+                format!("{name} ({url}) is overloaded{} Try again in a while.", said(message))
+            }
+            ErrorKind::BadRequest { message, request_id, .. } => format!(
+                "{name} ({url}) does not accept the request{} Check `model` and the provider's settings; if they are \
+                 right, a new thread may help.{}",
+                said(message),
+                id(request_id)
+            ),
+            ErrorKind::Failed { code, message, .. } => {
+                let code = code.as_deref().map(|code| format!(" ({code})")).unwrap_or_default();
+                format!("{name} ({url}) reported a failure in the middle of its answer{code}{} Try again.", said(message))
+            }
+            ErrorKind::Incomplete { reason } => {
+                let advice = match reason.as_str() {
+                    "max_output_tokens" => {
+                        "The output limit was reached: ask it to go on, or raise `model_max_output_tokens`."
+                    }
+                    "content_filter" => "The provider's content filter stopped it: put the request in other words.",
+                    _ => "Ask it to go on.",
+                };
+                format!("{name} ({url}) cut its answer short ({reason}). {advice}")
+            }
+            ErrorKind::StreamEnded { reason } => {
+                let reason = reason.as_deref().map(said).unwrap_or_else(|| ".".to_owned());
+                format!("The answer of {name} ({url}) broke off before it was complete{reason} Send the message again.")
+            }
+            ErrorKind::Idle { limit } => format!(
+                "{name} ({url}) said nothing for {} s. Send the message again, or raise `stream_idle_timeout_ms`.",
+                limit.as_secs_f64()
+            ),
+            ErrorKind::Protocol { reason } => format!(
+                "The answer of {name} ({url}) cannot be understood: {} Check `base_url` and `wire_api` of the provider.",
+                sentence(reason)
+            ),
+        }
+    }
+}
+
+/// The text with a full stop, so that another sentence can follow.
+fn sentence(text: &str) -> String {
+    let text = text.trim();
+    if text.ends_with(['.', '!', '?']) { text.to_owned() } else { format!("{text}.") }
+}
+
+fn id(request_id: &Option<String>) -> String {
+    request_id.as_deref().map(|id| format!(" Request: {id}")).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(kind: ErrorKind) -> ModelError {
+        let endpoint = Endpoint { name: "Acme".into(), url: "https://acme.example/v1".into() };
+        ModelError::new(kind, &Arc::new(endpoint))
+    }
+
+    #[test]
+    fn every_message_names_the_provider_and_its_url_and_is_made_of_sentences() {
+        let message = "it is so".to_owned();
+        let status = Some(400);
+        let kinds = [
+            ErrorKind::MissingKey { var: "ACME_KEY".into(), instructions: Some("Get one at acme.example".into()) },
+            ErrorKind::Setup { reason: message.clone() },
+            ErrorKind::Unreachable { reason: message.clone() },
+            ErrorKind::Broken { reason: message.clone() },
+            ErrorKind::Http { status: 502, message: message.clone(), request_id: None, retry_after: None },
+            ErrorKind::Http { status: 302, message: String::new(), request_id: None, retry_after: None },
+            ErrorKind::Unauthorized { status: Some(401), message: message.clone(), var: Some("ACME_KEY".into()) },
+            ErrorKind::ModelNotFound { status, model: "m-1".into(), message: message.clone() },
+            ErrorKind::ContextWindowExceeded { status, message: message.clone() },
+            ErrorKind::UsageLimit { status, message: message.clone(), resets_at: Some(0), rate_limits: None },
+            ErrorKind::UsageNotIncluded { status, message: message.clone() },
+            ErrorKind::RateLimited { status, message: message.clone(), retry_after: None },
+            ErrorKind::Overloaded { status, message: message.clone(), retry_after: None },
+            ErrorKind::BadRequest { status, message: message.clone(), request_id: Some("req_1".into()) },
+            ErrorKind::Failed { code: Some("server_error".into()), message: message.clone(), retry_after: None },
+            ErrorKind::Incomplete { reason: "max_output_tokens".into() },
+            ErrorKind::StreamEnded { reason: None },
+            ErrorKind::StreamEnded { reason: Some(message.clone()) },
+            ErrorKind::Idle { limit: Duration::from_secs(300) },
+            ErrorKind::Protocol { reason: message.clone() },
+        ];
+        for kind in kinds {
+            let error = error(kind.clone());
+            let text = error.turn_error().message;
+            assert!(text.contains("Acme") && text.contains("https://acme.example/v1"), "{text}");
+            assert!(!text.contains("..") && !text.contains(" ."), "{text}");
+            assert!(text.ends_with(['.', '1']), "{text}");
+            assert!(text.split(". ").count() >= 2, "says what to do: {text}");
+            let keeps_words = !matches!(
+                kind,
+                ErrorKind::MissingKey { .. }
+                    | ErrorKind::Http { status: 302, .. }
+                    | ErrorKind::Incomplete { .. }
+                    | ErrorKind::StreamEnded { reason: None }
+                    | ErrorKind::Idle { .. }
+            );
+            assert_eq!(text.contains("it is so"), keeps_words, "{text}");
+        }
+    }
+
+    /// Shows S-216.
+    #[test]
+    fn a_missing_key_names_its_variable_and_how_to_get_one() {
+        let kind = ErrorKind::MissingKey { var: "ACME_KEY".into(), instructions: Some("Get one at acme.example".into()) };
+        let turn_error = error(kind).turn_error();
+        assert_eq!(turn_error.kind, TurnErrorKind::MissingKey);
+        assert!(turn_error.message.contains("ACME_KEY") && turn_error.message.contains("Get one at acme.example."));
+    }
+}

@@ -1,0 +1,438 @@
+//! From what a provider says has gone wrong (status, headers, body, event) to an [`ErrorKind`].
+
+use crate::model::error::ErrorKind;
+use crate::model::json;
+use crate::model::limits::RateLimits;
+use regex::Regex;
+use reqwest::header::HeaderMap;
+use serde_json::Value;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+/// The most of a provider's own words that is shown, in characters.
+const LONGEST_MESSAGE: usize = 1000;
+
+/// What a failure's report says, whatever its shape.
+#[derive(Debug, Default)]
+pub(super) struct Report {
+    pub(super) code: Option<String>,
+    /// A coarser word than the code.
+    pub(super) class: Option<String>,
+    pub(super) message: String,
+    pub(super) resets_at: Option<i64>,
+    pub(super) retry_after: Option<Duration>,
+    pub(super) rate_limits: Option<Box<RateLimits>>,
+}
+
+/// What is known about the request that failed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Asked<'a> {
+    pub(super) model: &'a str,
+    /// The variable of the key.
+    pub(super) var: Option<&'a str>,
+    /// Never to be repeated in a message, whatever the provider echoes.
+    pub(super) key: Option<&'a str>,
+    /// Seconds since the Unix epoch.
+    pub(super) now: i64,
+}
+
+impl Report {
+    /// Reads a body or an event: `{"error": {…}}`, `{"error": "…"}`, `{"response": {"error": …}}`, flat forms,
+    /// `{"detail": …}`, or plain text.
+    pub(super) fn from_json(value: &Value, now: i64) -> Self {
+        let error = ["/response/error", "/error"].iter().find_map(|at| value.pointer(at).filter(|e| !e.is_null()));
+        let mut report = match error {
+            Some(Value::String(message)) => Self { message: message.clone(), ..Self::default() },
+            Some(error) => Self::from_object(error, now),
+            None => Self::from_object(value, now),
+        };
+        if error.is_some() {
+            let outer = Self::from_object(value, now);
+            report.code = report.code.or(outer.code);
+            if report.message.is_empty() {
+                report.message = outer.message;
+            }
+            report.rate_limits = report.rate_limits.or(outer.rate_limits);
+        }
+        if report.class.as_deref().is_some_and(|class| class == "error" || class.starts_with("response.")) {
+            report.class = None;
+        }
+        report
+    }
+
+    fn from_object(error: &Value, now: i64) -> Self {
+        let code = match error.get("code") {
+            Some(Value::Number(code)) => Some(code.to_string()),
+            _ => json::text(error, &["code"]).map(str::to_owned),
+        };
+        let message = json::text(error, &["message", "detail", "msg", "error_message", "title"])
+            .map(str::to_owned)
+            .or_else(|| error.get("detail").filter(|detail| !detail.is_null()).map(Value::to_string))
+            .or_else(|| error.pointer("/metadata/raw")?.as_str().map(str::to_owned))
+            .unwrap_or_default();
+        let seconds = |key: &str| error.get(key).and_then(Value::as_f64).filter(|seconds| seconds.is_finite());
+        Self {
+            code,
+            class: json::text(error, &["type", "status"]).map(str::to_owned),
+            retry_after: seconds("retry_after").and_then(duration),
+            resets_at: seconds("resets_at")
+                .map(|at| at as i64)
+                .or_else(|| seconds("resets_in_seconds").map(|after| now.saturating_add(after as i64))),
+            rate_limits: RateLimits::from_json(error, now)
+                .filter(|limits| limits.primary.is_some() || limits.secondary.is_some())
+                .map(Box::new),
+            message,
+        }
+    }
+
+    /// Reads the body of an answer with an error status.
+    pub(super) fn from_body(body: &[u8], now: i64) -> Self {
+        let text = String::from_utf8_lossy(body);
+        let value = json::parse(text.trim_start_matches('\u{feff}'));
+        match value {
+            // Some providers wrap the error in a list.
+            Some(Value::Array(list)) if list.first().is_some_and(Value::is_object) => Self::from_json(&list[0], now),
+            Some(value) if value.is_object() => {
+                let report = Self::from_json(&value, now);
+                if report.message.is_empty() && report.code.is_none() {
+                    return Self { message: value.to_string(), ..report };
+                }
+                report
+            }
+            Some(Value::String(message)) => Self { message, ..Self::default() },
+            _ => Self { message: plain(&text), ..Self::default() },
+        }
+    }
+
+    /// The kind of a failure that came with an error status.
+    pub(super) fn into_http(mut self, status: u16, headers: &HeaderMap, asked: Asked<'_>) -> ErrorKind {
+        self.retry_after = delay_from_headers(headers, asked.now).or(self.retry_after);
+        let request_id = ["x-request-id", "request-id", "x-oai-request-id", "cf-ray"]
+            .iter()
+            .find_map(|name| headers.get(*name)?.to_str().ok().map(str::to_owned));
+        if self.message.is_empty()
+            && let Some(location) = headers.get("location").and_then(|location| location.to_str().ok())
+        {
+            self.message = format!("it points to {location}");
+        }
+        if let (None, Some(limits)) = (&self.rate_limits, RateLimits::from_headers(headers, asked.now)) {
+            self.rate_limits = Some(Box::new(limits));
+        }
+        let retry_after = self.delay();
+        let message = self.words(asked);
+        let kind = self.into_known(Some(status), &message, retry_after, asked);
+        match kind {
+            // The status says more than a general word in the body.
+            Some(ErrorKind::BadRequest { .. }) if status >= 500 || matches!(status, 408 | 409 | 425) => {
+                ErrorKind::Http { status, message, request_id, retry_after }
+            }
+            Some(ErrorKind::BadRequest { status, message, .. }) => ErrorKind::BadRequest { status, message, request_id },
+            Some(kind) => kind,
+            None => match status {
+                400 | 422 => ErrorKind::BadRequest { status: Some(status), message, request_id },
+                401 | 403 => {
+                    ErrorKind::Unauthorized { status: Some(status), message, var: asked.var.map(str::to_owned) }
+                }
+                402 => {
+                    ErrorKind::UsageLimit { status: Some(status), message, resets_at: None, rate_limits: None }
+                }
+                429 => ErrorKind::RateLimited { status: Some(status), message, retry_after },
+                529 => ErrorKind::Overloaded { status: Some(status), message, retry_after },
+                _ => ErrorKind::Http { status, message, request_id, retry_after },
+            },
+        }
+    }
+
+    /// The kind of a failure that came within a stream.
+    pub(super) fn into_stream(self, asked: Asked<'_>) -> ErrorKind {
+        let retry_after = self.delay();
+        let message = self.words(asked);
+        let code = self.code.clone().or_else(|| self.class.clone());
+        self.into_known(None, &message, retry_after, asked).unwrap_or(ErrorKind::Failed { code, message, retry_after })
+    }
+
+    fn delay(&self) -> Option<Duration> {
+        self.retry_after.or_else(|| delay_from_text(&self.message))
+    }
+
+    fn words(&self, asked: Asked<'_>) -> String {
+        let message = match asked.key.filter(|key| key.len() >= 4) {
+            Some(key) => self.message.replace(key, "[key]"),
+            None => self.message.clone(),
+        };
+        shorten(&message)
+    }
+
+    /// The kinds that a code, a class or tell-tale words name.
+    fn into_known(
+        self,
+        status: Option<u16>,
+        message: &str,
+        retry_after: Option<Duration>,
+        asked: Asked<'_>,
+    ) -> Option<ErrorKind> {
+        let message = message.to_owned();
+        let not_transient = status.is_none_or(|status| (400..500).contains(&status) && status != 429);
+        for word in [&self.code, &self.class].into_iter().flatten() {
+            let kind = match word.to_ascii_lowercase().as_str() {
+                "context_length_exceeded" | "context_window_exceeded" | "exceed_context_size_error" => {
+                    ErrorKind::ContextWindowExceeded { status, message }
+                }
+                "insufficient_quota" | "usage_limit_reached" | "billing_hard_limit_reached" | "quota_exceeded" => {
+                    let Self { resets_at, rate_limits, .. } = self;
+                    ErrorKind::UsageLimit { status, message, resets_at, rate_limits }
+                }
+                "usage_not_included" => ErrorKind::UsageNotIncluded { status, message },
+                "rate_limit_exceeded" | "rate_limit_error" | "slow_down" | "too_many_requests"
+                | "resource_exhausted" | "429" => ErrorKind::RateLimited { status, message, retry_after },
+                "server_is_overloaded" | "overloaded_error" | "overloaded" | "engine_overloaded" | "503" | "529" => {
+                    ErrorKind::Overloaded { status, message, retry_after }
+                }
+                "model_not_found" => ErrorKind::ModelNotFound { status, model: asked.model.to_owned(), message },
+                "invalid_api_key" | "authentication_error" | "unauthorized" | "401" => {
+                    ErrorKind::Unauthorized { status, message, var: asked.var.map(str::to_owned) }
+                }
+                _ => continue,
+            };
+            return Some(kind);
+        }
+        let lower = message.to_lowercase();
+        let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+        if not_transient
+            && says(&[
+                "maximum context length",
+                "exceeds the context window",
+                "context window of this model",
+                "context length exceeded",
+                "exceeds the available context size",
+                "exceed context limit",
+                "prompt is too long",
+                "input length exceeds",
+            ])
+        {
+            return Some(ErrorKind::ContextWindowExceeded { status, message });
+        }
+        let no_such_model = says(&["model"]) && says(&["not found", "does not exist", "not exist", "unknown model"]);
+        if no_such_model && (status == Some(404) || (status == Some(400) && lower.contains(&asked.model.to_lowercase())))
+        {
+            return Some(ErrorKind::ModelNotFound { status, model: asked.model.to_owned(), message });
+        }
+        let bad = |word: &Option<String>| {
+            matches!(
+                word.as_deref(),
+                Some("invalid_request_error" | "invalid_prompt" | "invalid_request" | "bad_request" | "invalid_argument")
+            )
+        };
+        let unspecific = matches!(status, None | Some(400 | 422));
+        if (bad(&self.code) || (bad(&self.class) && unspecific)) && status != Some(429) {
+            return Some(ErrorKind::BadRequest { status, message, request_id: None });
+        }
+        None
+    }
+}
+
+/// `retry-after-ms`, or `Retry-After` in seconds or as a date.
+fn delay_from_headers(headers: &HeaderMap, now: i64) -> Option<Duration> {
+    let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
+    if let Some(ms) = text("retry-after-ms").and_then(|ms| ms.parse::<f64>().ok()) {
+        return duration(ms / 1000.0);
+    }
+    let after = text("retry-after")?;
+    if let Ok(seconds) = after.parse::<f64>() {
+        return duration(seconds);
+    }
+    let date = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(after).ok()?;
+    duration((date.as_second().saturating_sub(now)).max(0) as f64)
+}
+
+/// `try again in 1.5s`, `retry after 20 seconds`, `try again in 6m0s`.
+fn delay_from_text(text: &str) -> Option<Duration> {
+    static PHRASE: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"(?i)(?:try again|retry|wait)\s+(?:in\s+|after\s+|for\s+)?((?:\d+(?:\.\d+)?\s*[a-z]+[\s,]*)+)")
+            .expect("a valid pattern")
+    });
+    static AMOUNT: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"(\d+(?:\.\d+)?)\s*([a-zA-Z]+)").expect("a valid pattern"));
+    let phrase = PHRASE.captures(text)?.get(1)?.as_str();
+    let mut seconds = 0.0;
+    for amount in AMOUNT.captures_iter(phrase) {
+        let number: f64 = amount[1].parse().ok()?;
+        seconds += match amount[2].to_ascii_lowercase().as_str() {
+            "ms" | "millisecond" | "milliseconds" => number / 1000.0,
+            "s" | "sec" | "secs" | "second" | "seconds" => number,
+            "m" | "min" | "mins" | "minute" | "minutes" => number * 60.0,
+            "h" | "hr" | "hrs" | "hour" | "hours" => number * 3600.0,
+            _ => return None,
+        };
+    }
+    duration(seconds)
+}
+
+fn duration(seconds: f64) -> Option<Duration> {
+    Duration::try_from_secs_f64(seconds.max(0.0)).ok()
+}
+
+/// Text for a person from a body that is no JSON: the title of a web page, or the start of the text.
+pub(super) fn plain(text: &str) -> String {
+    static TITLE: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"(?is)<title[^>]*>(.*?)</title>").expect("a valid pattern"));
+    static TAG: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"(?is)<style.*?</style>|<script.*?</script>|<[^>]*>").expect("a valid pattern")
+    });
+    let title = TITLE.captures(text).map(|title| title[1].to_owned()).filter(|title| !title.trim().is_empty());
+    let text = title.unwrap_or_else(|| {
+        if text.trim_start().starts_with('<') { TAG.replace_all(text, " ").into_owned() } else { text.to_owned() }
+    });
+    shorten(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+fn shorten(text: &str) -> String {
+    let text = text.trim();
+    match text.char_indices().nth(LONGEST_MESSAGE) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::error::Transience;
+    use serde_json::json;
+
+    const ASKED: Asked<'static> = Asked { model: "m-1", var: Some("KEY"), key: Some("sk-secret"), now: 1000 };
+
+    fn http(status: u16, body: &str) -> ErrorKind {
+        Report::from_body(body.as_bytes(), 1000).into_http(status, &HeaderMap::new(), ASKED)
+    }
+
+    fn name(kind: &ErrorKind) -> String {
+        format!("{kind:?}").split([' ', '{']).next().unwrap_or_default().to_owned()
+    }
+
+    #[test]
+    fn statuses_and_bodies() {
+        let table = [
+            (400, r#"{"error":{"message":"no","type":"invalid_request_error","code":null}}"#, "BadRequest"),
+            (400, r#"{"error":{"message":"x","code":"context_length_exceeded"}}"#, "ContextWindowExceeded"),
+            (400, r#"{"error":{"message":"This model's maximum context length is 8 tokens","code":null}}"#, "ContextWindowExceeded"),
+            (400, r#"{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}"#, "ContextWindowExceeded"),
+            (400, r#"{"error":{"message":"the model m-1 does not exist"}}"#, "ModelNotFound"),
+            (401, r#"{"error":{"message":"Incorrect API key","code":"invalid_api_key"}}"#, "Unauthorized"),
+            (401, "", "Unauthorized"),
+            (402, "pay", "UsageLimit"),
+            (403, "<html><title>Forbidden</title></html>", "Unauthorized"),
+            (404, r#"{"error":{"message":"x","code":"model_not_found"}}"#, "ModelNotFound"),
+            (404, r#"{"error":"model \"m-1\" not found, try pulling it first"}"#, "ModelNotFound"),
+            (404, "404 page not found", "Http"),
+            (404, r#"{"error":{"message":"Invalid URL","type":"invalid_request_error"}}"#, "Http"),
+            (408, "", "Http"),
+            (409, r#"{"error":{"message":"busy","type":"invalid_request_error"}}"#, "Http"),
+            (413, "", "Http"),
+            (422, r#"{"detail":[{"loc":["body"],"msg":"field required"}]}"#, "BadRequest"),
+            (429, r#"{"error":{"message":"slow","code":"rate_limit_exceeded"}}"#, "RateLimited"),
+            (429, r#"{"error":{"message":"slow","type":"invalid_request_error"}}"#, "RateLimited"),
+            (429, r#"{"error":{"message":"x","code":"insufficient_quota"}}"#, "UsageLimit"),
+            (429, r#"{"error":{"message":"x","type":"usage_limit_reached","resets_in_seconds":5}}"#, "UsageLimit"),
+            (429, r#"{"error":{"type":"usage_not_included"}}"#, "UsageNotIncluded"),
+            (429, "", "RateLimited"),
+            (500, r#"{"error":{"message":"x","type":"server_error"}}"#, "Http"),
+            (500, "maximum context length", "Http"),
+            (503, r#"{"error":{"code":"server_is_overloaded"}}"#, "Overloaded"),
+            (503, "", "Http"),
+            (529, r#"{"type":"error","error":{"type":"overloaded_error","message":"x"}}"#, "Overloaded"),
+            (302, "", "Http"),
+        ];
+        for (status, body, wanted) in table {
+            let kind = http(status, body);
+            assert_eq!(name(&kind), wanted, "{status} {body} {kind:?}");
+            assert_eq!(kind.http_status(), Some(status), "{body}");
+        }
+    }
+
+    #[test]
+    fn the_providers_words_survive_every_shape_and_the_key_never_does() {
+        let table = [
+            json!({"error": {"message": "the words"}}),
+            json!({"error": "the words"}),
+            json!({"message": "the words"}),
+            json!({"detail": "the words"}),
+            json!({"type": "error", "error": {"type": "server_error", "message": "the words"}}),
+            json!({"type": "error", "code": "server_error", "message": "the words"}),
+            json!({"type": "response.failed", "response": {"error": {"code": "x", "message": "the words"}}}),
+            json!({"error": {}, "message": "the words"}),
+            json!([{"error": {"message": "the words"}}]),
+            json!({"error": {"code": 500, "metadata": {"raw": "the words"}}}),
+        ];
+        for value in table {
+            let kind = http(500, &value.to_string());
+            assert!(format!("{kind:?}").contains("the words"), "{value} {kind:?}");
+        }
+        let kind = http(401, r#"{"error":{"message":"wrong key sk-secret given"}}"#);
+        assert!(format!("{kind:?}").contains("wrong key [key] given"), "{kind:?}");
+        let long = http(500, &"x".repeat(5000));
+        assert!(matches!(long, ErrorKind::Http { message, .. } if message.chars().count() == 1001));
+        assert_eq!(plain("<html><head><title> 502 Bad\nGateway </title></head><body>nginx"), "502 Bad Gateway");
+        assert_eq!(plain("<p>Sign <b>in</b></p>"), "Sign in");
+    }
+
+    #[test]
+    fn failures_within_a_stream() {
+        let table = [
+            ("context_length_exceeded", "ContextWindowExceeded", Transience::Final),
+            ("insufficient_quota", "UsageLimit", Transience::Final),
+            ("invalid_prompt", "BadRequest", Transience::Final),
+            ("server_is_overloaded", "Overloaded", Transience::Stream),
+            ("rate_limit_exceeded", "RateLimited", Transience::Stream),
+            ("slow_down", "RateLimited", Transience::Stream),
+            ("server_error", "Failed", Transience::Stream),
+            ("never_heard_of_it", "Failed", Transience::Stream),
+        ];
+        for (code, wanted, transience) in table {
+            let event = json!({"type": "response.failed", "response": {"error": {"code": code, "message": "words"}}});
+            let kind = Report::from_json(&event, 1000).into_stream(ASKED);
+            assert_eq!((name(&kind).as_str(), kind.transience()), (wanted, transience), "{code}");
+        }
+        let nothing = Report::from_json(&json!({"type": "error"}), 0).into_stream(ASKED);
+        assert_eq!(nothing, ErrorKind::Failed { code: None, message: String::new(), retry_after: None });
+    }
+
+    /// Shows S-217.
+    #[test]
+    fn delays_in_headers_and_texts() {
+        let header = |name: &'static str, value: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(name, value.parse().expect("a header"));
+            delay_from_headers(&headers, 784_111_777 - 7).map(|delay| delay.as_millis())
+        };
+        assert_eq!(header("retry-after", "3"), Some(3000));
+        assert_eq!(header("retry-after", "0.25"), Some(250));
+        assert_eq!(header("retry-after", "-5"), Some(0));
+        assert_eq!(header("retry-after", "Sun, 06 Nov 1994 08:49:37 GMT"), Some(7000));
+        assert_eq!(header("retry-after", "Sat, 05 Nov 1994 08:49:37 GMT"), Some(0));
+        assert_eq!(header("retry-after", "soon"), None);
+        assert_eq!(header("retry-after", "1e300"), None);
+        assert_eq!(header("retry-after-ms", "1500"), Some(1500));
+        let texts = [
+            ("Rate limit reached. Please try again in 1.5s. Visit", Some(1500)),
+            ("Please try again in 20ms.", Some(20)),
+            ("try again in 6m0s.", Some(360_000)),
+            ("Try again in 1h2m3.5s", Some(3_723_500)),
+            ("retry after 20 seconds", Some(20_000)),
+            ("Please retry in 12.3s.", Some(12_300)),
+            ("please wait 2 minutes", Some(120_000)),
+            ("try again later", None),
+            ("try again in 5 apples", None),
+            ("Limit 30000, used 29000", None),
+        ];
+        for (text, wanted) in texts {
+            assert_eq!(delay_from_text(text).map(|delay| delay.as_millis()), wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_usage_limit_says_when_it_ends() {
+        let kind = http(429, r#"{"error":{"type":"usage_limit_reached","message":"x","resets_in_seconds":60}}"#);
+        assert!(matches!(kind, ErrorKind::UsageLimit { resets_at: Some(1060), .. }), "{kind:?}");
+    }
+}

@@ -1,0 +1,67 @@
+//! Finding an OpenAI-compatible server on this machine, for the person who has no key.
+
+use crate::config::provider::{Provider, WireApi};
+use crate::model::ModelClient;
+use crate::model::catalogue;
+use std::time::Duration;
+
+/// How long a server on this machine may take to answer.
+pub const DETECTION_LIMIT: Duration = Duration::from_millis(300);
+
+/// A place to look at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// The provider's id.
+    pub id: String,
+    /// Its name for people.
+    pub name: String,
+    /// For example `http://127.0.0.1:11434/v1`.
+    pub base_url: String,
+}
+
+/// A server that answered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    pub id: String,
+    pub provider: Provider,
+    /// The first model that it offers and that can talk.
+    pub model: String,
+    /// All that it offers.
+    pub models: Vec<String>,
+}
+
+/// The usual servers at their usual ports, in the order in which they are taken.
+pub fn usual_candidates() -> Vec<Candidate> {
+    [("ollama", "Ollama", 11434), ("llama_cpp", "llama.cpp", 8080), ("lmstudio", "LM Studio", 1234)]
+        .map(|(id, name, port)| Candidate {
+            id: id.to_owned(),
+            name: name.to_owned(),
+            base_url: format!("http://127.0.0.1:{port}/v1"),
+        })
+        .into()
+}
+
+/// Asks all candidates at once for their models, for at most `limit`; the first in the list that has one is taken.
+pub async fn detect(candidates: &[Candidate], limit: Duration) -> Option<Found> {
+    let asked = candidates.iter().map(|candidate| ask(candidate, limit));
+    futures::future::join_all(asked).await.into_iter().flatten().next()
+}
+
+async fn ask(candidate: &Candidate, limit: Duration) -> Option<Found> {
+    let provider = Provider {
+        name: candidate.name.clone(),
+        base_url: candidate.base_url.clone(),
+        // All of them speak this one; the other is younger.
+        wire_api: WireApi::Chat,
+        request_max_retries: 4,
+        stream_max_retries: 5,
+        stream_idle_timeout_ms: 300_000,
+        ..Default::default()
+    };
+    let client = ModelClient::new(&provider, None, &ModelClient::user_agent());
+    let listed = catalogue::list_within(&client, limit).await.ok()?;
+    let models: Vec<String> = listed.into_iter().map(|model| model.id).collect();
+    let talks = |model: &&String| !["embed", "rerank", "whisper"].iter().any(|word| model.to_lowercase().contains(word));
+    let model = models.iter().find(talks)?.clone();
+    Some(Found { id: candidate.id.clone(), provider, model, models })
+}

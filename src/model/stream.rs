@@ -1,0 +1,261 @@
+//! One answer as it arrives: bytes to events, with the idle limit and the bounds.
+
+use crate::model::error::{Endpoint, ErrorKind, ModelError};
+use crate::model::failure::{Asked, plain};
+use crate::model::limits::RateLimits;
+use crate::model::sse::{MAX_EVENT_BYTES, SseEvent, SseParser};
+use crate::model::{ModelEvent, chat, json, responses};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// The most one answer may hold, in bytes on the wire.
+const MAX_ANSWER_BYTES: u64 = 256 * 1024 * 1024;
+/// How long the closing mark may take once the model has said its last word.
+const CLOSING_LIMIT: Duration = Duration::from_secs(5);
+/// How long the rest of a complete answer is read, so that its connection can be used again.
+const DRAIN_LIMIT: Duration = Duration::from_secs(2);
+
+#[derive(Debug)]
+pub(super) enum Decoder {
+    Responses(responses::Decoder),
+    Chat(chat::Decoder),
+}
+
+/// What the body turns out to be.
+#[derive(Debug)]
+enum Body {
+    /// Nothing but white space so far.
+    Unknown(Vec<u8>),
+    Events(SseParser),
+    /// No event stream: a JSON document, or a web page.
+    Document(Vec<u8>),
+}
+
+/// What the request knew that its errors need.
+#[derive(Debug)]
+pub(super) struct Context {
+    pub(super) endpoint: Arc<Endpoint>,
+    pub(super) model: String,
+    pub(super) var: Option<String>,
+    pub(super) key: Option<String>,
+    pub(super) idle_limit: Duration,
+}
+
+impl Context {
+    pub(super) fn asked(&self) -> Asked<'_> {
+        Asked {
+            model: &self.model,
+            var: self.var.as_deref(),
+            key: self.key.as_deref(),
+            now: jiff::Timestamp::now().as_second(),
+        }
+    }
+}
+
+/// An answer of the model. Dropping it closes the connection.
+#[derive(Debug)]
+pub struct ModelStream {
+    /// Absent once the stream is over.
+    response: Option<reqwest::Response>,
+    body: Body,
+    decoder: Decoder,
+    ready: VecDeque<ModelEvent>,
+    error: Option<ModelError>,
+    context: Context,
+    deadline: Instant,
+    bytes: u64,
+    request_id: Option<String>,
+}
+
+impl ModelStream {
+    pub(super) fn new(response: reqwest::Response, decoder: Decoder, context: Context) -> Self {
+        let limits = RateLimits::from_headers(response.headers(), jiff::Timestamp::now().as_second());
+        let header = |name: &str| response.headers().get(name)?.to_str().ok().map(str::to_owned);
+        Self {
+            request_id: header("x-request-id"),
+            deadline: Instant::now() + context.idle_limit,
+            response: Some(response),
+            body: Body::Unknown(Vec::new()),
+            decoder,
+            ready: limits.map(ModelEvent::RateLimits).into_iter().collect(),
+            error: None,
+            context,
+            bytes: 0,
+        }
+    }
+
+    /// The next event. After an error or `Completed` there is none. Dropping this future loses nothing.
+    pub async fn next(&mut self) -> Option<Result<ModelEvent, ModelError>> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Some(Ok(event));
+            }
+            if let Some(error) = self.error.take() {
+                return Some(Err(error));
+            }
+            let response = self.response.as_mut()?;
+            let arrived = tokio::time::timeout_at(self.deadline, response.chunk()).await;
+            let outcome = match arrived {
+                Ok(Ok(Some(bytes))) => self.take(&bytes),
+                Ok(Ok(None)) => self.end(None),
+                Ok(Err(error)) => self.end(Some(super::client::transport_reason(&error))),
+                Err(_) if self.finished() => self.end(None),
+                Err(_) => Err(ErrorKind::Idle { limit: self.context.idle_limit }),
+            };
+            if let Err(kind) = outcome {
+                self.error = Some(ModelError::new(kind, &self.context.endpoint));
+                self.response = None;
+            } else if self.completed() {
+                self.drain();
+            }
+        }
+    }
+
+    /// Events whose data could not be read so far.
+    pub fn skipped(&self) -> u64 {
+        match &self.decoder {
+            Decoder::Responses(decoder) => decoder.skipped(),
+            Decoder::Chat(decoder) => decoder.skipped(),
+        }
+    }
+
+    /// The provider's name for the request, for its support.
+    pub fn request_id(&self) -> Option<&str> {
+        self.request_id.as_deref()
+    }
+
+    fn completed(&self) -> bool {
+        match &self.decoder {
+            Decoder::Responses(decoder) => decoder.completed(),
+            Decoder::Chat(decoder) => decoder.completed(),
+        }
+    }
+
+    fn finished(&self) -> bool {
+        matches!(&self.decoder, Decoder::Chat(decoder) if decoder.finished())
+    }
+
+    fn take(&mut self, bytes: &[u8]) -> Result<(), ErrorKind> {
+        self.bytes += bytes.len() as u64;
+        if self.bytes > MAX_ANSWER_BYTES {
+            return Err(ErrorKind::Protocol { reason: format!("it is larger than {MAX_ANSWER_BYTES} bytes") });
+        }
+        match &mut self.body {
+            Body::Unknown(start) => {
+                start.extend_from_slice(bytes);
+                let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
+                let first = text.iter().copied().find(|byte| !byte.is_ascii_whitespace());
+                let start = match first {
+                    // A mark that is cut in two, or white space: wait for more.
+                    Some(0xef) if text.len() < 3 => return Ok(()),
+                    None if start.len() < 4096 => return Ok(()),
+                    _ => std::mem::take(start),
+                };
+                // No event stream begins like that, whatever the content type says.
+                self.body = match first {
+                    Some(b'{' | b'[' | b'<') => Body::Document(Vec::new()),
+                    _ => Body::Events(SseParser::default()),
+                };
+                self.bytes -= start.len() as u64;
+                self.take(&start)
+            }
+            Body::Events(parser) => {
+                let mut events = Vec::new();
+                let parsed = parser.push(bytes, &mut events);
+                self.decode(&events)?;
+                parsed.map_err(|error| ErrorKind::Protocol { reason: error.to_string() })
+            }
+            Body::Document(document) => {
+                document.extend_from_slice(bytes);
+                if document.len() > MAX_EVENT_BYTES {
+                    let reason = format!("it is no event stream, and larger than {MAX_EVENT_BYTES} bytes");
+                    return Err(ErrorKind::Protocol { reason });
+                }
+                self.deadline = Instant::now() + self.context.idle_limit;
+                Ok(())
+            }
+        }
+    }
+
+    fn decode(&mut self, events: &[SseEvent]) -> Result<(), ErrorKind> {
+        if events.is_empty() {
+            return Ok(());
+        }
+        let asked = self.context.asked();
+        for event in events {
+            match &mut self.decoder {
+                Decoder::Responses(decoder) => decoder.event(event, asked, &mut self.ready)?,
+                Decoder::Chat(decoder) => decoder.event(event, asked, &mut self.ready)?,
+            }
+        }
+        // Comments do not count: a server that only keeps the line open is silent all the same.
+        let limit = if self.finished() { CLOSING_LIMIT.min(self.context.idle_limit) } else { self.context.idle_limit };
+        self.deadline = Instant::now() + limit;
+        Ok(())
+    }
+
+    /// The body is over; `broken` says why if it did not end by itself.
+    fn end(&mut self, broken: Option<String>) -> Result<(), ErrorKind> {
+        self.response = None;
+        let body = std::mem::replace(&mut self.body, Body::Unknown(Vec::new()));
+        match body {
+            Body::Events(mut parser) => {
+                let mut events = Vec::new();
+                parser.finish(&mut events);
+                self.decode(&events)?;
+            }
+            Body::Document(document) if broken.is_none() => return self.document(&document),
+            Body::Document(_) | Body::Unknown(_) => {}
+        }
+        let ended = match &mut self.decoder {
+            Decoder::Responses(decoder) => decoder.end(),
+            Decoder::Chat(decoder) => decoder.end(&mut self.ready),
+        };
+        ended.map_err(|kind| match kind {
+            ErrorKind::StreamEnded { reason: None } => ErrorKind::StreamEnded { reason: broken },
+            kind => kind,
+        })
+    }
+
+    fn document(&mut self, document: &[u8]) -> Result<(), ErrorKind> {
+        let text = String::from_utf8_lossy(document);
+        let text = text.trim_start_matches('\u{feff}');
+        let asked = self.context.asked();
+        match json::parse(text) {
+            Some(serde_json::Value::Array(list)) if list.len() == 1 && list[0].is_object() => {
+                self.whole(list.into_iter().next().unwrap_or_default())
+            }
+            Some(value) if value.is_object() => self.whole(value),
+            Some(_) => Err(ErrorKind::Protocol { reason: format!("it is no event stream: {}", plain(text)) }),
+            // A document that breaks off is a broken answer; a page is not the API at all.
+            None if text.trim_start().starts_with(['{', '[']) => {
+                Err(ErrorKind::StreamEnded { reason: Some("its JSON is not complete".to_owned()) })
+            }
+            None => {
+                let message = crate::model::failure::Report::from_body(document, asked.now).message;
+                Err(ErrorKind::Protocol { reason: format!("it is a web page: {message}") })
+            }
+        }
+    }
+
+    fn whole(&mut self, value: serde_json::Value) -> Result<(), ErrorKind> {
+        let asked = self.context.asked();
+        match &mut self.decoder {
+            Decoder::Responses(decoder) => decoder.document(value, asked, &mut self.ready),
+            Decoder::Chat(decoder) => decoder.document(value, asked, &mut self.ready),
+        }
+    }
+
+    /// Reads what follows a complete answer, in the background and for a moment: a connection whose answer was read to
+    /// its end serves the next request without a new handshake.
+    fn drain(&mut self) {
+        let Some(mut response) = self.response.take() else { return };
+        tokio::spawn(async move {
+            let rest = async { while let Ok(Some(_)) = response.chunk().await {} };
+            // Past the limit the connection is closed, which is all right too.
+            let _ = tokio::time::timeout(DRAIN_LIMIT, rest).await;
+        });
+    }
+}

@@ -1,0 +1,215 @@
+//! Items as providers send them, brought into our form; and the counts of tokens.
+
+use crate::model::item::{ContentPart, ReasoningPart, ResponseItem};
+use crate::model::json;
+use crate::protocol::model::TokenUsage;
+use serde_json::{Map, Value, json};
+
+/// An item of the model's output. `None` for kinds that are not the model's to say (outputs of tools), kinds unknown
+/// here, and what is no item.
+pub(super) fn item(mut value: Value) -> Option<ResponseItem> {
+    let kind = value.get("type")?.as_str()?.to_owned();
+    let fields = value.as_object_mut()?;
+    // An id that is no text is no id.
+    for key in ["id", "call_id"] {
+        if fields.get(key).is_some_and(|id| id.as_str().is_none_or(str::is_empty)) {
+            fields.remove(key);
+        }
+    }
+    match kind.as_str() {
+        "message" => {
+            let content = message_content(fields.remove("content"));
+            Some(ResponseItem::Message { id: text(fields, "id"), role: "assistant".to_owned(), content })
+        }
+        "reasoning" => Some(ResponseItem::Reasoning {
+            id: text(fields, "id"),
+            summary: reasoning_parts(fields.remove("summary"), |text| ReasoningPart::SummaryText { text }),
+            content: Some(reasoning_parts(fields.remove("content"), |text| ReasoningPart::ReasoningText { text }))
+                .filter(|parts| !parts.is_empty()),
+            encrypted_content: text(fields, "encrypted_content"),
+        }),
+        "function_call" => Some(ResponseItem::FunctionCall {
+            id: text(fields, "id"),
+            name: text(fields, "name").unwrap_or_default(),
+            arguments: as_text(fields.remove("arguments")),
+            // An empty one is replaced by the decoder.
+            call_id: text(fields, "call_id").unwrap_or_default(),
+        }),
+        "custom_tool_call" => Some(ResponseItem::CustomToolCall {
+            id: text(fields, "id"),
+            call_id: text(fields, "call_id").unwrap_or_default(),
+            name: text(fields, "name").unwrap_or_default(),
+            input: as_text(fields.remove("input")),
+        }),
+        "local_shell_call" | "web_search_call" => serde_json::from_value(value).ok(),
+        _ => None,
+    }
+}
+
+fn text(fields: &Map<String, Value>, key: &str) -> Option<String> {
+    fields.get(key)?.as_str().map(str::to_owned)
+}
+
+/// Arguments are JSON in a text; some servers send the JSON itself.
+pub(super) fn as_text(value: Option<Value>) -> String {
+    match value {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text,
+        Some(value) => value.to_string(),
+    }
+}
+
+/// A refusal becomes text: else the person would see nothing at all.
+pub(super) fn message_content(content: Option<Value>) -> Vec<ContentPart> {
+    let parts = match content {
+        None | Some(Value::Null) => return Vec::new(),
+        Some(Value::String(text)) => return vec![ContentPart::OutputText { text }],
+        Some(Value::Array(parts)) => parts,
+        Some(part) => vec![part],
+    };
+    parts
+        .into_iter()
+        .filter_map(|part| match part {
+            Value::String(text) => Some(text),
+            part => json::text(&part, &["text", "refusal"]).map(str::to_owned),
+        })
+        .map(|text| ContentPart::OutputText { text })
+        .collect()
+}
+
+fn reasoning_parts(parts: Option<Value>, make: impl Fn(String) -> ReasoningPart) -> Vec<ReasoningPart> {
+    match parts {
+        Some(Value::String(text)) => vec![make(text)],
+        Some(Value::Array(parts)) => parts
+            .iter()
+            .filter_map(|part| part.as_str().or_else(|| json::text(part, &["text"])))
+            .map(|text| make(text.to_owned()))
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Usage in the words of either wire API. `None` if there is none.
+pub(super) fn usage(value: Option<&Value>) -> Option<TokenUsage> {
+    let value = value?;
+    let at = |paths: &[&str]| paths.iter().find_map(|path| json::count(value.pointer(path)));
+    let input = at(&["/input_tokens", "/prompt_tokens"]);
+    let output = at(&["/output_tokens", "/completion_tokens"]);
+    let total = at(&["/total_tokens"]);
+    if input.is_none() && output.is_none() && total.is_none() {
+        return None;
+    }
+    let (input_tokens, output_tokens) = (input.unwrap_or(0), output.unwrap_or(0));
+    Some(TokenUsage {
+        input_tokens,
+        cached_input_tokens: at(&[
+            "/input_tokens_details/cached_tokens",
+            "/prompt_tokens_details/cached_tokens",
+            "/prompt_cache_hit_tokens",
+        ])
+        .unwrap_or(0),
+        output_tokens,
+        reasoning_output_tokens: at(&[
+            "/output_tokens_details/reasoning_tokens",
+            "/completion_tokens_details/reasoning_tokens",
+        ])
+        .unwrap_or(0),
+        total_tokens: total.unwrap_or_else(|| input_tokens.saturating_add(output_tokens)),
+    })
+}
+
+/// Arguments that providers can parse: history may hold what the model wrote wrongly, and some servers refuse a
+/// whole request for that.
+pub(super) fn valid_arguments(arguments: &str) -> std::borrow::Cow<'_, str> {
+    if arguments.trim().is_empty() {
+        return "{}".into();
+    }
+    match serde_json::from_str::<Value>(arguments) {
+        Ok(Value::Object(_)) => arguments.into(),
+        _ => json!({ "invalid_arguments": arguments }).to_string().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_in_all_their_shapes() {
+        let message = |text: &str| {
+            Some(ResponseItem::Message {
+                id: None,
+                role: "assistant".into(),
+                content: vec![ContentPart::OutputText { text: text.into() }],
+            })
+        };
+        let call = |arguments: &str| {
+            Some(ResponseItem::FunctionCall {
+                id: None,
+                name: "f".into(),
+                arguments: arguments.into(),
+                call_id: String::new(),
+            })
+        };
+        let table = [
+            (json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "a"}]}), message("a")),
+            (json!({"type": "message", "content": "a", "id": 7}), message("a")),
+            (json!({"type": "message", "content": ["a"], "id": ""}), message("a")),
+            (json!({"type": "message", "content": {"text": "a"}}), message("a")),
+            (json!({"type": "message", "content": [{"type": "refusal", "refusal": "no"}]}), message("no")),
+            (json!({"type": "message", "content": [{"type": "unheard", "x": 1}, {"type": "text", "text": "a"}]}), message("a")),
+            (json!({"type": "function_call", "name": "f", "arguments": "{}", "call_id": null}), call("{}")),
+            (json!({"type": "function_call", "name": "f", "arguments": {"a": 1}}), call(r#"{"a":1}"#)),
+            (json!({"type": "function_call", "name": "f"}), call("")),
+            (json!({"type": "function_call_output", "call_id": "c", "output": "x"}), None),
+            (json!({"type": "image_generation_call", "id": "i"}), None),
+            (json!({"no": "type"}), None),
+            (json!([]), None),
+        ];
+        for (value, wanted) in table {
+            assert_eq!(item(value.clone()), wanted, "{value}");
+        }
+        let reasoning = item(json!({"type": "reasoning", "summary": null, "content": ["raw"], "encrypted_content": "x"}));
+        assert_eq!(
+            reasoning,
+            Some(ResponseItem::Reasoning {
+                id: None,
+                summary: vec![],
+                content: Some(vec![ReasoningPart::ReasoningText { text: "raw".into() }]),
+                encrypted_content: Some("x".into()),
+            })
+        );
+    }
+
+    #[test]
+    fn usage_in_both_languages() {
+        let wanted = Some(TokenUsage {
+            input_tokens: 10,
+            cached_input_tokens: 4,
+            output_tokens: 6,
+            reasoning_output_tokens: 2,
+            total_tokens: 16,
+        });
+        let table = [
+            (json!({"input_tokens": 10, "input_tokens_details": {"cached_tokens": 4}, "output_tokens": 6,
+                "output_tokens_details": {"reasoning_tokens": 2}, "total_tokens": 16}), wanted),
+            (json!({"prompt_tokens": 10, "prompt_tokens_details": {"cached_tokens": 4}, "completion_tokens": 6.0,
+                "completion_tokens_details": {"reasoning_tokens": 2}}), wanted),
+            (json!({"input_tokens": 1, "input_tokens_details": null}), Some(TokenUsage { input_tokens: 1, total_tokens: 1, ..Default::default() })),
+            (json!({"total_tokens": 1e99, "input_tokens": -3}), Some(TokenUsage { total_tokens: u32::MAX, ..Default::default() })),
+            (json!({}), None),
+            (json!(null), None),
+            (json!("many"), None),
+        ];
+        for (value, wanted) in table {
+            assert_eq!(usage(Some(&value)), wanted, "{value}");
+        }
+    }
+
+    #[test]
+    fn arguments_that_are_no_object_are_wrapped() {
+        assert_eq!(valid_arguments(" "), "{}");
+        assert_eq!(valid_arguments(r#"{"a":1}"#), r#"{"a":1}"#);
+        assert_eq!(valid_arguments(r#"{"a"#), r#"{"invalid_arguments":"{\"a"}"#);
+    }
+}
