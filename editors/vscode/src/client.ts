@@ -4,6 +4,7 @@
 import * as vscode from "vscode";
 import type { Executable, LanguageClientOptions, StaticFeature } from "vscode-languageclient/node";
 import { DidChangeConfigurationNotification, LanguageClient, RevealOutputChannelOn, TransportKind } from "vscode-languageclient/node";
+import { applyEdit } from "./apply_edit";
 import type { ServerSettings } from "./settings";
 import { forServer, serverEnvironment } from "./settings";
 
@@ -33,6 +34,7 @@ export function createClient({ program, settings, log }: ClientParts): LanguageC
       workspace: {
         // Sent by `sendSettings` whether or not the server registers for it.
         didChangeConfiguration: () => Promise.resolve(),
+        handleApplyEdit: applyEdit,
         configuration: async (params, token, next) => {
           const answers: unknown = await next(params, token);
           if (!Array.isArray(answers)) {
