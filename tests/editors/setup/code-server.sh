@@ -2,19 +2,19 @@
 # code-server.sh DIR VERSION NODE_VERSION : VS Code as a server, from npm packages alone.
 #
 # The npm package carries VS Code's sources built, but not its native modules; those are compiled here
-# against the node that runs them. Needs about three minutes and 800 MB.
+# against the node that runs them. Needs about a minute and a half and 800 MB.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/lib.sh"
 
 dir=$1 version=$2 node_version=$3
-recipe="code-server 1 $version node $node_version"
+recipe="code-server 2 $version node $node_version"
 if is_complete "$dir" "$recipe"; then exit 0; fi
 
 command -v npm >/dev/null || die 'npm is missing: install Node.js 20 or newer with npm, then start again'
-need_packages ripgrep libkrb5-dev gcc g++ make python3
+need_packages ripgrep gcc g++ make python3
 
-say "setting up code-server $version in $dir (about three minutes)"
+say "setting up code-server $version in $dir (about a minute and a half)"
 rm -rf "$dir"
 mkdir -p "$dir"
 log=$dir/setup.log
@@ -40,30 +40,15 @@ build() {
   (cd "$where" && npm rebuild --foreground-scripts "$module") >>"$log" 2>&1
 }
 for where in "$dir" "$server"; do
-  [ ! -d "$where/node_modules/argon2" ] || retry "building argon2" build "$where" argon2 || die 'argon2 does not build'
+  [ ! -d "$where/node_modules/argon2" ] || build "$where" argon2 || die 'argon2 does not build'
 done
 
 # npm ci refuses the lock file that comes with code-server; npm install honours it.
 cd "$server/lib/vscode"
 retry "npm install of VS Code's modules" npm_install --omit=dev --ignore-scripts || die "VS Code's own modules cannot be had from npm"
-# Every module with something to build, except ripgrep (which would download) and those for Windows.
-modules=$(node -e '
-  const fs = require("fs"), path = require("path"), out = [];
-  (function walk(dir) {
-    for (const name of fs.readdirSync(dir)) {
-      if (name.startsWith(".")) continue;
-      const full = path.join(dir, name);
-      if (name.startsWith("@")) { walk(full); continue; }
-      let manifest;
-      try { manifest = JSON.parse(fs.readFileSync(path.join(full, "package.json"), "utf8")); } catch { continue; }
-      const s = manifest.scripts || {};
-      const builds = s.install || s.postinstall || s.preinstall || fs.existsSync(path.join(full, "binding.gyp"));
-      if (builds && !/ripgrep|windows/.test(manifest.name)) out.push(manifest.name);
-    }
-  })("node_modules");
-  console.log(out.join("\n"));')
-for module in $modules; do
-  build "$PWD" "$module" || say "note: $module did not build; going on without it"
+# Of the native modules only those that the journeys load; the rest (Kerberos, SSH, SQLite) costs minutes and more packages.
+for module in @vscode/spdlog @vscode/native-watchdog node-pty; do
+  build "$PWD" "$module" || die "$module does not build"
 done
 if [ -d node_modules/@vscode/ripgrep ]; then
   mkdir -p node_modules/@vscode/ripgrep/bin
