@@ -1,0 +1,88 @@
+-- Countersign in Neovim 0.10 and newer, with nothing but the built-in LSP client.
+--
+-- Copy this file to ~/.config/nvim/plugin/countersign.lua. The program `countersign` must be on PATH.
+-- `:CountersignFix` fixes what is under the cursor; `:CountersignActions` lists all that the agent offers there,
+-- also for a range of lines.
+
+-- 1. Start the server for every file, beside the language servers you have.
+local config = {
+  name = 'countersign',
+  cmd = { 'countersign' },
+  root_markers = { '.git', '.hg', '.svn' },
+}
+if vim.lsp.config and vim.lsp.enable then
+  vim.lsp.config('countersign', { cmd = config.cmd, root_markers = config.root_markers })
+  vim.lsp.enable('countersign')
+else
+  vim.api.nvim_create_autocmd('FileType', {
+    group = vim.api.nvim_create_augroup('countersign', {}),
+    callback = function(event)
+      local file = vim.api.nvim_buf_get_name(event.buf)
+      if vim.bo[event.buf].buftype == '' and file ~= '' then
+        local root = vim.fs.root(event.buf, config.root_markers) or vim.fs.dirname(file)
+        vim.lsp.start({ name = config.name, cmd = config.cmd, root_dir = root }, { bufnr = event.buf })
+      end
+    end,
+  })
+end
+
+-- 2. Neovim tells a server only of that server's own diagnostics. The agent is to fix those of others, so hand over
+--    whatever is on the lines in question, in the shape and the columns that LSP wants.
+local function diagnostics_for(client, buf, first, last)
+  local encoding = client.offset_encoding
+  local function position(lnum, col)
+    local line = vim.api.nvim_buf_get_lines(buf, lnum, lnum + 1, false)[1] or ''
+    col = math.min(math.max(col, 0), #line)
+    if encoding ~= 'utf-8' then
+      local utf32, utf16 = vim.str_utfindex(line:sub(1, col))
+      col = encoding == 'utf-16' and utf16 or utf32
+    end
+    return { line = lnum, character = col }
+  end
+  local found = {}
+  for _, diagnostic in ipairs(vim.diagnostic.get(buf)) do
+    local last_lnum = diagnostic.end_lnum or diagnostic.lnum
+    if diagnostic.lnum <= last and last_lnum >= first then
+      found[#found + 1] = {
+        range = {
+          start = position(diagnostic.lnum, diagnostic.col),
+          ['end'] = position(last_lnum, diagnostic.end_col or diagnostic.col),
+        },
+        severity = diagnostic.severity,
+        message = diagnostic.message,
+        source = diagnostic.source,
+        code = diagnostic.code,
+      }
+    end
+  end
+  return found
+end
+
+local function actions(only, range)
+  local buf = vim.api.nvim_get_current_buf()
+  local client = vim.lsp.get_clients({ bufnr = buf, name = 'countersign' })[1]
+  if not client then
+    vim.notify('Countersign is not running for this buffer; see :checkhealth vim.lsp and :LspLog', vim.log.levels.WARN)
+    return
+  end
+  local line = vim.api.nvim_win_get_cursor(0)[1]
+  local first, last = (range and range[1] or line) - 1, (range and range[2] or line) - 1
+  local diagnostics = diagnostics_for(client, buf, first, last)
+  if only and #diagnostics == 0 then
+    vim.notify('Countersign: there is no diagnostic on this line', vim.log.levels.INFO)
+    return
+  end
+  local opts = { context = { diagnostics = diagnostics, only = only } }
+  if range then
+    opts.range = { start = { range[1], 0 }, ['end'] = { range[2], #vim.fn.getline(range[2]) } }
+  end
+  vim.lsp.buf.code_action(opts)
+end
+
+vim.api.nvim_create_user_command('CountersignFix', function()
+  actions({ 'quickfix.countersign' })
+end, { desc = 'Fix what is under the cursor with the agent' })
+
+vim.api.nvim_create_user_command('CountersignActions', function(command)
+  actions(nil, command.range > 0 and { command.line1, command.line2 } or nil)
+end, { range = true, desc = 'List what the agent offers here' })

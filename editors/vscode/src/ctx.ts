@@ -1,0 +1,219 @@
+/**
+ * The extension's state: one server at most, its log, its status. The only place that starts and stops the server.
+ */
+import * as fs from "node:fs";
+import * as os from "node:os";
+import * as vscode from "vscode";
+import type { LanguageClient } from "vscode-languageclient/node";
+import { State } from "vscode-languageclient/node";
+import { createClient, sendSettings } from "./client";
+import type { Machine } from "./server_path";
+import { findServer } from "./server_path";
+import type { ServerSettings } from "./settings";
+import { serverSettings } from "./settings";
+import type { ServerState } from "./status";
+import { StatusItem } from "./status";
+
+const OPEN_SETTING = "Open Setting";
+const SHOW_LOG = "Show Log";
+
+/** Something to be undone when its owner ends. */
+interface Cleanup {
+  dispose(): unknown;
+}
+
+export class Ctx implements vscode.Disposable {
+  readonly log = vscode.window.createOutputChannel("Countersign", { log: true });
+  private readonly status = new StatusItem();
+  /** Lives as long as the extension. */
+  private readonly extCleanup: Cleanup[] = [this.log, this.status];
+  /** Lives as long as one client; emptied whenever that ends. */
+  private clientCleanup: Cleanup[] = [];
+  private client: LanguageClient | undefined;
+  private currentState: ServerState = { kind: "stopped" };
+  /** Starts and stops one after the other: each waits for the one before. */
+  private queue: Promise<void> = Promise.resolve();
+
+  constructor(private readonly extensionPath: string) {}
+
+  get state(): ServerState {
+    return this.currentState;
+  }
+
+  pushExtCleanup(item: Cleanup): void {
+    this.extCleanup.push(item);
+  }
+
+  start(): Promise<void> {
+    return this.enqueue(() => this.startNow());
+  }
+
+  stop(): Promise<void> {
+    return this.enqueue(() => this.stopNow());
+  }
+
+  restart(): Promise<void> {
+    return this.enqueue(async () => {
+      await this.stopNow();
+      await this.startNow();
+    });
+  }
+
+  /** The program that would be started, or undefined after telling the person what to do. */
+  locate(): { program: string; settings: ServerSettings } | undefined {
+    const { settings, problems } = serverSettings(vscode.workspace.getConfiguration("countersign").get("server"));
+    for (const problem of problems) {
+      this.log.warn(problem);
+    }
+    const found = findServer({ configured: settings.path, extensionPath: this.extensionPath }, thisMachine);
+    switch (found.kind) {
+      case "found":
+        this.log.info(`Server: ${found.program} (from ${found.origin})`);
+        return { program: found.program, settings };
+      case "misconfigured":
+        this.fail(
+          `The Countersign server is not at ${found.program}.`,
+          "Correct the setting countersign.server.path, or empty it to have the server looked for.",
+        );
+        return undefined;
+      case "missing":
+        this.log.warn(`No program named countersign in: ${found.places.join(", ")}`);
+        this.fail(
+          "The Countersign server is not installed.",
+          "Install it with `cargo install countersign`, or set countersign.server.path to the program; then run “Countersign: Restart Server”.",
+        );
+        return undefined;
+    }
+  }
+
+  /** Called when the editor closes: the server must be gone before the extension is. */
+  async shutdown(): Promise<void> {
+    await this.stop();
+    this.dispose();
+  }
+
+  dispose(): void {
+    disposeAll(this.clientCleanup);
+    disposeAll(this.extCleanup);
+  }
+
+  private async startNow(): Promise<void> {
+    if (this.client !== undefined) {
+      return;
+    }
+    const located = this.locate();
+    if (located === undefined) {
+      return;
+    }
+    const { program, settings } = located;
+    const client = createClient({ program, settings, log: this.log });
+    this.client = client;
+    this.clientCleanup.push(
+      client.onDidChangeState(({ newState }) => {
+        this.onClientState(client, program, newState);
+      }),
+      vscode.workspace.onDidChangeConfiguration((change) => {
+        if (change.affectsConfiguration("countersign") && client.isRunning()) {
+          void sendSettings(client);
+        }
+      }),
+    );
+    this.setState({ kind: "starting" });
+    try {
+      await client.start();
+    } catch (error) {
+      this.log.error(`The server did not start: ${String(error)}`);
+      await this.dropClient();
+      this.fail(`The Countersign server (${program}) did not start: ${message(error)}`, "The log has what it said. “Countersign: Run Doctor” checks the installation.");
+    }
+  }
+
+  private async stopNow(): Promise<void> {
+    await this.dropClient();
+    this.setState({ kind: "stopped" });
+  }
+
+  private async dropClient(): Promise<void> {
+    const client = this.client;
+    this.client = undefined;
+    disposeAll(this.clientCleanup);
+    if (client === undefined) {
+      return;
+    }
+    try {
+      // The server ends in order within three seconds; past that it is killed.
+      await client.dispose(4000);
+    } catch (error) {
+      this.log.warn(`The server did not stop in order: ${message(error)}`);
+    }
+  }
+
+  private onClientState(client: LanguageClient, program: string, state: State): void {
+    if (client !== this.client) {
+      return;
+    }
+    switch (state) {
+      case State.Starting:
+        this.setState({ kind: "starting" });
+        break;
+      case State.Running:
+        this.setState({ kind: "running", program, version: client.initializeResult?.serverInfo?.version });
+        break;
+      case State.Stopped:
+      case State.StartFailed:
+        this.setState({ kind: "failed", problem: "The Countersign server has stopped.", advice: "Run “Countersign: Restart Server”; the log has its last words." });
+        break;
+    }
+  }
+
+  /** Shows a problem where it can be seen, each time, and keeps it in the status bar. */
+  private fail(problem: string, advice: string): void {
+    this.setState({ kind: "failed", problem, advice });
+    this.log.error(`${problem} ${advice}`);
+    void vscode.window.showErrorMessage(`${problem} ${advice}`, OPEN_SETTING, SHOW_LOG).then((choice) => {
+      if (choice === OPEN_SETTING) {
+        void vscode.commands.executeCommand("workbench.action.openSettings", "countersign.server.path");
+      } else if (choice === SHOW_LOG) {
+        this.log.show();
+      }
+    });
+  }
+
+  private setState(state: ServerState): void {
+    this.currentState = state;
+    this.status.show(state);
+  }
+
+  private enqueue(step: () => Promise<void>): Promise<void> {
+    const run = this.queue.then(step);
+    // One step's failure must not keep the next from being tried.
+    this.queue = run.catch((error: unknown) => {
+      this.log.error(message(error));
+    });
+    return run;
+  }
+}
+
+const thisMachine: Machine = {
+  platform: process.platform,
+  home: os.homedir(),
+  env: process.env,
+  isProgram(file) {
+    try {
+      fs.accessSync(file, fs.constants.X_OK);
+      return fs.statSync(file).isFile();
+    } catch {
+      return false;
+    }
+  },
+};
+
+function disposeAll(items: Cleanup[]): void {
+  for (const item of items.splice(0)) {
+    item.dispose();
+  }
+}
+
+function message(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

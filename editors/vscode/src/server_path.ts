@@ -1,0 +1,73 @@
+/**
+ * Finds the server program. Knows nothing of the editor, so that plain node can test it.
+ */
+import * as path from "node:path";
+
+/** What a search may ask about the machine. */
+export interface Machine {
+  readonly platform: NodeJS.Platform;
+  readonly home: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Whether the path is a file that may be run. */
+  isProgram(file: string): boolean;
+}
+
+export interface Search {
+  /** The setting `countersign.server.path`; empty means: look in the usual places. */
+  readonly configured: string | undefined;
+  /** The extension's own folder. */
+  readonly extensionPath: string;
+}
+
+export type Found =
+  | { readonly kind: "found"; readonly program: string; readonly origin: string }
+  /** The person named a program and it is not there. Nothing else is tried: starting another one would surprise. */
+  | { readonly kind: "misconfigured"; readonly program: string }
+  /** Nothing anywhere; the places that were looked at, in order. */
+  | { readonly kind: "missing"; readonly places: readonly string[] };
+
+export function findServer(search: Search, machine: Machine): Found {
+  const paths = machine.platform === "win32" ? path.win32 : path.posix;
+  const name = machine.platform === "win32" ? "countersign.exe" : "countersign";
+  const { env } = machine;
+
+  const configured = search.configured?.trim();
+  if (configured !== undefined && configured !== "") {
+    const program = expandHome(configured, machine.home, paths);
+    // A bare name is one to be found on PATH.
+    const candidates = isBareName(program) ? pathFolders(env, machine.platform).map((dir) => paths.join(dir, program)) : [program];
+    const hit = candidates.find((file) => machine.isProgram(file));
+    return hit === undefined ? { kind: "misconfigured", program } : { kind: "found", program: hit, origin: "the setting countersign.server.path" };
+  }
+
+  const cargoHome = env["CARGO_HOME"] ?? paths.join(machine.home, ".cargo");
+  const places: (readonly [dir: string, origin: string])[] = [
+    [paths.join(search.extensionPath, "bin"), "the extension"],
+    ...pathFolders(env, machine.platform).map((dir) => [dir, "PATH"] as const),
+    [paths.join(cargoHome, "bin"), "Cargo's bin folder"],
+  ];
+  for (const [dir, origin] of places) {
+    const program = paths.join(dir, name);
+    if (machine.isProgram(program)) {
+      return { kind: "found", program, origin };
+    }
+  }
+  return { kind: "missing", places: places.map(([dir]) => dir) };
+}
+
+function pathFolders(env: Machine["env"], platform: NodeJS.Platform): string[] {
+  // Windows spells it Path, and compares names without case.
+  const key = platform === "win32" ? Object.keys(env).find((name) => name.toUpperCase() === "PATH") : "PATH";
+  const value = key === undefined ? undefined : env[key];
+  // Relative entries would run what lies in some project's folder.
+  const paths = platform === "win32" ? path.win32 : path.posix;
+  return (value ?? "").split(paths.delimiter).filter((dir) => paths.isAbsolute(dir));
+}
+
+function expandHome(file: string, home: string, paths: path.PlatformPath): string {
+  return file === "~" || file.startsWith("~/") || file.startsWith("~\\") ? paths.join(home, file.slice(1)) : file;
+}
+
+function isBareName(file: string): boolean {
+  return !/[/\\]/.test(file);
+}

@@ -1,0 +1,90 @@
+import * as assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Found, Machine } from "../src/server_path";
+import { findServer } from "../src/server_path";
+
+function machine(programs: readonly string[], over: Partial<Machine> = {}): Machine {
+  return { platform: "linux", home: "/home/p", env: { PATH: "/usr/bin:/opt/bin" }, isProgram: (file) => programs.includes(file), ...over };
+}
+
+interface Row {
+  readonly name: string;
+  readonly configured?: string;
+  readonly machine: Machine;
+  readonly want: Found;
+}
+
+const rows: readonly Row[] = [
+  {
+    name: "the setting wins",
+    configured: "/my/countersign",
+    machine: machine(["/my/countersign", "/ext/bin/countersign", "/usr/bin/countersign"]),
+    want: { kind: "found", program: "/my/countersign", origin: "the setting countersign.server.path" },
+  },
+  {
+    name: "~ in the setting is the home folder",
+    configured: "~/cs",
+    machine: machine(["/home/p/cs"]),
+    want: { kind: "found", program: "/home/p/cs", origin: "the setting countersign.server.path" },
+  },
+  {
+    name: "a bare name in the setting is looked for on PATH",
+    configured: "countersign-nightly",
+    machine: machine(["/opt/bin/countersign-nightly"]),
+    want: { kind: "found", program: "/opt/bin/countersign-nightly", origin: "the setting countersign.server.path" },
+  },
+  {
+    name: "a wrong setting is told, and nothing else is started",
+    configured: "/gone/countersign",
+    machine: machine(["/usr/bin/countersign"]),
+    want: { kind: "misconfigured", program: "/gone/countersign" },
+  },
+  {
+    name: "a blank setting counts as empty",
+    configured: "  ",
+    machine: machine(["/opt/bin/countersign"]),
+    want: { kind: "found", program: "/opt/bin/countersign", origin: "PATH" },
+  },
+  {
+    name: "the bundled server comes before PATH",
+    machine: machine(["/ext/bin/countersign", "/usr/bin/countersign"]),
+    want: { kind: "found", program: "/ext/bin/countersign", origin: "the extension" },
+  },
+  {
+    name: "Cargo's folder comes last, by default below home",
+    machine: machine(["/home/p/.cargo/bin/countersign"]),
+    want: { kind: "found", program: "/home/p/.cargo/bin/countersign", origin: "Cargo's bin folder" },
+  },
+  {
+    name: "CARGO_HOME moves Cargo's folder",
+    machine: machine(["/cargo/bin/countersign", "/home/p/.cargo/bin/countersign"], { env: { CARGO_HOME: "/cargo" } }),
+    want: { kind: "found", program: "/cargo/bin/countersign", origin: "Cargo's bin folder" },
+  },
+  {
+    name: "relative and empty PATH entries are not looked at",
+    machine: machine(["bin/countersign", "./countersign", "countersign"], { env: { PATH: "bin:.::/usr/bin" } }),
+    want: { kind: "missing", places: ["/ext/bin", "/usr/bin", "/home/p/.cargo/bin"] },
+  },
+  {
+    name: "nothing anywhere names the places",
+    machine: machine([]),
+    want: { kind: "missing", places: ["/ext/bin", "/usr/bin", "/opt/bin", "/home/p/.cargo/bin"] },
+  },
+  {
+    name: "no PATH at all",
+    machine: machine([], { env: {} }),
+    want: { kind: "missing", places: ["/ext/bin", "/home/p/.cargo/bin"] },
+  },
+  {
+    name: "Windows: .exe, Path, semicolons",
+    machine: machine(["C:\\tools\\countersign.exe"], { platform: "win32", home: "C:\\Users\\p", env: { Path: "C:\\tools;D:\\x" } }),
+    want: { kind: "found", program: "C:\\tools\\countersign.exe", origin: "PATH" },
+  },
+];
+
+for (const row of rows) {
+  test(`findServer: ${row.name}`, () => {
+    const found = findServer({ configured: row.configured, extensionPath: "/ext" }, row.machine);
+    assert.deepEqual(found, row.want);
+  });
+}

@@ -1,0 +1,52 @@
+import * as assert from "node:assert/strict";
+import { test } from "node:test";
+import { forServer, serverEnvironment, serverSettings } from "../src/settings";
+
+test("forServer keeps what is the server's and what is set", () => {
+  const section = {
+    server: { path: "/x", env: { KEY: "secret" } },
+    trace: { server: "off" },
+    pluginProtocol: false,
+    model: "m",
+    approval_policy: null,
+    sandbox_workspace_write: { network_access: true, writable_roots: null },
+    list: [1, null],
+  };
+  assert.deepEqual(forServer(section), { model: "m", sandbox_workspace_write: { network_access: true }, list: [1, null] });
+});
+
+test("forServer makes an object of whatever is there", () => {
+  for (const section of [undefined, null, "text", 3, ["a"]]) {
+    assert.deepEqual(forServer(section), {});
+  }
+});
+
+test("serverSettings reads a good section", () => {
+  const { settings, problems } = serverSettings({ path: "/x", args: ["--a"], env: { A: "1", B: null } });
+  assert.deepEqual(settings, { path: "/x", args: ["--a"], env: { A: "1", B: null } });
+  assert.deepEqual(problems, []);
+});
+
+const bad: readonly (readonly [section: unknown, problems: number])[] = [
+  [undefined, 0],
+  [{ path: null, args: [], env: {} }, 0],
+  [{ path: 3 }, 1],
+  [{ args: "--a" }, 1],
+  [{ args: ["--a", 1, null] }, 2],
+  [{ env: ["A=1"] }, 1],
+  [{ env: { A: 1, B: {} } }, 2],
+  ["text", 0],
+];
+for (const [section, count] of bad) {
+  test(`serverSettings names what is wrong in ${JSON.stringify(section)}`, () => {
+    const { settings, problems } = serverSettings(section);
+    assert.equal(problems.length, count, problems.join("\n"));
+    assert.equal(settings.path, undefined);
+    assert.ok(settings.args.every((arg) => typeof arg === "string"));
+    assert.deepEqual(settings.env, {});
+  });
+}
+
+test("serverEnvironment adds, changes and takes away", () => {
+  assert.deepEqual(serverEnvironment({ A: "1", B: "2", C: undefined }, { B: "3", A: null, D: "4" }), { B: "3", D: "4" });
+});

@@ -1,0 +1,55 @@
+-- The init file of the Neovim under test: the ready-made configuration as a person would have it, and a Rig through
+-- which the journey answers questions and reads what was shown.
+vim.o.swapfile = false
+vim.o.hidden = true
+-- As a person's editor: languages are known, and a buffer's type starts language servers.
+vim.cmd('filetype plugin on')
+
+Rig = { progress = {}, messages = {}, confirms = {} }
+
+local open
+
+--- A picker that answers later, like the picker plugins do.
+vim.ui.select = function(items, opts, on_choice)
+  local format = opts.format_item or tostring
+  open = { items = items, opts = opts, on_choice = on_choice, texts = vim.tbl_map(format, items) }
+end
+
+function Rig.question()
+  return open and { prompt = open.opts.prompt, kind = open.opts.kind or '', items = open.texts } or nil
+end
+
+function Rig.answer(title)
+  for i, text in ipairs(open and open.texts or {}) do
+    if vim.startswith(text, title) then
+      local question = open
+      open = nil
+      vim.schedule(function()
+        question.on_choice(question.items[i], i)
+      end)
+      return true
+    end
+  end
+  return false
+end
+
+-- Newer releases ask this way before an annotated edit. It would block the editor, and with it the journey.
+vim.fn.confirm = function(message)
+  table.insert(Rig.confirms, message)
+  return 1
+end
+
+local notify = vim.notify
+vim.notify = function(message, level, ...)
+  table.insert(Rig.messages, message)
+  return notify(message, level, ...)
+end
+
+vim.api.nvim_create_autocmd('LspProgress', {
+  callback = function(event)
+    local params = event.data.params
+    table.insert(Rig.progress, { token = tostring(params.token), value = params.value })
+  end,
+})
+
+dofile(vim.env.JOURNEY_REPOSITORY .. '/editors/nvim/countersign.lua')

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# setup.sh [nvim] [vscode] : sets up the real editors that the journeys drive. Default: all.
+#
+# Everything goes below $COUNTERSIGN_EDITORS (default ~/.cache/countersign-editors), except Debian packages.
+# What is there already is left alone, so a second run takes about a second and no network.
+# Set up from: Debian packages (apt) and npm packages, through the clients and sources this machine has.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+. "$here/lib.sh"
+
+parts=${*:-nvim vscode}
+mkdir -p "$COUNTERSIGN_EDITORS" || die "cannot make $COUNTERSIGN_EDITORS; set COUNTERSIGN_EDITORS to a folder that can be written"
+
+# Two set-ups at the same time would fight over the same folders.
+exec 9>"$COUNTERSIGN_EDITORS/.lock"
+flock -n 9 || { say 'another set-up is running, waiting for it'; flock -w 1500 9 || die 'the other set-up did not end within 25 minutes'; }
+
+for part in $parts; do
+  started=$SECONDS
+  case $part in
+    nvim)
+      [ -n "${COUNTERSIGN_NVIM_CURRENT:-}" ] || "$here/debian-root.sh" forky "$COUNTERSIGN_EDITORS/nvim-current" neovim nvim
+      [ -n "${COUNTERSIGN_NVIM_OLDER:-}" ] || "$here/debian-root.sh" trixie "$COUNTERSIGN_EDITORS/nvim-older" neovim nvim
+      ;;
+    vscode)
+      [ -n "${COUNTERSIGN_CHROMIUM:-}" ] || need_packages chromium fonts-dejavu-core
+      [ -n "${COUNTERSIGN_CODE_SERVER:-}" ] || "$here/code-server.sh" "$COUNTERSIGN_EDITORS/code-server" 4.139.1 24.21.0
+      "$here/playwright.sh" "$COUNTERSIGN_EDITORS/playwright" 1.65.1
+      ;;
+    *) die "unknown part '$part'; the parts are: nvim, vscode" ;;
+  esac
+  say "$part is ready ($((SECONDS - started)) s)"
+done

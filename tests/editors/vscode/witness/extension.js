@@ -1,0 +1,49 @@
+// Test only. Stands for another language's linter: reports the undefined name in cart.py. And writes down what the editor
+// holds after each change, since the page shows only the visible lines, and those out of order.
+const vscode = require("vscode");
+const fs = require("fs");
+const path = require("path");
+
+exports.activate = (context) => {
+  const linter = vscode.languages.createDiagnosticCollection("another-linter");
+  context.subscriptions.push(linter);
+
+  const lint = (document) => {
+    if (document.uri.scheme !== "file" || !document.fileName.endsWith(".py")) return;
+    const at = document.getText().indexOf("return totl");
+    if (at < 0) {
+      linter.delete(document.uri);
+      return;
+    }
+    const start = document.positionAt(at + "return ".length);
+    const problem = new vscode.Diagnostic(new vscode.Range(start, start.translate(0, 4)), "undefined name 'totl'", vscode.DiagnosticSeverity.Error);
+    problem.source = "another-linter";
+    problem.code = "F821";
+    linter.set(document.uri, [problem]);
+  };
+
+  const record = () => {
+    const documents = {};
+    for (const document of vscode.workspace.textDocuments) {
+      if (document.uri.scheme === "file") {
+        documents[path.basename(document.fileName)] = { text: document.getText(), dirty: document.isDirty };
+      }
+    }
+    const file = process.env.JOURNEY_DOCUMENTS;
+    fs.writeFileSync(file + ".new", JSON.stringify(documents));
+    fs.renameSync(file + ".new", file);
+  };
+
+  const changed = (document) => {
+    lint(document);
+    record();
+  };
+  context.subscriptions.push(
+    vscode.workspace.onDidOpenTextDocument(changed),
+    vscode.workspace.onDidChangeTextDocument((event) => changed(event.document)),
+    vscode.workspace.onDidSaveTextDocument(changed),
+    vscode.workspace.onDidCloseTextDocument(record),
+  );
+  vscode.workspace.textDocuments.forEach(lint);
+  record();
+};

