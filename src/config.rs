@@ -1,4 +1,454 @@
-//! What the person has configured: layers of `config.toml`, the client and the project.
+//! What the person has configured: layers of `config.toml`, the project's, the editor's and a request's own.
+//!
+//! [`load`] never gives up on what others wrote: a broken file or a key that does not fit costs itself only
+//! and is reported with its line. Only the overrides of a request can fail as a whole, since whoever made it
+//! waits for the answer. Nothing here reads the process's environment; see [`Sources`].
 
+mod check;
+mod effective;
 pub mod environment;
+pub mod instructions;
+mod keys;
+mod layers;
 pub mod provider;
+mod redact;
+mod tree;
+
+use crate::protocol::config::{ConfigReadResult, ConfigWarning};
+use crate::protocol::settings::{ApprovalPolicy, ReasoningSummary, SandboxPolicy};
+use check::{Checker, Layer};
+use environment::EnvironmentPolicy;
+use layers::{File, Merged};
+use provider::{MissingKey, Provider};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Everything the configuration is made from.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    /// Countersign's own folder; see [`home`].
+    pub home: PathBuf,
+    /// The environment of the process.
+    pub env: BTreeMap<String, String>,
+    /// The editor's settings: `initializationOptions`, or the section `countersign` of its configuration.
+    pub client: Option<Value>,
+    /// Overrides of one request, by key; dots lead into tables.
+    pub overrides: Map<String, Value>,
+    /// The folder whose project layers count.
+    pub cwd: Option<PathBuf>,
+}
+
+/// The result of [`load`].
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    pub config: Config,
+    /// The layer that each top-level key came from: `built-in`, a file's path, `editor` or `request`.
+    pub origins: BTreeMap<String, String>,
+    /// What the person should mend.
+    pub warnings: Vec<ConfigWarning>,
+    /// Known keys that do nothing yet; for `countersign doctor`, not for the editor.
+    pub notes: Vec<ConfigWarning>,
+    /// The effective values by key, secrets included; see [`Loaded::read_result`].
+    pub values: Value,
+}
+
+/// The effective values.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    pub home: PathBuf,
+    /// Absent: the provider's default.
+    pub model: Option<String>,
+    /// Id of a provider; see [`Config::provider`].
+    pub model_provider: String,
+    /// Whether someone chose the provider, so that no local server is looked for in its place.
+    pub model_provider_chosen: bool,
+    pub providers: BTreeMap<String, Provider>,
+    pub approval_policy: ApprovalPolicy,
+    pub sandbox_policy: SandboxPolicy,
+    /// Which variables reach commands.
+    pub environment: EnvironmentPolicy,
+    /// Reasoning effort; absent: the model's default.
+    pub effort: Option<String>,
+    pub summary: ReasoningSummary,
+    /// Absent: as the catalogue says.
+    pub supports_reasoning_summaries: Option<bool>,
+    pub verbosity: Option<String>,
+    /// Tokens; absent: as the catalogue says.
+    pub context_window: Option<u32>,
+    pub max_output_tokens: Option<u32>,
+    /// Tokens; absent: 90 % of the window.
+    pub auto_compact_token_limit: Option<u32>,
+    /// Tokens of a tool's output that the model gets.
+    pub tool_output_token_limit: Option<u32>,
+    /// Replaces the built-in instructions.
+    pub base_instructions: Option<String>,
+    /// Becomes a developer message.
+    pub developer_instructions: Option<String>,
+    /// The person's own instructions, put before the project's documents.
+    pub user_instructions: Option<String>,
+    /// Where `base_instructions` were read from.
+    pub instructions_file: Option<PathBuf>,
+    /// Bytes of all `AGENTS.md` of a project together; 0 turns them off.
+    pub project_doc_max_bytes: usize,
+    /// Names looked for where a folder has no `AGENTS.md`.
+    pub project_doc_fallback_filenames: Vec<String>,
+    /// Names that mark the root of a project.
+    pub project_root_markers: Vec<String>,
+    pub show_raw_agent_reasoning: bool,
+    pub hide_agent_reasoning: bool,
+    pub history: History,
+    /// A program to start when a turn ends, with its arguments.
+    pub notify: Vec<String>,
+    pub features: BTreeMap<String, bool>,
+    /// The profile in force.
+    pub profile: Option<String>,
+    /// The profiles there are.
+    pub profiles: Vec<String>,
+}
+
+/// `[history]`: the file of the person's prompts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct History {
+    /// Keep it.
+    pub save: bool,
+    pub max_bytes: Option<u64>,
+}
+
+/// Why there is no configuration for a request, or no provider in one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// An override of the request does not fit.
+    #[error("The settings of this request are not valid: {problem}")]
+    Override { problem: String },
+    #[error(
+        "There is no model provider {id:?}. Known are: {known}. Add [model_providers.{id}] to config.toml, or choose another."
+    )]
+    UnknownProvider { id: String, known: String },
+    /// A provider without an address.
+    #[error("The model provider {id:?} has no address; set base_url in [model_providers.{id}] of config.toml.")]
+    NoAddress { id: String },
+    #[error("There is no profile {name:?}. {known}")]
+    UnknownProfile { name: String, known: String },
+    /// The person's file is there but cannot be read.
+    #[error("{} cannot be read: {cause}. Mend its permissions or remove it.", path.display())]
+    Unreadable { path: PathBuf, cause: String },
+    /// The person's file is no TOML.
+    #[error("{} is not valid TOML: line {line}, column {column}: {message}. Mend it there.", path.display())]
+    Syntax {
+        path: PathBuf,
+        line: u32,
+        column: u32,
+        message: String,
+    },
+}
+
+/// Countersign's folder: `$COUNTERSIGN_HOME`, else `~/.countersign`. `None` where the environment names neither.
+pub fn home(env: &BTreeMap<String, String>) -> Option<PathBuf> {
+    let named = |name: &str| env.get(name).filter(|text| !text.is_empty()).map(PathBuf::from);
+    named("COUNTERSIGN_HOME")
+        .or_else(|| Some(named("HOME").or_else(|| named("USERPROFILE"))?.join(".countersign")))
+        .filter(|path| path.is_absolute())
+}
+
+/// Puts the layers together.
+pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
+    let user_home = sources.env.get("HOME").map(Path::new);
+    let mut warnings = Vec::new();
+    let mut notes = Vec::new();
+
+    // The request's own layer first: if it does not fit, nothing else matters.
+    let request = {
+        let mut checker = Checker::new(Layer::Request, None);
+        checker.folder = sources.cwd.as_deref();
+        checker.home = user_home;
+        let values = checker.check(&tree::of_json(&sources.overrides));
+        if !checker.misfits.is_empty() {
+            return Err(ConfigError::Override {
+                problem: checker.misfits.join(" "),
+            });
+        }
+        warnings.append(&mut checker.warnings);
+        notes.append(&mut checker.notes);
+        values
+    };
+    let client = client_layer(sources, user_home, &mut warnings, &mut notes);
+
+    let mut read = |path: &Path, layer: Layer| {
+        let entries = File::read(path).entries(path, &mut warnings);
+        let mut checker = Checker::new(layer, Some(path));
+        checker.home = user_home;
+        let values = checker.check(&entries);
+        warnings.append(&mut checker.warnings);
+        notes.append(&mut checker.notes);
+        values
+    };
+    let file = sources.home.join("config.toml");
+    let user = read(&file, Layer::Person);
+    let mut merged = Merged::default();
+    merged.lay(defaults(&sources.env), "built-in");
+    merged.lay(user, &file.display().to_string());
+
+    let chosen = |layer: &Map<String, Value>| layer.get("profile").and_then(Value::as_str).map(str::to_owned);
+    let by_request = chosen(&request);
+    if let Some(name) = by_request
+        .clone()
+        .or_else(|| chosen(&client))
+        .or_else(|| chosen(&merged.values))
+    {
+        let from_table = merged
+            .values
+            .get("profiles")
+            .and_then(|all| all.get(&name))
+            .and_then(Value::as_object);
+        // A profile can also be a file of its own.
+        let own = sources.home.join(format!("{name}.config.toml"));
+        let is_plain = Path::new(&name).file_name().is_some_and(|plain| plain == name.as_str());
+        if let Some(values) = from_table.cloned() {
+            merged.lay(values, &format!("profile {name}"));
+        } else if is_plain && name != "config" && own.is_file() {
+            let values = read(&own, Layer::Person);
+            merged.lay(values, &own.display().to_string());
+        } else {
+            let error = ConfigError::UnknownProfile {
+                name,
+                known: profiles_there_are(&merged.values),
+            };
+            if by_request.is_some() {
+                return Err(error);
+            }
+            warnings.push(ConfigWarning {
+                message: format!("{error} None is used."),
+                path: Some(file.clone()),
+                line: None,
+            });
+        }
+    }
+
+    if let Some(cwd) = &sources.cwd {
+        project_layers(sources, cwd, &mut merged, &mut warnings, &mut notes);
+    }
+    merged.lay(client, "editor");
+    merged.lay(request, "request");
+    merged.values.entry("profiles").or_insert_with(|| json!({}));
+
+    let config = effective::config(&sources.home, &merged, &mut warnings);
+    let chosen_by_request = merged
+        .origins
+        .get("model_provider")
+        .is_some_and(|origin| origin == "request");
+    if let Err(error) = config.provider(&config.model_provider) {
+        if chosen_by_request {
+            return Err(error);
+        }
+        warnings.push(ConfigWarning {
+            message: error.to_string(),
+            path: None,
+            line: None,
+        });
+    }
+    Ok(Loaded {
+        config,
+        origins: merged.origins,
+        warnings,
+        notes,
+        values: merged.values.into(),
+    })
+}
+
+fn client_layer(
+    sources: &Sources,
+    user_home: Option<&Path>,
+    warnings: &mut Vec<ConfigWarning>,
+    notes: &mut Vec<ConfigWarning>,
+) -> Map<String, Value> {
+    let settings = match &sources.client {
+        None | Some(Value::Null) => return Map::new(),
+        Some(Value::Object(map)) => match map.get("countersign") {
+            // Some editors send the section, some what holds it.
+            Some(Value::Object(section)) => section,
+            _ => map,
+        },
+        Some(_) => {
+            let message = "The editor's settings must be a table of configuration keys; they are not used.".to_owned();
+            warnings.push(ConfigWarning {
+                message,
+                path: None,
+                line: None,
+            });
+            return Map::new();
+        }
+    };
+    let mut checker = Checker::new(Layer::Client, None);
+    checker.folder = sources.cwd.as_deref();
+    checker.home = user_home;
+    let values = checker.check(&tree::of_json(settings));
+    warnings.append(&mut checker.warnings);
+    notes.append(&mut checker.notes);
+    values
+}
+
+fn project_layers(
+    sources: &Sources,
+    cwd: &Path,
+    merged: &mut Merged,
+    warnings: &mut Vec<ConfigWarning>,
+    notes: &mut Vec<ConfigWarning>,
+) {
+    let markers = effective::texts(&merged.values, "project_root_markers");
+    let folders = layers::project_folders(cwd, &markers);
+    let trust = |folder: &Path| {
+        let projects = merged.values.get("projects")?.as_object()?;
+        let entry = projects.iter().find(|(path, _)| Path::new(path) == folder)?;
+        entry.1.get("trust_level")?.as_str().map(str::to_owned)
+    };
+    // The folder's own word wins over that of the folders above it.
+    if folders.iter().rev().find_map(|folder| trust(folder)).as_deref() == Some("untrusted") {
+        if merged
+            .origins
+            .get("approval_policy")
+            .is_none_or(|origin| origin == "built-in")
+        {
+            let values = [("approval_policy".to_owned(), Value::from("untrusted"))]
+                .into_iter()
+                .collect();
+            merged.lay(values, "projects");
+        }
+        return;
+    }
+    // A home folder that is a repository holds the person's own files, not a project's.
+    let own = [
+        Some(sources.home.clone()),
+        sources.env.get("CODEX_HOME").map(PathBuf::from),
+        sources.env.get("HOME").map(|home| Path::new(home).join(".codex")),
+        sources.env.get("HOME").map(|home| Path::new(home).join(".countersign")),
+    ];
+    for folder in folders {
+        for name in [".codex", ".countersign"] {
+            let holder = folder.join(name);
+            if own.iter().flatten().any(|own| *own == holder) {
+                continue;
+            }
+            let path = holder.join("config.toml");
+            let mut entries = File::read(&path).entries(&path, warnings);
+            if entries.is_empty() {
+                continue;
+            }
+            let mut checker = Checker::new(Layer::Project, Some(&path));
+            checker.folder = Some(&folder);
+            layers::tighten(&mut entries, merged, &mut checker);
+            let values = checker.check(&entries);
+            checker.warnings.sort_by_key(|warning| warning.line);
+            warnings.append(&mut checker.warnings);
+            notes.append(&mut checker.notes);
+            merged.lay(values, &path.display().to_string());
+        }
+    }
+}
+
+fn profiles_there_are(values: &Map<String, Value>) -> String {
+    let names: Vec<&str> = values
+        .get("profiles")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+        .map(|(name, _)| name.as_str())
+        .collect();
+    if names.is_empty() {
+        "config.toml has no [profiles.<name>].".to_owned()
+    } else {
+        format!("Known are: {}.", names.join(", "))
+    }
+}
+
+fn defaults(env: &BTreeMap<String, String>) -> Map<String, Value> {
+    let values = json!({
+        "model_provider": "openai",
+        "model_providers": provider::built_in(env),
+        "model_reasoning_summary": "auto",
+        "approval_policy": "on-request",
+        "sandbox_mode": "workspace-write",
+        "sandbox_workspace_write": {
+            "writable_roots": [],
+            "network_access": false,
+            "exclude_tmpdir_env_var": false,
+            "exclude_slash_tmp": false,
+        },
+        "shell_environment_policy": {
+            "inherit": "core",
+            "ignore_default_excludes": false,
+            "exclude": [],
+            "set": {},
+            "include_only": [],
+        },
+        "project_doc_max_bytes": 32768,
+        "project_doc_fallback_filenames": [],
+        "project_root_markers": [".git"],
+        "hide_agent_reasoning": false,
+        "show_raw_agent_reasoning": false,
+        "history": { "persistence": "save-all" },
+    });
+    match values {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    }
+}
+
+impl Config {
+    /// A provider that can be asked: it is known and has an address.
+    pub fn provider(&self, id: &str) -> Result<&Provider, ConfigError> {
+        match self.providers.get(id) {
+            None => Err(ConfigError::UnknownProvider {
+                id: id.to_owned(),
+                known: self.providers.keys().map(String::as_str).collect::<Vec<_>>().join(", "),
+            }),
+            Some(provider) if provider.base_url.is_empty() => Err(ConfigError::NoAddress { id: id.to_owned() }),
+            Some(provider) => Ok(provider),
+        }
+    }
+}
+
+impl Loaded {
+    /// The answer of `config/read`: secrets hidden.
+    pub fn read_result(&self) -> ConfigReadResult {
+        let mut config = self.values.clone();
+        redact::redact(&mut config);
+        ConfigReadResult {
+            config,
+            origins: self.origins.clone(),
+            warnings: self.warnings.clone(),
+        }
+    }
+}
+
+/// Answers `config/read`.
+pub fn config_read(sources: &Sources) -> Result<ConfigReadResult, ConfigError> {
+    Ok(load(sources)?.read_result())
+}
+
+/// The person's `config.toml` as it stands on disk, without any other layer; secrets hidden.
+pub fn saved(home: &Path) -> Result<Value, ConfigError> {
+    let path = home.join("config.toml");
+    let entries = match File::read(&path) {
+        File::Missing => Vec::new(),
+        File::Parsed(entries) => entries,
+        File::Unreadable(cause) => return Err(ConfigError::Unreadable { path, cause }),
+        File::Broken(error) => {
+            let tree::SyntaxError { message, line, column } = error;
+            return Err(ConfigError::Syntax {
+                path,
+                line,
+                column,
+                message,
+            });
+        }
+    };
+    let mut values = Value::from(Checker::new(Layer::Person, Some(&path)).check(&entries));
+    redact::redact(&mut values);
+    Ok(values)
+}
+
+/// The key for a provider, from its own settings or the environment.
+pub fn key(provider: &Provider, env: &BTreeMap<String, String>) -> Result<Option<String>, MissingKey> {
+    provider::key(provider, env)
+}

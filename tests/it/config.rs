@@ -1,1 +1,729 @@
+//! Configuration: layers, what a project may do, and reports with lines.
 
+use countersign::config::provider::WireApi;
+use countersign::config::{self, ConfigError, Loaded, Sources, environment::Inherit};
+use countersign::protocol::settings::{ApprovalPolicy, ReasoningSummary, SandboxMode, SandboxPolicy};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+struct Place {
+    dir: tempfile::TempDir,
+    sources: Sources,
+}
+
+impl Place {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().join("home");
+        std::fs::create_dir_all(&home).unwrap();
+        let sources = Sources {
+            home,
+            env: BTreeMap::from([pair("HOME", dir.path())]),
+            ..Sources::default()
+        };
+        Self { dir, sources }
+    }
+
+    fn user(self, text: &str) -> Self {
+        std::fs::write(self.sources.home.join("config.toml"), text).unwrap();
+        self
+    }
+
+    /// A project file; the project is `<dir>/project` with a `.git`.
+    fn project(mut self, path: &str, text: &str) -> Self {
+        let root = self.dir.path().join("project");
+        std::fs::create_dir_all(root.join(".git")).unwrap();
+        let file = root.join(path);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, text).unwrap();
+        self.sources.cwd.get_or_insert(root);
+        self
+    }
+
+    fn client(mut self, value: Value) -> Self {
+        self.sources.client = Some(value);
+        self
+    }
+
+    fn request(mut self, value: Value) -> Self {
+        self.sources.overrides = value.as_object().unwrap().clone();
+        self
+    }
+
+    fn env(mut self, name: &str, value: &str) -> Self {
+        self.sources.env.insert(name.into(), value.into());
+        self
+    }
+
+    fn load(&self) -> Loaded {
+        config::load(&self.sources).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn error(&self) -> ConfigError {
+        config::load(&self.sources).expect_err("not valid")
+    }
+}
+
+fn pair(name: &str, path: &Path) -> (String, String) {
+    (name.to_owned(), path.display().to_string())
+}
+
+/// `line: message` of each warning.
+fn told(loaded: &Loaded) -> Vec<String> {
+    let line = |line: Option<u32>| line.map_or_else(|| "-".to_owned(), |line| line.to_string());
+    loaded
+        .warnings
+        .iter()
+        .map(|warning| format!("{}: {}", line(warning.line), warning.message))
+        .collect()
+}
+
+#[test]
+fn without_any_file_there_are_defaults() {
+    let loaded = Place::new().load();
+    let config = &loaded.config;
+    assert!(loaded.warnings.is_empty() && loaded.notes.is_empty());
+    assert_eq!(
+        (config.model.as_deref(), config.model_provider.as_str()),
+        (None, "openai")
+    );
+    assert_eq!(config.approval_policy, ApprovalPolicy::OnRequest);
+    assert_eq!(
+        config.sandbox_policy,
+        SandboxPolicy::from_mode(SandboxMode::WorkspaceWrite)
+    );
+    assert_eq!(config.environment.inherit, Inherit::Core);
+    assert!(!config.environment.ignore_default_excludes);
+    assert_eq!(config.project_doc_max_bytes, 32768);
+    let openai = config.provider("openai").unwrap();
+    assert_eq!(openai.base_url, "https://api.openai.com/v1");
+    assert_eq!(
+        (
+            openai.request_max_retries,
+            openai.stream_max_retries,
+            openai.stream_idle_timeout_ms
+        ),
+        (4, 5, 300_000)
+    );
+    let env = BTreeMap::from([("OPENAI_API_KEY".to_owned(), "k".to_owned())]);
+    assert_eq!(
+        config::key(openai, &env),
+        Ok(Some("k".to_owned())),
+        "the key alone is enough"
+    );
+    let ids: Vec<&String> = config.providers.keys().collect();
+    assert_eq!(ids, ["llamacpp", "lmstudio", "ollama", "openai", "rehearsal"]);
+    assert!(matches!(
+        config.provider("rehearsal"),
+        Err(ConfigError::NoAddress { .. })
+    ));
+}
+
+/// Shows S-361.
+#[test]
+fn every_key_is_read() {
+    let place = Place::new().user(
+        r#"
+model = "m"
+model_provider = "acme"
+model_reasoning_effort = "high"
+model_reasoning_summary = "detailed"
+model_supports_reasoning_summaries = true
+model_verbosity = "low"
+model_context_window = 1000
+model_max_output_tokens = 200
+model_auto_compact_token_limit = 800
+tool_output_token_limit = 50
+model_instructions_file = "base.md"
+developer_instructions = "dev"
+instructions = "mine"
+approval_policy = "untrusted"
+sandbox_mode = "workspace-write"
+project_doc_max_bytes = 10
+project_doc_fallback_filenames = ["CLAUDE.md"]
+project_root_markers = [".hg"]
+hide_agent_reasoning = true
+show_raw_agent_reasoning = true
+notify = ["notify-send", "done"]
+
+[sandbox_workspace_write]
+writable_roots = ["/data", "~/more", "near"]
+network_access = true
+exclude_tmpdir_env_var = true
+exclude_slash_tmp = true
+
+[shell_environment_policy]
+inherit = "all"
+ignore_default_excludes = true
+exclude = ["AWS_*"]
+set = { A = "1" }
+include_only = ["PATH"]
+
+[history]
+persistence = "none"
+max_bytes = 100
+
+[features]
+undo = true
+
+[model_providers.acme]
+name = "Acme"
+base_url = "https://acme.example/v1/"
+env_key = "ACME_KEY"
+env_key_instructions = "Ask."
+experimental_bearer_token = "t"
+wire_api = "chat"
+query_params = { v = "1" }
+http_headers = { X = "y" }
+env_http_headers = { Z = "W" }
+request_max_retries = 1000
+stream_max_retries = 0
+stream_idle_timeout_ms = 7
+requires_openai_auth = true
+
+[model_providers.ollama]
+base_url = "http://gpu:11434/v1"
+"#,
+    );
+    std::fs::write(place.sources.home.join("base.md"), "Be brief.").unwrap();
+    let loaded = place.load();
+    assert_eq!(told(&loaded), [] as [String; 0]);
+    let config = loaded.config;
+    assert_eq!(config.model.as_deref(), Some("m"));
+    assert_eq!(config.model_provider, "acme");
+    assert!(config.model_provider_chosen);
+    assert_eq!(config.effort.as_deref(), Some("high"));
+    assert_eq!(config.summary, ReasoningSummary::Detailed);
+    assert_eq!(config.supports_reasoning_summaries, Some(true));
+    assert_eq!(config.verbosity.as_deref(), Some("low"));
+    assert_eq!(
+        (
+            config.context_window,
+            config.max_output_tokens,
+            config.auto_compact_token_limit,
+            config.tool_output_token_limit
+        ),
+        (Some(1000), Some(200), Some(800), Some(50))
+    );
+    assert_eq!(config.base_instructions.as_deref(), Some("Be brief."));
+    assert_eq!(config.developer_instructions.as_deref(), Some("dev"));
+    assert_eq!(config.user_instructions.as_deref(), Some("mine"));
+    assert_eq!(config.approval_policy, ApprovalPolicy::Untrusted);
+    let home = &place.sources.home;
+    assert_eq!(
+        config.sandbox_policy,
+        SandboxPolicy::WorkspaceWrite {
+            writable_roots: vec!["/data".into(), place.dir.path().join("more"), home.join("near")],
+            network_access: true,
+            exclude_tmpdir_env_var: true,
+            exclude_slash_tmp: true,
+        }
+    );
+    assert_eq!(config.project_doc_max_bytes, 10);
+    assert_eq!(config.project_doc_fallback_filenames, ["CLAUDE.md"]);
+    assert_eq!(config.project_root_markers, [".hg"]);
+    assert!(config.hide_agent_reasoning && config.show_raw_agent_reasoning);
+    assert_eq!(config.notify, ["notify-send", "done"]);
+    assert_eq!((config.history.save, config.history.max_bytes), (false, Some(100)));
+    assert_eq!(config.features, BTreeMap::from([("undo".to_owned(), true)]));
+    assert_eq!(config.environment.inherit, Inherit::All);
+    assert!(config.environment.ignore_default_excludes);
+    assert_eq!(config.environment.exclude, ["AWS_*"]);
+    assert_eq!(config.environment.include_only, ["PATH"]);
+    assert_eq!(
+        config.environment.set,
+        BTreeMap::from([("A".to_owned(), "1".to_owned())])
+    );
+    let acme = config.provider("acme").unwrap();
+    assert_eq!(
+        (acme.base_url.as_str(), acme.wire_api),
+        ("https://acme.example/v1", WireApi::Chat)
+    );
+    assert_eq!(
+        (
+            acme.request_max_retries,
+            acme.stream_max_retries,
+            acme.stream_idle_timeout_ms
+        ),
+        (100, 0, 7)
+    );
+    assert_eq!(acme.query_params["v"], "1");
+    assert_eq!(acme.http_headers["X"], "y");
+    assert_eq!(acme.env_http_headers["Z"], "W");
+    assert!(acme.requires_openai_auth);
+    let ollama = config.provider("ollama").unwrap();
+    assert_eq!(
+        (ollama.base_url.as_str(), ollama.name.as_str()),
+        ("http://gpu:11434/v1", "Ollama")
+    );
+}
+
+#[test]
+fn keys_of_the_reference_system_are_known() {
+    let text = r#"
+review_model = "r"
+web_search = "live"
+chatgpt_base_url = "https://chatgpt.example/"
+forced_login_method = "api"
+disable_response_storage = true
+otel = { exporter = "none" }
+notify = ["x"]
+[mcp_servers.docs]
+command = "docs"
+[tui]
+theme = "dark"
+[history]
+persistence = "save-all"
+"#;
+    let loaded = Place::new().user(text).load();
+    assert_eq!(told(&loaded), [] as [String; 0]);
+    let noted: Vec<u32> = loaded.notes.iter().filter_map(|note| note.line).collect();
+    assert_eq!(noted, [2, 3, 4, 5, 6, 7, 8, 9, 11, 13]);
+}
+
+/// Shows S-354, S-355.
+#[test]
+fn later_layers_win() {
+    let user = r#"
+model = "user"
+profile = "work"
+model_verbosity = "low"
+[profiles.work]
+model = "profile"
+model_reasoning_effort = "low"
+[profiles.home]
+model = "other profile"
+"#;
+    let place = Place::new().user(user);
+    assert_eq!(place.load().config.model.as_deref(), Some("profile"));
+    let place = place.project(".codex/config.toml", "model = 'codex'");
+    assert_eq!(place.load().config.model.as_deref(), Some("codex"));
+    let mut place = place.project(".countersign/config.toml", "model = 'project'");
+    assert_eq!(place.load().config.model.as_deref(), Some("project"));
+    place = place.project("deep/.countersign/config.toml", "model = 'deep'");
+    place.sources.cwd = Some(place.dir.path().join("project/deep"));
+    assert_eq!(place.load().config.model.as_deref(), Some("deep"));
+    let place = place.client(json!({ "model": "client", "modelVerbosity": "high", "approval_policy": null }));
+    assert_eq!(place.load().config.model.as_deref(), Some("client"));
+    let place = place.request(json!({
+        "model": "request",
+        "profile": "home",
+        "model_context_window": 12,
+        "project_doc_fallback_filenames": ["A", "B"],
+        "shell_environment_policy.set": { "X": "1" },
+        "sandbox_workspace_write.network_access": true,
+    }));
+    let loaded = place.load();
+    assert_eq!(told(&loaded), [] as [String; 0]);
+    let config = &loaded.config;
+    assert_eq!(config.model.as_deref(), Some("request"));
+    assert_eq!(config.effort, None, "another profile was chosen");
+    assert_eq!(config.verbosity.as_deref(), Some("high"));
+    assert_eq!(config.context_window, Some(12));
+    assert_eq!(config.project_doc_fallback_filenames, ["A", "B"]);
+    assert_eq!(config.environment.set["X"], "1");
+    assert!(config.sandbox_policy.network_access());
+    assert_eq!(loaded.origins["model"], "request");
+    assert_eq!(loaded.origins["model_verbosity"], "editor");
+    assert_eq!(loaded.origins["hide_agent_reasoning"], "built-in");
+    assert!(loaded.origins["profiles"].ends_with("config.toml"));
+    assert_eq!((config.profile.as_deref(), config.profiles.len()), (Some("home"), 2));
+
+    let place = Place::new().request(json!({ "profile": "fast" }));
+    std::fs::write(place.sources.home.join("fast.config.toml"), "model = 'fast'").unwrap();
+    assert_eq!(place.load().config.model.as_deref(), Some("fast"));
+    // The section by itself, or in what holds it.
+    let place = Place::new().client(json!({ "countersign": { "model": "x", "server": { "path": "/y" } } }));
+    let loaded = place.load();
+    assert_eq!((loaded.config.model.as_deref(), told(&loaded).len()), (Some("x"), 0));
+}
+
+/// Shows S-356.
+#[test]
+fn a_request_with_settings_that_do_not_fit_is_refused() {
+    let rows = [
+        (json!({ "model_provider": "nobody" }), "nobody"),
+        (json!({ "model_provider": "rehearsal" }), "base_url"),
+        (json!({ "profile": "nobody" }), "nobody"),
+        (json!({ "approval_policy": "sometimes" }), "approval_policy"),
+        (json!({ "sandbox_mode": "read_only" }), "Did you mean \"read-only\"?"),
+        (json!({ "model_context_window": "many" }), "model_context_window"),
+        (json!({ "model_context_window": -1 }), "negative"),
+        (json!({ "sandbox_workspace_write": [] }), "a table"),
+        (
+            json!({ "sandbox_workspace_write.writable_roots": [1] }),
+            "list of texts",
+        ),
+        (json!({ "model_providers.x.base_url": "ftp://x" }), "http://"),
+    ];
+    for (overrides, words) in rows {
+        let error = Place::new().request(overrides.clone()).error().to_string();
+        assert!(error.contains(words), "{overrides} {error}");
+    }
+    // A key that is not known is told, not refused.
+    let loaded = Place::new().request(json!({ "modle": "x" })).load();
+    assert_eq!(
+        told(&loaded),
+        ["-: `modle` is not a known key, so it is not used; did you mean `model`?"]
+    );
+}
+
+#[test]
+fn what_is_not_understood_is_reported_with_its_line() {
+    let text = "\
+modle = 'x'
+model = 5
+approval_policy = 'nevr'
+network_access = true
+model_provider = 'openai'
+
+[model_providers.x]
+base_url = 'nowhere'
+wire_api = 'grpc'
+sandbox_mode = 'read-only'
+http_headers = { A = 1, B = 'b' }
+
+[shell_environment_policy]
+inherit = true
+exclude = 'x'
+
+[unheard.of]
+a = 1
+";
+    let loaded = Place::new().user(text).load();
+    let told = told(&loaded);
+    let expected = [
+        "1: `modle` is not a known key, so it is not used; did you mean `model`?",
+        "2: `model` must be a text that is not empty, but it is a number. It is not used.",
+        "3: `approval_policy` cannot be \"nevr\"; it is one of untrusted, on-request, on-failure, never. Did you mean \"never\"? It is not used.",
+        "4: `network_access` is not a known key, so it is not used; `network_access` belongs to the table [sandbox_workspace_write].",
+        "8: `model_providers.x.base_url` must be an address that begins with http:// or https://, but it is a text. It is not used.",
+        "9: `model_providers.x.wire_api` cannot be \"grpc\"; it is one of responses, chat. It is not used.",
+        "10: `sandbox_mode` is not a known key in [model_providers.x], so it is not used; `sandbox_mode` belongs to the top level: put it above the first [table] of the file.",
+        "11: `model_providers.x.http_headers.A` must be a text, but it is a number. It is not used.",
+        "14: `shell_environment_policy.inherit` must be a text, but it is true or false. It is not used.",
+        "15: `shell_environment_policy.exclude` must be a list of texts, but it is a text. It is not used.",
+        "17: `unheard` is not a known key, so it is not used.",
+    ];
+    assert_eq!(told, expected);
+    assert!(
+        loaded
+            .warnings
+            .iter()
+            .all(|warning| warning.path == Some(Place::config_of(&loaded)))
+    );
+    // The rest is used.
+    assert_eq!(loaded.config.providers["x"].http_headers["B"], "b");
+}
+
+impl Place {
+    fn config_of(loaded: &Loaded) -> PathBuf {
+        loaded.config.home.join("config.toml")
+    }
+}
+
+#[test]
+fn a_broken_file_leaves_the_defaults() {
+    for (text, place) in [
+        (&b"model = \"x\"\napproval_policy = \n"[..], "line 2"),
+        (b"model = 'a'\nmodel = 'b'\n", "line 2"),
+        (b"\xff\xfe", "not UTF-8"),
+    ] {
+        let here = Place::new();
+        std::fs::write(here.sources.home.join("config.toml"), text).unwrap();
+        let loaded = here.load();
+        assert_eq!(loaded.config.model, None);
+        assert_eq!(loaded.warnings.len(), 1);
+        assert!(loaded.warnings[0].message.contains(place), "{:?}", loaded.warnings);
+    }
+    let here = Place::new();
+    std::fs::create_dir(here.sources.home.join("config.toml")).unwrap();
+    assert!(here.load().warnings[0].message.contains("not a file"));
+    let here = Place::new().user("model_provider = 'gone'\nprofile = 'none'\nmodel_instructions_file = 'no.md'");
+    let text = told(&here.load()).join("\n");
+    for words in ["\"gone\"", "\"none\"", "no such file"] {
+        assert!(text.contains(words), "{text}");
+    }
+    let here = Place::new().client(json!(["model"]));
+    assert_eq!(here.load().warnings.len(), 1);
+}
+
+/// Shows S-358.
+#[test]
+fn the_saved_file_can_be_read_by_itself() {
+    let place = Place::new().user("model = 'm'\n[model_providers.a]\nexperimental_bearer_token = 'secret'\n");
+    assert_eq!(
+        config::saved(&place.sources.home).unwrap(),
+        json!({ "model": "m", "model_providers": { "a": { "experimental_bearer_token": "<hidden>" } } })
+    );
+    std::fs::write(place.sources.home.join("config.toml"), "a = ").unwrap();
+    assert!(matches!(
+        config::saved(&place.sources.home),
+        Err(ConfigError::Syntax { line: 1, .. })
+    ));
+    std::fs::remove_file(place.sources.home.join("config.toml")).unwrap();
+    assert_eq!(config::saved(&place.sources.home).unwrap(), json!({}));
+    std::fs::create_dir(place.sources.home.join("config.toml")).unwrap();
+    assert!(matches!(
+        config::saved(&place.sources.home),
+        Err(ConfigError::Unreadable { .. })
+    ));
+}
+
+#[test]
+fn a_project_tightens_and_never_loosens() {
+    let roots = "[sandbox_workspace_write]\nwritable_roots = ['/a', '/b']\n";
+    let rows: &[(&str, &str, &str, &str, usize)] = &[
+        // the person's, the project's, approval, sandbox, warnings
+        ("", "approval_policy = 'untrusted'", "untrusted", "workspace-write", 0),
+        ("", "approval_policy = 'never'", "on-request", "workspace-write", 1),
+        ("", "approval_policy = 'on-failure'", "on-request", "workspace-write", 1),
+        (
+            "approval_policy = 'never'",
+            "approval_policy = 'on-request'",
+            "on-request",
+            "workspace-write",
+            0,
+        ),
+        ("", "sandbox_mode = 'read-only'", "on-request", "read-only", 0),
+        (
+            "",
+            "sandbox_mode = 'danger-full-access'",
+            "on-request",
+            "workspace-write",
+            1,
+        ),
+        ("", "sandbox_mode = 'full-access'", "on-request", "workspace-write", 1),
+        (
+            "sandbox_mode = 'read-only'",
+            "sandbox_mode = 'workspace-write'",
+            "on-request",
+            "read-only",
+            1,
+        ),
+        (
+            "sandbox_mode = 'danger-full-access'",
+            "sandbox_mode = 'workspace-write'",
+            "on-request",
+            "workspace-write",
+            0,
+        ),
+        (
+            "",
+            "[sandbox_workspace_write]\nnetwork_access = true",
+            "on-request",
+            "workspace-write",
+            1,
+        ),
+        (
+            "",
+            "[sandbox_workspace_write]\nwritable_roots = ['/']",
+            "on-request",
+            "workspace-write",
+            1,
+        ),
+        (
+            "",
+            "[sandbox_workspace_write]\nexclude_slash_tmp = true",
+            "on-request",
+            "workspace-write",
+            0,
+        ),
+        (
+            roots,
+            "[sandbox_workspace_write]\nwritable_roots = ['/b']",
+            "on-request",
+            "workspace-write",
+            0,
+        ),
+        (
+            roots,
+            "[sandbox_workspace_write]\nwritable_roots = ['/b', '/c']",
+            "on-request",
+            "workspace-write",
+            1,
+        ),
+        ("", "model_provider = 'ollama'", "on-request", "workspace-write", 1),
+        (
+            "",
+            "openai_base_url = 'http://evil.example'",
+            "on-request",
+            "workspace-write",
+            1,
+        ),
+        ("", "notify = ['rm', '-rf']", "on-request", "workspace-write", 1),
+        ("", "profile = 'x'", "on-request", "workspace-write", 1),
+        (
+            "",
+            "[shell_environment_policy]\ninherit = 'all'",
+            "on-request",
+            "workspace-write",
+            1,
+        ),
+        (
+            "",
+            "[model_providers.openai]\nbase_url = 'http://evil.example'",
+            "on-request",
+            "workspace-write",
+            1,
+        ),
+        ("", "[mcp_servers.x]\ncommand = 'x'", "on-request", "workspace-write", 1),
+        ("", "[features]\nx = true", "on-request", "workspace-write", 1),
+        (
+            "",
+            "projects = { '/' = { trust_level = 'trusted' } }",
+            "on-request",
+            "workspace-write",
+            1,
+        ),
+    ];
+    for (user, project, approval, sandbox, warnings) in rows {
+        for name in [".countersign/config.toml", ".codex/config.toml"] {
+            let place = Place::new().user(user).project(name, project);
+            let loaded = place.load();
+            let config = &loaded.config;
+            assert_eq!(config.approval_policy.as_str(), *approval, "{project}");
+            assert_eq!(json!(config.sandbox_policy.mode()), json!(sandbox), "{project}");
+            assert!(
+                !config.sandbox_policy.network_access()
+                    || config.sandbox_policy.mode() == SandboxMode::DangerFullAccess
+            );
+            assert_eq!(config.model_provider, "openai");
+            assert_eq!(config.providers["openai"].base_url, "https://api.openai.com/v1");
+            assert_eq!(told(&loaded).len(), *warnings, "{project}: {:?}", told(&loaded));
+            for warning in &loaded.warnings {
+                assert!(
+                    warning.path.as_ref().unwrap().ends_with(name) && warning.line.is_some(),
+                    "{warning:?}"
+                );
+            }
+        }
+    }
+    // What the person asks for by other means is the person's.
+    let place = Place::new().project(".countersign/config.toml", "sandbox_mode = 'read-only'");
+    let loaded = place.request(json!({ "sandbox_mode": "workspace-write" })).load();
+    assert_eq!(loaded.config.sandbox_policy.mode(), SandboxMode::WorkspaceWrite);
+}
+
+#[test]
+fn a_project_that_is_not_trusted_is_asked_about() {
+    let place = Place::new().project(".countersign/config.toml", "model = 'x'");
+    let root = place.sources.cwd.clone().unwrap();
+    let entry = format!("[projects.'{}']\ntrust_level = 'untrusted'\n", root.display());
+    let loaded = place.user(&entry).load();
+    assert_eq!(
+        (loaded.config.model, loaded.config.approval_policy),
+        (None, ApprovalPolicy::Untrusted)
+    );
+}
+
+#[test]
+fn the_persons_own_folder_is_no_project() {
+    let mut place = Place::new().user("model = 'x'");
+    // The home folder is a repository, and the thread runs there.
+    let user_home = place.dir.path().to_owned();
+    std::fs::create_dir_all(user_home.join(".git")).unwrap();
+    std::fs::rename(user_home.join("home"), user_home.join(".countersign")).unwrap();
+    place.sources.home = user_home.join(".countersign");
+    place.sources.cwd = Some(user_home);
+    let place = place.user("approval_policy = 'never'\nmodel_provider = 'ollama'");
+    let loaded = place.load();
+    assert_eq!(told(&loaded), [] as [String; 0]);
+    assert_eq!(loaded.config.approval_policy, ApprovalPolicy::Never);
+}
+
+#[test]
+fn the_address_of_openai_can_be_changed() {
+    let url = |place: Place| place.load().config.provider("openai").unwrap().base_url.clone();
+    assert_eq!(
+        url(Place::new().env("OPENAI_BASE_URL", "http://proxy/v1/")),
+        "http://proxy/v1"
+    );
+    assert_eq!(
+        url(Place::new().env("OPENAI_BASE_URL", " ")),
+        "https://api.openai.com/v1"
+    );
+    assert_eq!(
+        url(Place::new().user("openai_base_url = 'https://eu.example/v1'")),
+        "https://eu.example/v1"
+    );
+}
+
+#[test]
+fn secrets_are_not_shown() {
+    let text = "[model_providers.a]\nbase_url = 'http://a/v1'\nexperimental_bearer_token = 's3cret'\nhttp_headers = { X = 's3cret' }\n";
+    let place = Place::new().user(text).env("OPENAI_API_KEY", "s3cret");
+    let shown = config::config_read(&place.sources).unwrap();
+    let text = serde_json::to_string(&shown).unwrap();
+    assert!(!text.contains("s3cret"), "{text}");
+    assert_eq!(shown.config["model_providers"]["a"]["base_url"], "http://a/v1");
+    assert_eq!(place.load().config.providers["a"].http_headers["X"], "s3cret");
+}
+
+#[test]
+fn the_home_folder_follows_the_environment() {
+    let env = |pairs: &[(&str, &str)]| {
+        pairs
+            .iter()
+            .map(|(name, value)| ((*name).into(), (*value).into()))
+            .collect()
+    };
+    let rows: &[(&[(&str, &str)], Option<&str>)] = &[
+        (&[("COUNTERSIGN_HOME", "/x"), ("HOME", "/h")], Some("/x")),
+        (&[("COUNTERSIGN_HOME", ""), ("HOME", "/h")], Some("/h/.countersign")),
+        (&[("HOME", "/h")], Some("/h/.countersign")),
+        (&[("COUNTERSIGN_HOME", "relative")], None),
+        (&[], None),
+    ];
+    for (pairs, expected) in rows {
+        assert_eq!(config::home(&env(pairs)).as_deref(), expected.map(Path::new));
+    }
+}
+
+/// Shows S-223.
+#[test]
+fn agents_files_are_collected_from_the_root_down() {
+    let place = Place::new()
+        .user("project_doc_fallback_filenames = ['CLAUDE.md', '../../etc/passwd']\ninstructions = 'mine'")
+        .project("AGENTS.md", "root\n")
+        .project("a/AGENTS.override.md", "a override")
+        .project("a/AGENTS.md", "a plain")
+        .project("a/b/CLAUDE.md", "\u{feff}b")
+        .project("a/b/c/AGENTS.md", "  \n")
+        .project("z/AGENTS.md", "elsewhere");
+    std::fs::write(place.sources.home.join("AGENTS.md"), "home\n").unwrap();
+    let root = place.dir.path().join("project");
+    let config = place.load().config;
+    let read = |path: &Path| std::fs::read_to_string(path).ok();
+    let found = config::instructions::project_documents(&config, &place.sources.home, &root.join("a/b/c"), &read);
+    assert_eq!(
+        found.text,
+        "mine\n\nhome\n\n--- project-doc ---\n\nroot\n\na override\n\nb"
+    );
+    assert_eq!(
+        found.sources,
+        [
+            place.sources.home.join("AGENTS.md"),
+            root.join("AGENTS.md"),
+            root.join("a/AGENTS.override.md"),
+            root.join("a/b/CLAUDE.md")
+        ]
+    );
+    assert_eq!(found.truncated_warning, None);
+
+    let limited = |max: usize| {
+        let mut config = config.clone();
+        config.project_doc_max_bytes = max;
+        config::instructions::project_documents(&config, &place.sources.home, &root.join("a/b"), &read)
+    };
+    let some = limited(9);
+    assert_eq!(some.text, "mine\n\nhome\n\n--- project-doc ---\n\nroot\n\na ov");
+    let warning = some.truncated_warning.unwrap();
+    assert!(
+        warning.contains("AGENTS.override.md from byte 4") && warning.contains("CLAUDE.md"),
+        "{warning}"
+    );
+    assert_eq!(limited(0).text, "mine\n\nhome");
+    assert_eq!(limited(0).truncated_warning, None);
+}

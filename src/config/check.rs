@@ -1,0 +1,319 @@
+//! Holds what was written against the table of keys: what fits is kept, the rest is reported with its line.
+
+use super::keys::{self, Key, Kind, Scope};
+use super::tree::{Data, Node};
+use crate::protocol::config::ConfigWarning;
+use serde_json::{Map, Value};
+use std::path::{Path, PathBuf};
+
+/// Which layer is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Layer {
+    /// The person's own file, or a profile.
+    Person,
+    Project,
+    /// Settings of the editor.
+    Client,
+    /// Overrides of one request.
+    Request,
+}
+
+/// Settings in the editor's section that are the plugin's business.
+const EDITORS_OWN: &[&str] = &["server", "trace", "path", "plugin_protocol"];
+
+/// Looks through one layer.
+pub(super) struct Checker<'a> {
+    pub(super) layer: Layer,
+    /// The file, if it is one.
+    pub(super) file: Option<&'a Path>,
+    /// What relative paths are relative to.
+    pub(super) folder: Option<&'a Path>,
+    /// The person's home folder, for `~/`.
+    pub(super) home: Option<&'a Path>,
+    pub(super) warnings: Vec<ConfigWarning>,
+    /// Known keys that do nothing yet.
+    pub(super) notes: Vec<ConfigWarning>,
+    /// Values that do not fit, which make the overrides of a request invalid as a whole.
+    pub(super) misfits: Vec<String>,
+}
+
+impl<'a> Checker<'a> {
+    pub(super) fn new(layer: Layer, file: Option<&'a Path>) -> Self {
+        Self {
+            layer,
+            file,
+            folder: file.and_then(Path::parent),
+            home: None,
+            warnings: Vec::new(),
+            notes: Vec::new(),
+            misfits: Vec::new(),
+        }
+    }
+
+    /// The values of a top level that fit.
+    pub(super) fn check(&mut self, entries: &[(String, Node)]) -> Map<String, Value> {
+        self.table(entries, keys::KEYS, &mut Vec::new())
+    }
+
+    fn table(
+        &mut self,
+        entries: &[(String, Node)],
+        keys: &'static [Key],
+        path: &mut Vec<String>,
+    ) -> Map<String, Value> {
+        let mut kept = Map::new();
+        for (written, node) in entries {
+            if node.data == Data::Null {
+                continue;
+            }
+            // Editors write settings in camel case.
+            let name = match self.layer {
+                Layer::Client if keys::find(keys, written).is_none() => keys::snake(written),
+                _ => written.clone(),
+            };
+            if self.layer == Layer::Client && path.is_empty() && EDITORS_OWN.contains(&name.as_str()) {
+                continue;
+            }
+            let known = keys::find(keys, &name);
+            path.push(name.clone());
+            let in_profile = path.len() > 2 && path[0] == "profiles";
+            match known {
+                None => self.unknown(keys, path, written, node),
+                Some(_) if in_profile && matches!(name.as_str(), "profile" | "profiles" | "projects") => {
+                    let message = format!("`{name}` cannot stand in a profile; it is not used.");
+                    self.warn(message, node.line);
+                }
+                Some(key) if self.layer == Layer::Project && key.scope == Scope::Person => {
+                    let message = format!(
+                        "A project cannot set `{}`; it is not used. If you want it, put it into your own config.toml.",
+                        path.join(".")
+                    );
+                    self.warn(message, node.line);
+                }
+                Some(key) => {
+                    if !key.used {
+                        let message = format!("`{}` is known but not used yet.", path.join("."));
+                        self.note(message, node.line);
+                    }
+                    if let Some(value) = self.value(key.kind, node, path) {
+                        kept.insert(name.clone(), value);
+                    }
+                }
+            }
+            path.pop();
+        }
+        kept
+    }
+
+    fn unknown(&mut self, keys: &'static [Key], path: &[String], written: &str, node: &Node) {
+        let table = &path[..path.len() - 1];
+        // In a profile the top level is the profile's own.
+        let above: &[String] = if table.len() == 2 && table[0] == "profiles" {
+            &[]
+        } else {
+            table
+        };
+        let place = if table.is_empty() {
+            String::new()
+        } else {
+            format!(" in [{}]", table.join("."))
+        };
+        let hint = keys::suggestion(keys, above, written).map_or_else(String::new, |hint| format!("; {hint}"));
+        let end = if hint.ends_with(['?', '.']) { "" } else { "." };
+        self.warn(
+            format!("`{written}` is not a known key{place}, so it is not used{hint}{end}"),
+            node.line,
+        );
+    }
+
+    fn value(&mut self, kind: Kind, node: &Node, path: &mut Vec<String>) -> Option<Value> {
+        match (kind, &node.data) {
+            (Kind::Any, _) => Some(plain(node)),
+            (Kind::Text, Data::Text(text)) => Some(Value::from(text.clone())),
+            (Kind::Name, Data::Text(text)) if !text.trim().is_empty() => Some(Value::from(text.trim())),
+            (Kind::Url, Data::Text(text)) if is_http(text) => Some(Value::from(text.trim().trim_end_matches('/'))),
+            (Kind::Flag, Data::Flag(flag)) => Some(Value::from(*flag)),
+            (Kind::Count, Data::Number(number)) if *number >= 0 => Some(Value::from(*number)),
+            (Kind::Path, Data::Text(text)) if !text.is_empty() => Some(Value::from(self.absolute(text))),
+            (Kind::Texts, Data::List(list)) => self.texts(list, node, path, |_, text| text.to_owned()),
+            (Kind::Paths, Data::List(list)) => self.texts(list, node, path, Self::absolute),
+            (Kind::TextMap, Data::Table(entries)) => Some(self.map_of(entries, Kind::Text, path)),
+            (Kind::FlagMap, Data::Table(entries)) => Some(self.map_of(entries, Kind::Flag, path)),
+            (Kind::Choice(choices), Data::Text(text)) => self.choice(choices, text, node, path),
+            (Kind::Approval, Data::Text(text)) => self.choice(keys::APPROVALS, text, node, path),
+            (Kind::Approval, Data::Table(_)) => {
+                self.note(
+                    format!("The granular form of `{}` is known but not used yet.", path.join(".")),
+                    node.line,
+                );
+                None
+            }
+            (Kind::Table(keys), Data::Table(entries)) => Some(self.table(entries, keys, path).into()),
+            (Kind::Map(keys), Data::Table(entries)) => Some(self.tables(entries, keys, path)),
+            (Kind::Profiles, Data::Table(entries)) => Some(self.tables(entries, keys::KEYS, path)),
+            _ => {
+                self.misfit(wanted(kind), node, path);
+                None
+            }
+        }
+    }
+
+    fn tables(&mut self, entries: &[(String, Node)], keys: &'static [Key], path: &mut Vec<String>) -> Value {
+        let mut kept = Map::new();
+        for (name, node) in entries {
+            path.push(name.clone());
+            match &node.data {
+                Data::Null => {}
+                Data::Table(inner) => {
+                    kept.insert(name.clone(), self.table(inner, keys, path).into());
+                }
+                _ => self.misfit("a table", node, path),
+            }
+            path.pop();
+        }
+        kept.into()
+    }
+
+    fn texts(
+        &mut self,
+        list: &[Node],
+        node: &Node,
+        path: &[String],
+        make: impl Fn(&Self, &str) -> String,
+    ) -> Option<Value> {
+        let mut texts = Vec::new();
+        for item in list {
+            match &item.data {
+                Data::Text(text) => texts.push(Value::from(make(self, text))),
+                _ => {
+                    self.misfit(
+                        "a list of texts",
+                        &Node {
+                            data: item.data.clone(),
+                            line: item.line.or(node.line),
+                        },
+                        path,
+                    );
+                    return None;
+                }
+            }
+        }
+        Some(texts.into())
+    }
+
+    fn map_of(&mut self, entries: &[(String, Node)], kind: Kind, path: &mut Vec<String>) -> Value {
+        let mut kept = Map::new();
+        for (name, node) in entries {
+            path.push(name.clone());
+            if node.data != Data::Null
+                && let Some(value) = self.value(kind, node, path)
+            {
+                kept.insert(name.clone(), value);
+            }
+            path.pop();
+        }
+        kept.into()
+    }
+
+    fn choice(&mut self, choices: &'static [&'static str], text: &str, node: &Node, path: &[String]) -> Option<Value> {
+        if choices.contains(&text) {
+            return Some(Value::from(text));
+        }
+        let meant = keys::nearest(&text.to_lowercase().replace('_', "-"), choices.iter().copied())
+            .map_or_else(String::new, |near| format!(" Did you mean {near:?}?"));
+        let key = path.join(".");
+        let all = choices.join(", ");
+        let message = format!("`{key}` cannot be {text:?}; it is one of {all}.{meant} It is not used.");
+        self.misfits.push(message.clone());
+        self.warn(message, node.line);
+        None
+    }
+
+    fn misfit(&mut self, wanted: &str, node: &Node, path: &[String]) {
+        // Never the value itself: it may be a secret.
+        let message = format!(
+            "`{}` must be {wanted}, but it is {}. It is not used.",
+            path.join("."),
+            describe(&node.data)
+        );
+        self.misfits.push(message.clone());
+        self.warn(message, node.line);
+    }
+
+    /// A path as an absolute text.
+    fn absolute(&self, text: &str) -> String {
+        let path = match (text.strip_prefix("~/"), self.home) {
+            (Some(rest), Some(home)) => home.join(rest),
+            _ if text == "~" => self.home.map_or_else(|| PathBuf::from(text), Path::to_owned),
+            _ => self
+                .folder
+                .map_or_else(|| PathBuf::from(text), |folder| folder.join(text)),
+        };
+        path.to_string_lossy().into_owned()
+    }
+
+    fn warn(&mut self, message: String, line: Option<u32>) {
+        self.warnings.push(self.at(message, line));
+    }
+
+    fn note(&mut self, message: String, line: Option<u32>) {
+        self.notes.push(self.at(message, line));
+    }
+
+    fn at(&self, message: String, line: Option<u32>) -> ConfigWarning {
+        let message = match self.layer {
+            Layer::Client => format!("{message} (editor settings)"),
+            _ => message,
+        };
+        ConfigWarning {
+            message,
+            path: self.file.map(Path::to_owned),
+            line,
+        }
+    }
+}
+
+fn is_http(text: &str) -> bool {
+    url::Url::parse(text.trim()).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+}
+
+fn describe(data: &Data) -> String {
+    match data {
+        Data::Text(text) if text.trim().is_empty() => "an empty text".to_owned(),
+        Data::Number(number) if *number < 0 => "a negative number".to_owned(),
+        other => other.describe().to_owned(),
+    }
+}
+
+fn wanted(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Text => "a text",
+        Kind::Name => "a text that is not empty",
+        Kind::Url => "an address that begins with http:// or https://",
+        Kind::Path => "a path",
+        Kind::Flag => "true or false",
+        Kind::Count => "a whole number, 0 or more",
+        Kind::Texts | Kind::Paths => "a list of texts",
+        Kind::TextMap => "a table of texts",
+        Kind::FlagMap => "a table of true and false",
+        Kind::Choice(_) | Kind::Approval => "a text",
+        Kind::Table(_) | Kind::Map(_) | Kind::Profiles => "a table",
+        Kind::Any => "a value",
+    }
+}
+
+fn plain(node: &Node) -> Value {
+    match &node.data {
+        Data::Null => Value::Null,
+        Data::Flag(flag) => Value::from(*flag),
+        Data::Number(number) => Value::from(*number),
+        Data::Float(float) => Value::from(*float),
+        Data::Text(text) => Value::from(text.clone()),
+        Data::List(list) => list.iter().map(plain).collect(),
+        Data::Table(entries) => entries
+            .iter()
+            .map(|(name, node)| (name.clone(), plain(node)))
+            .collect::<Map<_, _>>()
+            .into(),
+    }
+}

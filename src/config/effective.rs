@@ -1,0 +1,189 @@
+//! The merged values as types. Every value has been checked against the table of keys before.
+
+use super::environment::{EnvironmentPolicy, Inherit};
+use super::layers::{Merged, read_text};
+use super::provider::{OPENAI_URL, Provider};
+use super::{Config, History};
+use crate::protocol::config::ConfigWarning;
+use crate::protocol::settings::{SandboxMode, SandboxPolicy};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// More retries than anyone waits for.
+const MOST_RETRIES: u32 = 100;
+
+pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarning>) -> Config {
+    let values = &merged.values;
+    let instructions_file = text(values, "model_instructions_file").map(PathBuf::from);
+    // Instructions of a request win over the person's file.
+    let base = text(values, "base_instructions");
+    let base_instructions = match &instructions_file {
+        Some(path) if base.is_none() => instructions(path, warnings),
+        _ => base,
+    };
+    Config {
+        home: home.to_owned(),
+        model: text(values, "model"),
+        model_provider: text(values, "model_provider").unwrap_or_else(|| "openai".to_owned()),
+        model_provider_chosen: merged
+            .origins
+            .get("model_provider")
+            .is_some_and(|origin| origin != "built-in"),
+        providers: providers(values, warnings),
+        approval_policy: parsed(values, "approval_policy").unwrap_or_default(),
+        sandbox_policy: sandbox(values),
+        environment: environment(values),
+        effort: text(values, "model_reasoning_effort"),
+        summary: parsed(values, "model_reasoning_summary").unwrap_or_default(),
+        supports_reasoning_summaries: flag(values, "model_supports_reasoning_summaries"),
+        verbosity: text(values, "model_verbosity"),
+        context_window: count(values, "model_context_window").filter(|tokens| *tokens > 0),
+        max_output_tokens: count(values, "model_max_output_tokens").filter(|tokens| *tokens > 0),
+        auto_compact_token_limit: count(values, "model_auto_compact_token_limit").filter(|tokens| *tokens > 0),
+        tool_output_token_limit: count(values, "tool_output_token_limit"),
+        base_instructions,
+        developer_instructions: text(values, "developer_instructions").filter(|text| !text.trim().is_empty()),
+        user_instructions: text(values, "user_instructions")
+            .or_else(|| text(values, "instructions"))
+            .filter(|text| !text.trim().is_empty()),
+        instructions_file,
+        project_doc_max_bytes: parsed(values, "project_doc_max_bytes").unwrap_or(32768),
+        project_doc_fallback_filenames: texts(values, "project_doc_fallback_filenames"),
+        project_root_markers: texts(values, "project_root_markers"),
+        show_raw_agent_reasoning: flag(values, "show_raw_agent_reasoning").unwrap_or(false),
+        hide_agent_reasoning: flag(values, "hide_agent_reasoning").unwrap_or(false),
+        history: history(values),
+        notify: texts(values, "notify"),
+        features: parsed(values, "features").unwrap_or_default(),
+        profile: text(values, "profile"),
+        profiles: values
+            .get("profiles")
+            .and_then(Value::as_object)
+            .map(|all| all.keys().cloned().collect())
+            .unwrap_or_default(),
+    }
+}
+
+fn text(values: &Map<String, Value>, key: &str) -> Option<String> {
+    values.get(key)?.as_str().map(str::to_owned)
+}
+
+fn flag(values: &Map<String, Value>, key: &str) -> Option<bool> {
+    values.get(key)?.as_bool()
+}
+
+/// A number of tokens; more than fit count as all there can be.
+fn count(values: &Map<String, Value>, key: &str) -> Option<u32> {
+    values
+        .get(key)?
+        .as_u64()
+        .map(|number| u32::try_from(number).unwrap_or(u32::MAX))
+}
+
+pub(super) fn texts(values: &Map<String, Value>, key: &str) -> Vec<String> {
+    parsed(values, key).unwrap_or_default()
+}
+
+fn parsed<T: DeserializeOwned>(values: &Map<String, Value>, key: &str) -> Option<T> {
+    serde_json::from_value(values.get(key)?.clone()).ok()
+}
+
+fn providers(values: &Map<String, Value>, warnings: &mut Vec<ConfigWarning>) -> BTreeMap<String, Provider> {
+    let Some(described) = values.get("model_providers").and_then(Value::as_object) else {
+        return BTreeMap::new();
+    };
+    let mut providers = BTreeMap::new();
+    for (id, description) in described {
+        // Numbers beyond the type's range are the only way to fail here.
+        let mut provider: Provider = serde_json::from_value(description.clone()).unwrap_or_else(|error| {
+            let message = format!("[model_providers.{id}] is not used as it stands: {error}.");
+            warnings.push(ConfigWarning {
+                message,
+                path: None,
+                line: None,
+            });
+            Provider::default()
+        });
+        if provider.name.trim().is_empty() {
+            provider.name.clone_from(id);
+        }
+        if id == "openai"
+            && provider.base_url == OPENAI_URL
+            && let Some(url) = text(values, "openai_base_url")
+        {
+            provider.base_url = url;
+        }
+        // The rehearsal model has no address of its own, and a key must not go to a stranger by mistake.
+        if provider.base_url.is_empty() && id != "rehearsal" && provider.requires_openai_auth {
+            provider.base_url = OPENAI_URL.to_owned();
+        }
+        provider.request_max_retries = provider.request_max_retries.min(MOST_RETRIES);
+        provider.stream_max_retries = provider.stream_max_retries.min(MOST_RETRIES);
+        providers.insert(id.clone(), provider);
+    }
+    providers
+}
+
+fn sandbox(values: &Map<String, Value>) -> SandboxPolicy {
+    let mode: SandboxMode = parsed(values, "sandbox_mode").unwrap_or_default();
+    match SandboxPolicy::from_mode(mode) {
+        SandboxPolicy::WorkspaceWrite { .. } => {
+            let empty = Map::new();
+            let table = values
+                .get("sandbox_workspace_write")
+                .and_then(Value::as_object)
+                .unwrap_or(&empty);
+            let on = |key: &str| flag(table, key).unwrap_or(false);
+            SandboxPolicy::WorkspaceWrite {
+                writable_roots: texts(table, "writable_roots").into_iter().map(PathBuf::from).collect(),
+                network_access: on("network_access"),
+                exclude_tmpdir_env_var: on("exclude_tmpdir_env_var"),
+                exclude_slash_tmp: on("exclude_slash_tmp"),
+            }
+        }
+        other => other,
+    }
+}
+
+fn environment(values: &Map<String, Value>) -> EnvironmentPolicy {
+    let empty = Map::new();
+    let table = values
+        .get("shell_environment_policy")
+        .and_then(Value::as_object)
+        .unwrap_or(&empty);
+    EnvironmentPolicy {
+        inherit: parsed::<Inherit>(table, "inherit").unwrap_or_default(),
+        ignore_default_excludes: flag(table, "ignore_default_excludes").unwrap_or(false),
+        exclude: texts(table, "exclude"),
+        set: parsed(table, "set").unwrap_or_default(),
+        include_only: texts(table, "include_only"),
+    }
+}
+
+fn history(values: &Map<String, Value>) -> History {
+    let table = values.get("history");
+    let field = |key: &str| table.and_then(|table| table.get(key));
+    History {
+        save: field("persistence").and_then(Value::as_str) != Some("none"),
+        max_bytes: field("max_bytes").and_then(Value::as_u64),
+    }
+}
+
+fn instructions(path: &Path, warnings: &mut Vec<ConfigWarning>) -> Option<String> {
+    let problem = match read_text(path) {
+        Ok(Some(text)) if !text.trim().is_empty() => return Some(text),
+        Ok(Some(_)) => "it is empty".to_owned(),
+        Ok(None) => "there is no such file".to_owned(),
+        Err(cause) => cause.to_string(),
+    };
+    let message =
+        format!("The instructions of model_instructions_file are not used, the built-in ones are: {problem}.");
+    warnings.push(ConfigWarning {
+        message,
+        path: Some(path.to_owned()),
+        line: None,
+    });
+    None
+}

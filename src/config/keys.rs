@@ -1,0 +1,395 @@
+//! Every configuration key that is known, with what it takes and who may set it.
+//!
+//! The table is the reference system's; keys that stand for something Countersign cannot do yet are known
+//! too, so that a configuration can be brought along without a flood of complaints.
+
+/// What a key takes.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    Text,
+    /// A text that may not be blank.
+    Name,
+    /// `http://…` or `https://…`.
+    Url,
+    /// A file or folder; made absolute against the folder of the file it stands in, `~/` understood.
+    Path,
+    Paths,
+    Flag,
+    /// A whole number that is not negative.
+    Count,
+    Texts,
+    /// A table of texts with free names.
+    TextMap,
+    /// A table of true or false with free names.
+    FlagMap,
+    Choice(&'static [&'static str]),
+    /// A choice, or the granular table.
+    Approval,
+    Table(&'static [Key]),
+    /// Free names, each a table of these keys.
+    Map(&'static [Key]),
+    /// Free names, each a table of the keys of the top level.
+    Profiles,
+    /// Not looked into.
+    Any,
+}
+
+/// Who may set a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// The person and the project.
+    Anyone,
+    /// The project too, if it allows less than the person does.
+    Tighten,
+    /// The person only: it redirects keys or code, starts programs, or decides what others may.
+    Person,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Key {
+    pub(super) name: &'static str,
+    pub(super) kind: Kind,
+    pub(super) scope: Scope,
+    /// False: known, but nothing here reads it yet.
+    pub(super) used: bool,
+}
+
+const fn anyone(name: &'static str, kind: Kind) -> Key {
+    Key {
+        name,
+        kind,
+        scope: Scope::Anyone,
+        used: true,
+    }
+}
+
+const fn tighten(name: &'static str, kind: Kind) -> Key {
+    Key {
+        name,
+        kind,
+        scope: Scope::Tighten,
+        used: true,
+    }
+}
+
+const fn person(name: &'static str, kind: Kind) -> Key {
+    Key {
+        name,
+        kind,
+        scope: Scope::Person,
+        used: true,
+    }
+}
+
+const fn later(name: &'static str, kind: Kind) -> Key {
+    Key {
+        name,
+        kind,
+        scope: Scope::Person,
+        used: false,
+    }
+}
+
+pub(super) const APPROVALS: &[&str] = &["untrusted", "on-request", "on-failure", "never"];
+pub(super) const SANDBOXES: &[&str] = &["read-only", "workspace-write", "danger-full-access", "full-access"];
+
+/// The keys of the top level.
+pub(super) const KEYS: &[Key] = &[
+    anyone("model", Kind::Name),
+    later("review_model", Kind::Name),
+    person("model_provider", Kind::Name),
+    person("model_providers", Kind::Map(PROVIDER)),
+    person("openai_base_url", Kind::Url),
+    later("oss_provider", Kind::Name),
+    anyone("model_context_window", Kind::Count),
+    anyone("model_max_output_tokens", Kind::Count),
+    anyone("model_auto_compact_token_limit", Kind::Count),
+    later("model_auto_compact_token_limit_scope", Kind::Name),
+    anyone("model_reasoning_effort", Kind::Name),
+    later("plan_mode_reasoning_effort", Kind::Name),
+    anyone(
+        "model_reasoning_summary",
+        Kind::Choice(&["auto", "concise", "detailed", "none"]),
+    ),
+    anyone("model_supports_reasoning_summaries", Kind::Flag),
+    anyone("model_verbosity", Kind::Choice(&["low", "medium", "high"])),
+    person("model_instructions_file", Kind::Path),
+    person("base_instructions", Kind::Text),
+    person("instructions", Kind::Text),
+    person("user_instructions", Kind::Text),
+    anyone("developer_instructions", Kind::Text),
+    later("compact_prompt", Kind::Text),
+    later("experimental_compact_prompt_file", Kind::Path),
+    later("model_catalog_json", Kind::Path),
+    later("service_tier", Kind::Text),
+    later("personality", Kind::Text),
+    tighten("approval_policy", Kind::Approval),
+    later("approvals_reviewer", Kind::Text),
+    tighten("sandbox_mode", Kind::Choice(SANDBOXES)),
+    tighten("sandbox_workspace_write", Kind::Table(WORKSPACE_WRITE)),
+    later("default_permissions", Kind::Text),
+    later("permissions", Kind::Any),
+    later("allow_login_shell", Kind::Flag),
+    person("shell_environment_policy", Kind::Table(ENVIRONMENT)),
+    later("background_terminal_max_timeout", Kind::Count),
+    anyone("tool_output_token_limit", Kind::Count),
+    anyone("project_doc_max_bytes", Kind::Count),
+    anyone("project_doc_fallback_filenames", Kind::Texts),
+    person("project_root_markers", Kind::Texts),
+    person("projects", Kind::Map(PROJECT)),
+    later("notify", Kind::Texts),
+    later("history", Kind::Table(HISTORY)),
+    anyone("hide_agent_reasoning", Kind::Flag),
+    anyone("show_raw_agent_reasoning", Kind::Flag),
+    later("file_opener", Kind::Text),
+    later("web_search", Kind::Any),
+    later("tools", Kind::Any),
+    later("features", Kind::FlagMap),
+    person("profile", Kind::Name),
+    person("profiles", Kind::Profiles),
+    later("include_permissions_instructions", Kind::Flag),
+    later("include_apps_instructions", Kind::Flag),
+    later("include_collaboration_mode_instructions", Kind::Flag),
+    later("include_environment_context", Kind::Flag),
+    later("cli_auth_credentials_store", Kind::Text),
+    later("mcp_oauth_credentials_store", Kind::Text),
+    later("forced_login_method", Kind::Text),
+    later("forced_chatgpt_workspace_id", Kind::Any),
+    later("chatgpt_base_url", Kind::Url),
+    later("mcp_servers", Kind::Any),
+    later("mcp_oauth_callback_port", Kind::Count),
+    later("mcp_oauth_callback_url", Kind::Url),
+    later("agents", Kind::Any),
+    later("hooks", Kind::Any),
+    later("skills", Kind::Any),
+    later("plugins", Kind::Any),
+    later("marketplaces", Kind::Any),
+    later("apps", Kind::Any),
+    later("memories", Kind::Any),
+    later("tui", Kind::Any),
+    later("notice", Kind::Any),
+    later("analytics", Kind::Any),
+    later("feedback", Kind::Any),
+    later("auto_review", Kind::Any),
+    later("realtime", Kind::Any),
+    later("windows", Kind::Any),
+    later("otel", Kind::Any),
+    later("sqlite_home", Kind::Path),
+    later("log_dir", Kind::Path),
+    later("check_for_update_on_startup", Kind::Flag),
+    later("disable_response_storage", Kind::Flag),
+    later("use_experimental_unified_exec_tool", Kind::Flag),
+    later("experimental_use_unified_exec_tool", Kind::Flag),
+];
+
+const PROVIDER: &[Key] = &[
+    person("name", Kind::Text),
+    person("base_url", Kind::Url),
+    person("env_key", Kind::Name),
+    person("env_key_instructions", Kind::Text),
+    person("experimental_bearer_token", Kind::Text),
+    later("auth", Kind::Any),
+    later("aws", Kind::Any),
+    person("wire_api", Kind::Choice(&["responses", "chat"])),
+    person("query_params", Kind::TextMap),
+    person("http_headers", Kind::TextMap),
+    person("env_http_headers", Kind::TextMap),
+    person("request_max_retries", Kind::Count),
+    person("stream_max_retries", Kind::Count),
+    person("stream_idle_timeout_ms", Kind::Count),
+    later("websocket_connect_timeout_ms", Kind::Count),
+    person("requires_openai_auth", Kind::Flag),
+    later("supports_websockets", Kind::Flag),
+];
+
+const WORKSPACE_WRITE: &[Key] = &[
+    tighten("writable_roots", Kind::Paths),
+    tighten("network_access", Kind::Flag),
+    tighten("exclude_tmpdir_env_var", Kind::Flag),
+    tighten("exclude_slash_tmp", Kind::Flag),
+];
+
+const ENVIRONMENT: &[Key] = &[
+    person("inherit", Kind::Choice(&["all", "core", "none"])),
+    person("ignore_default_excludes", Kind::Flag),
+    person("exclude", Kind::Texts),
+    person("set", Kind::TextMap),
+    person("include_only", Kind::Texts),
+    later("experimental_use_profile", Kind::Flag),
+];
+
+const PROJECT: &[Key] = &[person("trust_level", Kind::Choice(&["trusted", "untrusted"]))];
+
+const HISTORY: &[Key] = &[
+    person("persistence", Kind::Choice(&["save-all", "none"])),
+    person("max_bytes", Kind::Count),
+];
+
+/// Words that people write for a key, and names it had.
+const ALSO_KNOWN: &[(&str, &str)] = &[
+    ("active_profile", "profile"),
+    ("approval", "approval_policy"),
+    ("ask_for_approval", "approval_policy"),
+    ("auto_compact_limit", "model_auto_compact_token_limit"),
+    ("base_url", "openai_base_url"),
+    ("cli_auth_credentials_store_mode", "cli_auth_credentials_store"),
+    ("context_window", "model_context_window"),
+    ("effort", "model_reasoning_effort"),
+    ("env", "shell_environment_policy"),
+    ("experimental_instructions_file", "model_instructions_file"),
+    ("instructions_file", "model_instructions_file"),
+    ("max_output_tokens", "model_max_output_tokens"),
+    ("mcp_oauth_credentials_store_mode", "mcp_oauth_credentials_store"),
+    ("model_instructions", "model_instructions_file"),
+    ("provider", "model_provider"),
+    ("providers", "model_providers"),
+    ("reasoning_effort", "model_reasoning_effort"),
+    ("sandbox", "sandbox_mode"),
+    ("sandbox_policy", "sandbox_mode"),
+    ("verbosity", "model_verbosity"),
+];
+
+/// The key with this name.
+pub(super) fn find(keys: &'static [Key], name: &str) -> Option<&'static Key> {
+    keys.iter().find(|key| key.name == name)
+}
+
+/// What an unknown key may have meant, as words that end a sentence: a near name in the same table, or the
+/// place where the name belongs.
+pub(super) fn suggestion(keys: &'static [Key], table: &[String], name: &str) -> Option<String> {
+    let plain = snake(name);
+    let top = table.is_empty();
+    if find(keys, &plain).is_some() {
+        return Some(format!("did you mean `{plain}`?"));
+    }
+    if top && let Some((_, known)) = ALSO_KNOWN.iter().find(|(other, _)| *other == plain) {
+        return Some(format!("did you mean `{known}`?"));
+    }
+    if !top && find(KEYS, &plain).is_some() {
+        return Some(format!(
+            "`{plain}` belongs to the top level: put it above the first [table] of the file"
+        ));
+    }
+    if let Some(home) = tables().find(|(_, keys)| find(keys, &plain).is_some()) {
+        return Some(format!("`{plain}` belongs to the table [{}]", home.0));
+    }
+    let names = keys.iter().map(|key| key.name);
+    nearest(&plain, names).map(|near| format!("did you mean `{near}`?"))
+}
+
+/// Tables with keys of their own.
+fn tables() -> impl Iterator<Item = (String, &'static [Key])> {
+    KEYS.iter().filter_map(|key| match key.kind {
+        Kind::Table(keys) => Some((key.name.to_owned(), keys)),
+        Kind::Map(keys) => Some((format!("{}.<name>", key.name), keys)),
+        _ => None,
+    })
+}
+
+/// The name that differs least from `wanted`, if it differs little.
+pub(super) fn nearest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let most = (wanted.chars().count() / 3).clamp(1, 4);
+    names
+        .map(|name| (distance(wanted, name), name))
+        .filter(|(far, _)| *far <= most)
+        .min()
+        .map(|(_, name)| name)
+}
+
+/// Insertions, deletions, replacements and swaps of neighbours between two words.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let swap = usize::from(a[i - 1] != b[j - 1]);
+            let mut least = (rows[i - 1][j] + 1).min(row[j - 1] + 1).min(rows[i - 1][j - 1] + swap);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                least = least.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(least);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
+}
+
+/// `modelReasoningEffort` and `model-reasoning-effort` as `model_reasoning_effort`.
+pub(super) fn snake(name: &str) -> String {
+    let mut result = String::with_capacity(name.len() + 4);
+    let mut lower_before = false;
+    for letter in name.chars() {
+        if letter.is_uppercase() {
+            if lower_before {
+                result.push('_');
+            }
+            result.extend(letter.to_lowercase());
+        } else {
+            result.push(if letter == '-' { '_' } else { letter });
+        }
+        lower_before = letter.is_lowercase() || letter.is_ascii_digit();
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_stands_once() {
+        let all = std::iter::once(KEYS).chain(tables().map(|(_, keys)| keys));
+        for keys in all {
+            let mut names: Vec<&str> = keys.iter().map(|key| key.name).collect();
+            names.sort_unstable();
+            assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
+        }
+        assert!(
+            ALSO_KNOWN
+                .iter()
+                .all(|(other, known)| find(KEYS, known).is_some() && find(KEYS, other).is_none())
+        );
+    }
+
+    #[test]
+    fn suggestions_name_the_key_that_was_meant() {
+        let table = |name: &str| vec![name.to_owned()];
+        let rows: &[(&'static [Key], Vec<String>, &str, Option<&str>)] = &[
+            (KEYS, vec![], "aproval_policy", Some("did you mean `approval_policy`?")),
+            (KEYS, vec![], "approval-policy", Some("did you mean `approval_policy`?")),
+            (KEYS, vec![], "approvalPolicy", Some("did you mean `approval_policy`?")),
+            (KEYS, vec![], "modle", Some("did you mean `model`?")),
+            (KEYS, vec![], "sandbox_policy", Some("did you mean `sandbox_mode`?")),
+            (
+                KEYS,
+                vec![],
+                "network_access",
+                Some("`network_access` belongs to the table [sandbox_workspace_write]"),
+            ),
+            (
+                KEYS,
+                vec![],
+                "env_key",
+                Some("`env_key` belongs to the table [model_providers.<name>]"),
+            ),
+            (
+                PROVIDER,
+                table("model_providers"),
+                "base_ulr",
+                Some("did you mean `base_url`?"),
+            ),
+            (
+                HISTORY,
+                table("history"),
+                "sandbox_mode",
+                Some("`sandbox_mode` belongs to the top level: put it above the first [table] of the file"),
+            ),
+            (KEYS, vec![], "completely_different", None),
+            (KEYS, vec![], "x", None),
+        ];
+        for (keys, table, name, expected) in rows {
+            assert_eq!(suggestion(keys, table, name).as_deref(), *expected, "{name}");
+        }
+    }
+}

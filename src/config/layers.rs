@@ -1,0 +1,290 @@
+//! Layers: where they come from, in which order they count, and what a project may not do.
+
+use super::check::{Checker, Layer};
+use super::tree::{self, Data, Node};
+use crate::protocol::config::ConfigWarning;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Nobody writes this much configuration; a device or a log that got there by a link does.
+const MOST_BYTES: u64 = 4 * 1024 * 1024;
+
+/// What a file says.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum File {
+    Missing,
+    /// There, but it cannot be read.
+    Unreadable(String),
+    Broken(tree::SyntaxError),
+    Parsed(Vec<(String, Node)>),
+}
+
+impl File {
+    pub(super) fn read(path: &Path) -> Self {
+        match read_text(path) {
+            Ok(None) => Self::Missing,
+            Ok(Some(text)) => match tree::parse(&text) {
+                Ok(entries) => Self::Parsed(entries),
+                Err(error) => Self::Broken(error),
+            },
+            Err(cause) => Self::Unreadable(cause.to_string()),
+        }
+    }
+
+    /// The entries, or a warning that says why there are none.
+    pub(super) fn entries(self, path: &Path, warnings: &mut Vec<ConfigWarning>) -> Vec<(String, Node)> {
+        let (message, line) = match self {
+            Self::Missing => return Vec::new(),
+            Self::Parsed(entries) => return entries,
+            Self::Unreadable(cause) => (
+                format!("The file cannot be read, so nothing in it is used: {cause}."),
+                None,
+            ),
+            Self::Broken(error) => (
+                format!(
+                    "The file is not valid TOML, so nothing in it is used: line {}, column {}: {}.",
+                    error.line,
+                    error.column,
+                    error.message.trim_end_matches('.')
+                ),
+                Some(error.line),
+            ),
+        };
+        warnings.push(ConfigWarning {
+            message,
+            path: Some(path.to_owned()),
+            line,
+        });
+        Vec::new()
+    }
+}
+
+/// The text of a regular file; `None` if there is none.
+pub(super) fn read_text(path: &Path) -> std::io::Result<Option<String>> {
+    let invalid = |text: &str| std::io::Error::new(std::io::ErrorKind::InvalidData, text);
+    match std::fs::metadata(path) {
+        Err(error)
+            if matches!(
+                error.kind(),
+                std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
+            ) =>
+        {
+            return Ok(None);
+        }
+        Err(error) => return Err(error),
+        // Opening a pipe would wait for its other end.
+        Ok(meta) if !meta.is_file() => return Err(invalid("it is not a file")),
+        Ok(_) => {}
+    }
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)?
+        .take(MOST_BYTES + 1)
+        .read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(invalid("it is too large"));
+    }
+    String::from_utf8(bytes)
+        .map(Some)
+        .map_err(|_| invalid("it is not UTF-8 text"))
+}
+
+/// The values so far and the layer that each top-level key came from last.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Merged {
+    pub(super) values: Map<String, Value>,
+    pub(super) origins: BTreeMap<String, String>,
+}
+
+impl Merged {
+    /// Lays `values` over what is there: tables are joined, everything else is replaced.
+    pub(super) fn lay(&mut self, values: Map<String, Value>, origin: &str) {
+        for (key, value) in values {
+            self.origins.insert(key.clone(), origin.to_owned());
+            match self.values.get_mut(&key) {
+                Some(old) => join(old, value),
+                None => {
+                    self.values.insert(key, value);
+                }
+            }
+        }
+    }
+
+    pub(super) fn text(&self, key: &str) -> Option<&str> {
+        self.values.get(key)?.as_str()
+    }
+}
+
+fn join(old: &mut Value, new: Value) {
+    match (old, new) {
+        (Value::Object(old), Value::Object(new)) => {
+            for (key, value) in new {
+                match old.get_mut(&key) {
+                    Some(inner) => join(inner, value),
+                    None => {
+                        old.insert(key, value);
+                    }
+                }
+            }
+        }
+        (old, new) => *old = new,
+    }
+}
+
+/// The project's root: the nearest folder at or above `cwd` with one of the markers.
+pub(super) fn project_root(cwd: &Path, markers: &[String]) -> Option<PathBuf> {
+    cwd.ancestors()
+        .find(|folder| markers.iter().any(|marker| folder.join(marker).exists()))
+        .map(Path::to_owned)
+}
+
+/// The folders from the project's root down to `cwd`; only `cwd` where there is no project.
+pub(super) fn project_folders(cwd: &Path, markers: &[String]) -> Vec<PathBuf> {
+    let root = project_root(cwd, markers).unwrap_or_else(|| cwd.to_owned());
+    let mut folders: Vec<PathBuf> = cwd
+        .ancestors()
+        .take_while(|folder| folder.starts_with(&root))
+        .map(Path::to_owned)
+        .collect();
+    folders.reverse();
+    folders
+}
+
+/// Takes out of a project's entries what would allow more than `current` does, with a warning for each.
+pub(super) fn tighten(entries: &mut Vec<(String, Node)>, current: &Merged, checker: &mut Checker<'_>) {
+    debug_assert_eq!(checker.layer, Layer::Project);
+    let mut refused: Vec<(String, Option<u32>)> = Vec::new();
+    entries.retain_mut(|(name, node)| match name.as_str() {
+        "approval_policy" | "sandbox_mode" => {
+            let Data::Text(wanted) = &node.data else { return true };
+            let rank = if name == "approval_policy" {
+                approval_rank
+            } else {
+                sandbox_rank
+            };
+            let looser = match (rank(wanted), current.text(name).and_then(rank)) {
+                (Some(wanted), Some(now)) => wanted > now,
+                // A word that is not known is reported when the keys are checked.
+                _ => false,
+            };
+            if looser {
+                refused.push((format!("{name} = {wanted:?}"), node.line));
+            }
+            !looser
+        }
+        "sandbox_workspace_write" => {
+            if let Data::Table(inner) = &mut node.data {
+                let now = current.values.get(name.as_str());
+                inner.retain(|(key, node)| {
+                    let keep = !loosens(key, &node.data, now.and_then(|table| table.get(key)));
+                    if !keep {
+                        refused.push((format!("sandbox_workspace_write.{key}"), node.line));
+                    }
+                    keep
+                });
+            }
+            true
+        }
+        _ => true,
+    });
+    for (what, line) in refused {
+        checker.warnings.push(ConfigWarning {
+            message: format!(
+                "A project can only tighten what may happen without asking; `{what}` would allow more than your own \
+                 settings do, so it is not used. If you want it, put it into your own config.toml."
+            ),
+            path: checker.file.map(Path::to_owned),
+            line,
+        });
+    }
+}
+
+fn loosens(key: &str, wanted: &Data, now: Option<&Value>) -> bool {
+    let is = now.and_then(Value::as_bool).unwrap_or(false);
+    match (key, wanted) {
+        ("network_access", Data::Flag(wanted)) => *wanted && !is,
+        ("exclude_tmpdir_env_var" | "exclude_slash_tmp", Data::Flag(wanted)) => !*wanted && is,
+        ("writable_roots", Data::List(wanted)) => {
+            let now: Vec<&str> = now
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+                .collect();
+            wanted.iter().any(|root| match &root.data {
+                Data::Text(root) => !now.contains(&root.as_str()),
+                _ => false,
+            })
+        }
+        _ => false,
+    }
+}
+
+/// Higher asks less.
+fn approval_rank(word: &str) -> Option<usize> {
+    super::keys::APPROVALS.iter().position(|known| *known == word)
+}
+
+/// Higher allows more.
+fn sandbox_rank(word: &str) -> Option<usize> {
+    let word = if word == "full-access" {
+        "danger-full-access"
+    } else {
+        word
+    };
+    super::keys::SANDBOXES.iter().position(|known| *known == word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn tables_are_joined_and_the_rest_replaced() {
+        let mut merged = Merged::default();
+        merged.lay(
+            json!({ "a": { "x": 1, "y": [1] }, "b": 1 })
+                .as_object()
+                .unwrap()
+                .clone(),
+            "one",
+        );
+        merged.lay(
+            json!({ "a": { "y": [2], "z": {} }, "c": 2 })
+                .as_object()
+                .unwrap()
+                .clone(),
+            "two",
+        );
+        assert_eq!(
+            Value::from(merged.values),
+            json!({ "a": { "x": 1, "y": [2], "z": {} }, "b": 1, "c": 2 })
+        );
+        let origins: Vec<(&str, &str)> = merged
+            .origins
+            .iter()
+            .map(|(key, layer)| (key.as_str(), layer.as_str()))
+            .collect();
+        assert_eq!(origins, [("a", "two"), ("b", "one"), ("c", "two")]);
+    }
+
+    #[test]
+    fn folders_go_from_the_root_down() {
+        let dir = tempfile::tempdir().unwrap();
+        let deep = dir.path().join("repo/a/b");
+        std::fs::create_dir_all(&deep).unwrap();
+        std::fs::write(dir.path().join("repo/.git"), "gitdir: elsewhere").unwrap();
+        let markers = [".git".to_owned()];
+        let below = |name: &str| dir.path().join(name);
+        assert_eq!(
+            project_folders(&deep, &markers),
+            [below("repo"), below("repo/a"), below("repo/a/b")]
+        );
+        assert_eq!(
+            project_folders(&deep, &["nothing-has-this".to_owned()]),
+            [below("repo/a/b")]
+        );
+    }
+}

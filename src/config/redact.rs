@@ -1,0 +1,112 @@
+//! Takes secrets out of a configuration before it is shown.
+
+use serde_json::Value;
+
+const HIDDEN: &str = "<hidden>";
+
+/// Replaces every value that is, or may be, a secret. Names stay, so that one can see what is set.
+pub(super) fn redact(value: &mut Value) {
+    let Value::Object(map) = value else {
+        if let Value::Array(list) = value {
+            list.iter_mut().for_each(redact);
+        }
+        return;
+    };
+    for (key, value) in map.iter_mut() {
+        match value {
+            Value::Object(inner) if is_headers(key) => {
+                inner.values_mut().for_each(|value| *value = HIDDEN.into());
+            }
+            Value::String(text) if is_secret(key) && !text.is_empty() => *text = HIDDEN.to_owned(),
+            Value::String(text) if key.ends_with("url") || key == "endpoint" => *text = redact_url(text),
+            other => redact(other),
+        }
+    }
+}
+
+/// Tables whose every value may be a key, whatever its name.
+fn is_headers(table: &str) -> bool {
+    matches!(table, "http_headers" | "headers" | "env" | "query_params")
+}
+
+fn is_secret(key: &str) -> bool {
+    let key = key.to_ascii_lowercase().replace('-', "_");
+    // These name a variable that holds the secret, or count tokens.
+    if matches!(key.as_str(), "env_key" | "env_key_instructions")
+        || key.ends_with("_env_var")
+        || key.ends_with("_limit")
+    {
+        return false;
+    }
+    [
+        "key",
+        "secret",
+        "token",
+        "password",
+        "passwd",
+        "credential",
+        "authorization",
+    ]
+    .iter()
+    .any(|word| key.contains(word))
+        && !key.contains("credentials_store")
+}
+
+/// Takes user, password and query out of an address.
+fn redact_url(text: &str) -> String {
+    let Ok(mut url) = url::Url::parse(text) else {
+        return text.to_owned();
+    };
+    if url.username().is_empty() && url.password().is_none() && url.query().is_none() {
+        return text.to_owned();
+    }
+    // Neither can fail on an address with a host, and one without has nothing to hide there.
+    let _user = url.set_username("");
+    let _password = url.set_password(None);
+    if url.query().is_some() {
+        url.set_query(Some(HIDDEN));
+    }
+    url.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn secrets_do_not_show() {
+        let mut value = json!({
+            "model": "x",
+            "model_context_window": 10,
+            "tool_output_token_limit": 5,
+            "cli_auth_credentials_store": "file",
+            "openai_base_url": "https://me:pw@host/v1?api-key=s3cret",
+            "model_providers": { "a": {
+                "base_url": "http://host/v1",
+                "env_key": "A_KEY",
+                "experimental_bearer_token": "s3cret",
+                "http_headers": { "X-Anything": "s3cret" },
+                "env_http_headers": { "X-Other": "NAME" },
+                "query_params": { "api-version": "s3cret" },
+            } },
+            "shell_environment_policy": { "set": { "MY_TOKEN": "s3cret", "LANG": "C" } },
+            "mcp_servers": { "m": { "bearer_token_env_var": "NAME", "env": { "A": "s3cret" }, "args": [{ "password": "s3cret" }] } },
+        });
+        redact(&mut value);
+        let text = value.to_string();
+        assert!(!text.contains("s3cret") && !text.contains("pw@"), "{text}");
+        for shown in [
+            "A_KEY",
+            "NAME",
+            "\"C\"",
+            "http://host/v1",
+            "X-Anything",
+            "MY_TOKEN",
+            "file",
+        ] {
+            assert!(text.contains(shown), "{shown} {text}");
+        }
+        assert_eq!(value["tool_output_token_limit"], 5);
+    }
+}
