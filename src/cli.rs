@@ -8,6 +8,7 @@ pub mod sandbox;
 pub mod serve;
 
 use clap::{Parser, Subcommand};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// An agent language server: a complete coding agent behind standard LSP.
@@ -34,6 +35,16 @@ enum Command {
     Doctor(doctor::Args),
     /// Print the custom protocol's types.
     Protocol(protocol::Args),
+}
+
+/// The home folder: `$COUNTERSIGN_HOME`, else `.countersign` in the person's home.
+pub(crate) fn home() -> Option<PathBuf> {
+    let variable = |name: &str| {
+        std::env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    variable("COUNTERSIGN_HOME").or_else(|| variable("HOME").map(|home| home.join(".countersign")))
 }
 
 /// Runs what the command line asks for.

@@ -1,1 +1,7 @@
 //! Everything about LSP shapes: conversion both ways, what the client can do, error codes.
+//!
+//! Domain types know nothing of the wire; nothing here calls a handler.
+
+pub mod client;
+pub mod convert;
+pub mod error;

@@ -1,10 +1,166 @@
-//! `countersign serve`.
+//! `countersign serve`: the language server, over the wire that the editor wants.
 
+use crate::server::log::{self, LogOptions};
+use crate::server::run::{self, Setup};
+use crate::server::stop::{End, Stop};
+use crate::server::transport::Wire;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// Serve over standard input and output (the default).
+    #[arg(long, conflicts_with_all = ["tcp", "pipe"])]
+    stdio: bool,
+    /// Wait for one client on this address, for example 127.0.0.1:9257, or on a port of this machine.
+    #[arg(long, value_name = "ADDR", conflicts_with = "pipe", value_parser = address)]
+    tcp: Option<SocketAddr>,
+    /// Connect to the socket (on Windows: the named pipe) at this path, or make it and wait for one client.
+    #[arg(long, value_name = "PATH")]
+    pipe: Option<PathBuf>,
+    /// End when this process ends.
+    #[arg(long = "clientProcessId", alias = "client-process-id", value_name = "PID")]
+    client_process_id: Option<u32>,
+    /// Also write the log to standard error.
+    #[arg(long)]
+    log_stderr: bool,
+}
 
-pub fn run(_args: Args) -> ExitCode {
+/// Serves one client; the status is 0 after `shutdown` and `exit`, else 1.
+pub fn run(args: Args) -> ExitCode {
+    let Some(home) = crate::cli::home() else {
+        return fail(
+            "no home folder is known, so there is no place for configuration and threads; set COUNTERSIGN_HOME to a folder",
+        );
+    };
+    let filter = std::env::var("COUNTERSIGN_LOG").ok();
+    let options = LogOptions {
+        folder: &home.join("log"),
+        filter: filter.as_deref(),
+        stderr: args.log_stderr,
+    };
+    let log_trouble = log::install(&options).err();
+    let wire = match connect(&args) {
+        Ok(wire) => wire,
+        Err(message) => return fail(message),
+    };
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(format!("cannot start: {error}")),
+    };
+    let setup = Setup {
+        home,
+        parent: args.client_process_id,
+        log_trouble,
+    };
+    // The loop that takes messages runs here, on a thread of its own, whatever the agent's tasks do.
+    let end = runtime.block_on(async {
+        let stop = Stop::default();
+        tokio::spawn(end_on_signal(stop.clone()));
+        run::run(wire, setup, stop).await
+    });
+    // Whatever still runs has been told to end and was given its time.
+    runtime.shutdown_timeout(Duration::from_millis(100));
+    match end {
+        Ok(end) => ExitCode::from(end.code()),
+        Err(error) => fail(format!("cannot start: {error}")),
+    }
+}
+
+fn connect(args: &Args) -> Result<Wire, String> {
+    if let Some(address) = args.tcp {
+        if !address.ip().is_loopback() {
+            say(format!(
+                "countersign: {address} can be reached from other machines, and whoever connects works with your rights"
+            ));
+        }
+        let listening = |address| say(format!("countersign: waiting for a client on {address}"));
+        return Wire::tcp(address, listening).map_err(|error| format!("cannot listen on {address}: {error}"));
+    }
+    if let Some(path) = &args.pipe {
+        let listening = || say(format!("countersign: waiting for a client on {}", path.display()));
+        return Wire::pipe(path, listening).map_err(|error| format!("cannot use the pipe {}: {error}", path.display()));
+    }
+    if !args.stdio && io::stdin().is_terminal() {
+        say(
+            "countersign: waiting for an editor to speak LSP on standard input; `countersign demo` shows what it is"
+                .to_owned(),
+        );
+    }
+    Wire::stdio().map_err(|error| format!("cannot use standard input and output: {error}"))
+}
+
+#[cfg(unix)]
+async fn end_on_signal(stop: Stop) {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut terminate), Ok(mut interrupt), Ok(mut hang_up)) = (
+        signal(SignalKind::terminate()),
+        signal(SignalKind::interrupt()),
+        signal(SignalKind::hangup()),
+    ) else {
+        return;
+    };
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+        _ = hang_up.recv() => {}
+    }
+    stop.now(End::Signal);
+}
+
+#[cfg(not(unix))]
+async fn end_on_signal(stop: Stop) {
+    if tokio::signal::ctrl_c().await.is_ok() {
+        stop.now(End::Signal);
+    }
+}
+
+/// An address, or a port of this machine.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    if let Ok(port) = text.trim_start_matches(':').parse() {
+        return Ok(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
+    }
+    let text = text
+        .strip_prefix("localhost:")
+        .map_or_else(|| text.to_owned(), |port| format!("127.0.0.1:{port}"));
+    text.parse()
+        .map_err(|_| "give an address and a port like 127.0.0.1:9257, or a port".to_owned())
+}
+
+fn fail(message: impl std::fmt::Display) -> ExitCode {
+    say(format!("countersign: {message}"));
     ExitCode::FAILURE
+}
+
+/// To standard error, which may be closed.
+fn say(message: String) {
+    let _ = writeln!(io::stderr(), "{message}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_and_ports_are_understood() {
+        for (text, expected) in [
+            ("127.0.0.1:9257", Some("127.0.0.1:9257")),
+            ("9257", Some("127.0.0.1:9257")),
+            (":9257", Some("127.0.0.1:9257")),
+            ("localhost:1", Some("127.0.0.1:1")),
+            ("[::1]:80", Some("[::1]:80")),
+            ("example.org:80", None),
+            ("70000", None),
+            ("", None),
+        ] {
+            assert_eq!(
+                address(text).ok().map(|address| address.to_string()).as_deref(),
+                expected,
+                "{text}"
+            );
+        }
+    }
 }

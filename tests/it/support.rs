@@ -1,1 +1,4 @@
 //! Shared by the tests.
+#![allow(dead_code, reason = "each topic uses what it needs")]
+
+pub(crate) mod client;

@@ -1,0 +1,58 @@
+//! One session, from the connection to its end.
+
+use crate::handlers::Context;
+use crate::server::outbound::Outbound;
+use crate::server::stop::{End, Stop};
+use crate::server::transport::{self, Transport, Wire};
+use crate::server::{lost, service};
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What open requests may take to be answered as cancelled.
+const ANSWER_LIMIT: Duration = Duration::from_millis(200);
+/// What the last words may take to reach the client.
+const FLUSH_LIMIT: Duration = Duration::from_millis(300);
+
+/// What the process knows and the client does not say.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// The home folder: configuration, threads, logs.
+    pub home: PathBuf,
+    /// A process to watch beside the one that the client names in `initialize`.
+    pub parent: Option<u32>,
+    /// Why there is no log, for the person.
+    pub log_trouble: Option<String>,
+}
+
+/// Serves one client until `exit`, or until it, its process or the connection is gone. Whatever ends the session,
+/// the same teardown runs before this returns, within three seconds.
+pub async fn run(wire: Wire, setup: Setup, stop: Stop) -> io::Result<End> {
+    let (outbound, queue) = Outbound::new(stop.clone());
+    transport::spawn_writer(wire.writer, queue, &outbound)?;
+    let incoming = transport::spawn_reader(wire.reader)?;
+    if let Some(pid) = setup.parent {
+        crate::server::parent::watch(pid, stop.clone());
+    }
+    let context = Arc::new(Context::new(setup, outbound.clone(), stop.clone()));
+    let (service, socket) = service(context.clone());
+    // Nothing is sent through tower-lsp; see `outbound`.
+    drop(socket);
+    let on_lost = {
+        let context = context.clone();
+        move |method: &str, document: Option<&str>| lost(&context, method, document)
+    };
+    let (end, open) = Transport::new(service, outbound.clone(), stop, on_lost)
+        .run(incoming)
+        .await;
+    tracing::info!(?end, "the session ends");
+    context.teardown.run().await;
+    // Whoever asked something before the end has a right to an answer.
+    let _ = tokio::time::timeout(ANSWER_LIMIT, open.wait()).await;
+    // What was said until now may still arrive; a client that does not read is not waited for.
+    let _ = tokio::time::timeout(FLUSH_LIMIT, outbound.finish()).await;
+    outbound.client_gone();
+    (wire.hang_up)();
+    Ok(end)
+}
