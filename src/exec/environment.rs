@@ -1,0 +1,247 @@
+//! The environment handed to a command: `[shell_environment_policy]` at work.
+
+use crate::config::environment::{EnvironmentPolicy, Inherit};
+use std::collections::BTreeMap;
+
+/// The variables of the core set.
+const CORE: [&str; 11] = [
+    "PATH", "SHELL", "TMPDIR", "TEMP", "TMP", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "USER",
+];
+
+/// Names that look like secrets.
+const SECRETS: [&str; 3] = ["*KEY*", "*SECRET*", "*TOKEN*"];
+
+/// The variables for a command, made from the server's own (`inherited`). The steps and their order are those of the
+/// reference system; names in `never` (the providers' keys) are dropped whatever the policy says. Markers come
+/// last, unless the policy sets them itself: that output goes to a program and not to a terminal, and, when `network`
+/// is false, that there is no network.
+pub fn environment(
+    policy: &EnvironmentPolicy,
+    inherited: impl IntoIterator<Item = (String, String)>,
+    never: &[&str],
+    thread_id: &str,
+    network: bool,
+) -> BTreeMap<String, String> {
+    let mut variables: BTreeMap<String, String> = match policy.inherit {
+        Inherit::None => BTreeMap::new(),
+        Inherit::All => inherited.into_iter().collect(),
+        Inherit::Core => inherited
+            .into_iter()
+            .filter(|(name, _)| CORE.contains(&name.as_str()))
+            .collect(),
+    };
+    if !policy.ignore_default_excludes {
+        variables.retain(|name, _| !looks_secret(name));
+    }
+    variables.retain(|name, _| !policy.exclude.iter().any(|pattern| matches(pattern, name)));
+    variables.extend(policy.set.clone());
+    if !policy.include_only.is_empty() {
+        variables.retain(|name, _| policy.include_only.iter().any(|pattern| matches(pattern, name)));
+    }
+    variables.retain(|name, _| !never.contains(&name.as_str()) && is_name(name));
+    variables.retain(|_, value| !value.contains('\0'));
+    for (name, value) in markers(network) {
+        if !policy.set.contains_key(name) {
+            variables.insert(name.to_owned(), value.to_owned());
+        }
+    }
+    variables.insert("COUNTERSIGN_THREAD_ID".to_owned(), thread_id.to_owned());
+    variables
+}
+
+/// Whether a variable of this name is likely to hold a secret.
+pub fn looks_secret(name: &str) -> bool {
+    SECRETS.iter().any(|pattern| matches(pattern, name))
+}
+
+fn markers(network: bool) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let terminal = [
+        ("NO_COLOR", "1"),
+        ("TERM", "dumb"),
+        ("PAGER", "cat"),
+        ("GIT_PAGER", "cat"),
+        ("GH_PAGER", "cat"),
+    ];
+    let cut = [
+        ("COUNTERSIGN_SANDBOX_NETWORK_DISABLED", "1"),
+        ("CODEX_SANDBOX_NETWORK_DISABLED", "1"),
+    ];
+    terminal.into_iter().chain(cut.into_iter().filter(move |_| !network))
+}
+
+/// A name that a process can be given.
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && !name.contains(['=', '\0'])
+}
+
+/// Whether `name` fits `pattern`, in which `*` stands for any text and `?` for one character, whatever the case.
+fn matches(pattern: &str, name: &str) -> bool {
+    let fold = |text: &str| text.chars().flat_map(char::to_lowercase).collect::<Vec<_>>();
+    let (pattern, name) = (fold(pattern), fold(name));
+    let (mut p, mut n) = (0, 0);
+    // Where to go on when a star has to swallow one character more.
+    let mut star: Option<(usize, usize)> = None;
+    while n < name.len() {
+        match pattern.get(p) {
+            Some('*') => {
+                star = Some((p + 1, n));
+                p += 1;
+            }
+            Some(c) if *c == '?' || *c == name[n] => {
+                p += 1;
+                n += 1;
+            }
+            _ => {
+                let Some((after, swallowed)) = star else { return false };
+                star = Some((after, swallowed + 1));
+                p = after;
+                n = swallowed + 1;
+            }
+        }
+    }
+    pattern[p..].iter().all(|c| *c == '*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn inherited() -> Vec<(String, String)> {
+        [
+            ("PATH", "/bin"),
+            ("HOME", "/home/ada"),
+            ("USER", "ada"),
+            ("EDITOR", "hx"),
+            ("OPENAI_API_KEY", "sk-1"),
+            ("my_secret", "s"),
+            ("GitHub_Token", "t"),
+            ("AWS_REGION", "eu"),
+            ("AWS_PROFILE", "p"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .to_vec()
+    }
+
+    /// The names that are left, markers aside.
+    fn names(policy: &EnvironmentPolicy) -> Vec<String> {
+        let marker = |name: &str| markers(false).any(|(marker, _)| marker == name) || name == "COUNTERSIGN_THREAD_ID";
+        environment(policy, inherited(), &["OPENAI_API_KEY"], "t", true)
+            .into_keys()
+            .filter(|name| !marker(name))
+            .collect()
+    }
+
+    fn list(items: &[&str]) -> Vec<String> {
+        items.iter().map(|item| (*item).to_owned()).collect()
+    }
+
+    /// Shows S-174, S-175, S-176.
+    #[test]
+    fn policies_by_table() {
+        let all = EnvironmentPolicy {
+            inherit: Inherit::All,
+            ..Default::default()
+        };
+        let set = BTreeMap::from([
+            ("PATH".to_owned(), "/mine".to_owned()),
+            ("A_TOKEN".to_owned(), "given".to_owned()),
+        ]);
+        for (label, policy, expected) in [
+            (
+                "core is the default",
+                EnvironmentPolicy::default(),
+                list(&["HOME", "PATH", "USER"]),
+            ),
+            (
+                "all",
+                all.clone(),
+                list(&["AWS_PROFILE", "AWS_REGION", "EDITOR", "HOME", "PATH", "USER"]),
+            ),
+            (
+                "none",
+                EnvironmentPolicy {
+                    inherit: Inherit::None,
+                    ..Default::default()
+                },
+                vec![],
+            ),
+            (
+                "secrets kept, the provider's key never",
+                EnvironmentPolicy {
+                    ignore_default_excludes: true,
+                    ..all.clone()
+                },
+                list(&[
+                    "AWS_PROFILE",
+                    "AWS_REGION",
+                    "EDITOR",
+                    "GitHub_Token",
+                    "HOME",
+                    "PATH",
+                    "USER",
+                    "my_secret",
+                ]),
+            ),
+            (
+                "exclude, whatever the case",
+                EnvironmentPolicy {
+                    exclude: list(&["aws_*", "edit?r"]),
+                    ..all.clone()
+                },
+                list(&["HOME", "PATH", "USER"]),
+            ),
+            (
+                "set wins and comes after the excludes",
+                EnvironmentPolicy {
+                    set: set.clone(),
+                    inherit: Inherit::None,
+                    exclude: list(&["PATH"]),
+                    ..Default::default()
+                },
+                list(&["A_TOKEN", "PATH"]),
+            ),
+            (
+                "include_only is the last step",
+                EnvironmentPolicy {
+                    include_only: list(&["p*", "aws_r*"]),
+                    set,
+                    ..all
+                },
+                list(&["AWS_REGION", "PATH"]),
+            ),
+        ] {
+            assert_eq!(names(&policy), expected, "{label}");
+        }
+    }
+
+    #[test]
+    fn patterns() {
+        for (pattern, name, expected) in [
+            ("*", "", true),
+            ("*KEY*", "MONKEYS", true),
+            ("key", "KEY", true),
+            ("k?y", "ky", false),
+            ("A*B*C", "axxbyyc", true),
+            ("A*B*C", "axxbyy", false),
+            ("", "x", false),
+            ("[a]", "a", false),
+            ("Ä*", "äh", true),
+        ] {
+            assert_eq!(matches(pattern, name), expected, "{pattern} on {name}");
+        }
+    }
+
+    #[test]
+    fn markers_say_that_the_network_is_cut() {
+        let variables = environment(&EnvironmentPolicy::default(), [], &[], "thread", false);
+        assert_eq!(variables["CODEX_SANDBOX_NETWORK_DISABLED"], "1");
+        assert_eq!(variables["COUNTERSIGN_SANDBOX_NETWORK_DISABLED"], "1");
+        assert_eq!(variables["COUNTERSIGN_THREAD_ID"], "thread");
+        assert_eq!(
+            (variables["TERM"].as_str(), variables["NO_COLOR"].as_str()),
+            ("dumb", "1")
+        );
+        let variables = environment(&EnvironmentPolicy::default(), [], &[], "thread", true);
+        assert!(!variables.contains_key("CODEX_SANDBOX_NETWORK_DISABLED"));
+    }
+}

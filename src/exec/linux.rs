@@ -1,0 +1,409 @@
+//! The sandbox role on Linux.
+//!
+//! Up to three processes, each forked from the one before it:
+//!
+//! - the *outer keeper*, which the asker started. It holds the socket to the asker and the exit status. When it dies,
+//!   the kernel kills the inner keeper;
+//! - the *inner keeper*, process 1 of namespaces of its own, where the kernel allows them: it lays out the read-only
+//!   view of the disk, answers the questions of the filter, and reaps. When it ends, the kernel kills all that is
+//!   left in its process namespace;
+//! - the command, which gives up every right it can and executes the program.
+//!
+//! Without namespaces the outer keeper does the work of both, and hunts down what is left of the command by descent.
+
+mod descent;
+mod enter;
+mod keeper;
+mod landlock;
+mod namespaces;
+mod questions;
+mod seccomp;
+mod set_aside;
+mod sys;
+mod unix_sockets;
+
+use super::confinement::Walls;
+use super::protected::Guard;
+use super::role::{Order, Report};
+use super::support::{Support, Wall};
+use keeper::{Charge, Keeper};
+use namespaces::View;
+use questions::Asker;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Longest order that is read; the kernel takes no longer argument list anyway.
+const MAX_ORDER: u32 = 64 * 1024 * 1024;
+
+/// The least Landlock that will do where there is no read-only view of the disk: before version 3 it cannot keep files
+/// from being cut to nothing.
+const LANDLOCK_ALONE: u32 = 3;
+
+/// How long processes may take to die.
+const DYING: Duration = Duration::from_secs(2);
+
+/// Where reports go.
+enum Post<'a> {
+    /// To the program that asked, as lines of JSON.
+    Asker(OwnedFd),
+    /// To the person at the terminal.
+    Person(&'a dyn Fn(&str)),
+}
+
+impl Post<'_> {
+    /// Nobody is helped by a report that cannot be delivered: the asker is gone.
+    fn send(&self, report: &Report) {
+        match self {
+            Self::Asker(socket) => {
+                let mut line = serde_json::to_vec(report).unwrap_or_default();
+                line.push(b'\n');
+                let _gone = sys::send(socket, &line);
+            }
+            Self::Person(tell) if !matches!(report, Report::Blocked { .. }) => tell(&report.to_string()),
+            Self::Person(_) => {}
+        }
+    }
+
+    fn control(&self) -> Option<&OwnedFd> {
+        match self {
+            Self::Asker(socket) => Some(socket),
+            Self::Person(_) => None,
+        }
+    }
+}
+
+/// Serves one order that comes through standard input.
+pub(super) fn serve_order() -> ExitCode {
+    sys::close_from(3);
+    let taken = sys::duplicate(0).and_then(|socket| {
+        let order = take_order(File::from(socket.try_clone()?))?;
+        Ok((socket, order))
+    });
+    let (socket, order) = match taken {
+        Ok(taken) => taken,
+        // Nobody to tell: this role is not for people.
+        Err(_) => return ExitCode::from(super::role::EXIT_REFUSED),
+    };
+    ExitCode::from(run(&order, &Post::Asker(socket)))
+}
+
+/// Runs an order with the standard streams as they are.
+pub(super) fn run_here(order: &Order, report: impl Fn(&str)) -> ExitCode {
+    sys::close_all_on_exec();
+    ExitCode::from(run(order, &Post::Person(&report)))
+}
+
+/// Reads the order, and puts the command's standard input in place.
+fn take_order(mut socket: File) -> io::Result<Order> {
+    let mut length = [0; 4];
+    socket.read_exact(&mut length)?;
+    let length = u32::from_le_bytes(length);
+    if length > MAX_ORDER {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let mut json = vec![0; length as usize];
+    socket.read_exact(&mut json)?;
+    let order: Order = serde_json::from_slice(&json)?;
+    match order.stdin {
+        None => sys::put_at(&File::open("/dev/null")?.into(), 0)?,
+        Some(length) => {
+            let mut file = File::from(sys::memory_file()?);
+            if io::copy(&mut socket.take(length), &mut file)? != length {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            io::Seek::rewind(&mut file)?;
+            sys::put_at(&file.into(), 0)?;
+        }
+    }
+    Ok(order)
+}
+
+fn run(order: &Order, post: &Post<'_>) -> u8 {
+    let outcome = match &order.walls {
+        None => run_beside(order, None, post),
+        Some(walls) => run_confined(order, walls, post),
+    };
+    outcome.unwrap_or_else(|reason| {
+        let report = Report::CannotConfine { reason };
+        post.send(&report);
+        report.exit_code()
+    })
+}
+
+/// Chooses the strongest walls that stand here.
+fn run_confined(order: &Order, walls: &Walls, post: &Post<'_>) -> Result<u8, String> {
+    if !seccomp::known_architecture() {
+        return Err("there is no system call filter for this processor".to_owned());
+    }
+    let version = sys::landlock_version().map_err(|error| {
+        format!("the kernel has no Landlock, or it is switched off (boot with `lsm=landlock,...`): {error}")
+    })?;
+    let guard = Guard::of(&walls.roots);
+    match run_in_namespaces(order, walls, &guard, version, post) {
+        Ok(exit_code) => {
+            set_aside::intruders(&guard, post);
+            Ok(exit_code)
+        }
+        Err(reason) if version < LANDLOCK_ALONE => Err(format!(
+            "namespaces are not allowed ({reason}), and Landlock {version} is too old to do without them \
+             (version {LANDLOCK_ALONE} would do)"
+        )),
+        Err(_) => {
+            let exit_code = run_beside(order, Some((walls, &guard, version)), post)?;
+            set_aside::intruders(&guard, post);
+            Ok(exit_code)
+        }
+    }
+}
+
+/// Runs the command in namespaces. The error says why there are none; nothing has run then.
+fn run_in_namespaces(order: &Order, walls: &Walls, guard: &Guard, version: u32, post: &Post<'_>) -> Result<u8, String> {
+    let signals = sys::signal_descriptor().map_err(|error| error.to_string())?;
+    let ids = sys::own_ids();
+    let mut reason = String::new();
+    for flags in namespaces::attempts(walls.network) {
+        let (ours, theirs) = sys::socket_pair().map_err(|error| error.to_string())?;
+        match sys::fork(flags) {
+            Err(error) => reason = format!("cannot make namespaces: {error}"),
+            Ok(sys::Forked::Child) => {
+                drop(ours);
+                sys::exit(inner_keeper(
+                    order, walls, guard, version, post, &signals, theirs, flags, ids,
+                ));
+            }
+            Ok(sys::Forked::Parent(inner)) => {
+                drop(theirs);
+                match hear(ours) {
+                    None => {
+                        return Ok(Keeper {
+                            signals: &signals,
+                            control: post.control(),
+                            asker: None,
+                        }
+                        .keep(Charge::InnerKeeper(inner)));
+                    }
+                    Some(trouble) => {
+                        reason = trouble;
+                        sys::kill(inner, libc::SIGKILL);
+                        while sys::reap(true).is_ok_and(|ended| ended.is_some_and(|ended| ended.pid != inner)) {}
+                    }
+                }
+            }
+        }
+    }
+    Err(reason)
+}
+
+/// What the inner keeper says about its namespaces: nothing if they stand.
+fn hear(socket: OwnedFd) -> Option<String> {
+    let mut words = String::new();
+    match File::from(socket).read_to_string(&mut words) {
+        Ok(_) if words == READY => None,
+        Ok(_) if words.is_empty() => Some("it ended while setting up its namespaces".to_owned()),
+        Ok(_) => Some(words),
+        Err(error) => Some(error.to_string()),
+    }
+}
+
+const READY: &str = "ready";
+
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the whole of what the outer keeper knows, handed on once"
+)]
+fn inner_keeper(
+    order: &Order,
+    walls: &Walls,
+    guard: &Guard,
+    version: u32,
+    post: &Post<'_>,
+    signals: &OwnedFd,
+    ready: OwnedFd,
+    flags: i32,
+    ids: (u32, u32),
+) -> u8 {
+    // The outer keeper may have died before it could be followed into death.
+    let followed = sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong).is_ok();
+    if !followed || sys::poll([Some(std::os::fd::AsRawFd::as_raw_fd(&ready))], 0)[0] {
+        return super::role::EXIT_REFUSED;
+    }
+    sys::new_session();
+    let view = namespaces::enter(flags, ids).and_then(|()| namespaces::build(&walls.roots, guard));
+    let mut ready = File::from(ready);
+    let view = match view {
+        Ok(view) => view,
+        Err(error) => {
+            let _gone = write!(ready, "cannot set up namespaces: {error}");
+            return super::role::EXIT_REFUSED;
+        }
+    };
+    let _gone = ready.write_all(READY.as_bytes());
+    drop(ready);
+    let mut writable = walls.roots.clone();
+    writable.extend(view.shared_memory.clone());
+    let inside = enter::Inside {
+        order,
+        landlock: version,
+        writable,
+        network: walls.network,
+        watch_names: !guard.missing.is_empty(),
+        capabilities: view.capabilities_to_keep(&walls.roots),
+    };
+    let own_network = flags & libc::CLONE_NEWNET != 0;
+    start(&inside, guard, post, own_network)
+        .map(|(command, asker)| {
+            Keeper {
+                signals,
+                control: None,
+                asker: asker.as_ref(),
+            }
+            .keep(Charge::Command(command))
+        })
+        .unwrap_or_else(|report| {
+            post.send(&report);
+            report.exit_code()
+        })
+}
+
+/// Forks the command and receives the descriptor of its filter.
+fn start<'a>(
+    inside: &enter::Inside<'_>,
+    guard: &'a Guard,
+    post: &'a Post<'a>,
+    own_network: bool,
+) -> Result<(libc::pid_t, Option<Asker<'a>>), Report> {
+    let failed = |error: io::Error| Report::CannotConfine {
+        reason: format!("cannot start a process: {error}"),
+    };
+    let (ours, theirs) = sys::socket_pair().map_err(failed)?;
+    match sys::fork(0).map_err(failed)? {
+        sys::Forked::Child => {
+            drop(ours);
+            let report = enter::enter(inside, theirs);
+            post.send(&report);
+            sys::exit(report.exit_code())
+        }
+        sys::Forked::Parent(command) => {
+            drop(theirs);
+            let listener = sys::receive_descriptor(&ours).map_err(failed)?;
+            let asker = listener.map(|listener| Asker::new(listener, guard, inside.network, own_network, post));
+            Ok((command, asker))
+        }
+    }
+}
+
+/// Runs the command beside its keeper, without namespaces: in full access, or behind Landlock and the filter alone.
+fn run_beside(order: &Order, confined: Option<(&Walls, &Guard, u32)>, post: &Post<'_>) -> Result<u8, String> {
+    let signals = sys::signal_descriptor().map_err(|error| error.to_string())?;
+    sys::prctl(libc::PR_SET_CHILD_SUBREAPER, 1).map_err(|error| error.to_string())?;
+    let keeper = sys::own_pid();
+    let started = match confined {
+        Some((walls, guard, version)) => {
+            let inside = enter::Inside {
+                order,
+                landlock: version,
+                writable: landlock::opened(&walls.roots, &guard.existing),
+                network: walls.network,
+                watch_names: !guard.missing.is_empty(),
+                capabilities: 0,
+            };
+            start(&inside, guard, post, false)
+        }
+        None => match sys::fork(0).map_err(|error| error.to_string())? {
+            sys::Forked::Child => {
+                let report = enter::enter_unconfined(order, keeper);
+                post.send(&report);
+                sys::exit(report.exit_code())
+            }
+            sys::Forked::Parent(command) => Ok((command, None)),
+        },
+    };
+    let (command, asker) = match started {
+        Ok(started) => started,
+        Err(report) => {
+            post.send(&report);
+            return Ok(report.exit_code());
+        }
+    };
+    let exit_code = Keeper {
+        signals: &signals,
+        control: post.control(),
+        asker: asker.as_ref(),
+    }
+    .keep(Charge::Family(command));
+    descent::kill_all(DYING);
+    Ok(exit_code)
+}
+
+/// Tries every wall, prints the result as JSON.
+pub(super) fn probe() -> ExitCode {
+    let landlock = sys::landlock_version();
+    let seccomp = match sys::fork(0) {
+        Ok(sys::Forked::Child) => {
+            let rules = seccomp::Rules {
+                network: false,
+                watch_names: true,
+            };
+            let done = seccomp::filter(rules).is_some_and(|mut program| {
+                sys::prctl(libc::PR_SET_NO_NEW_PRIVS, 1).is_ok() && sys::install_filter(&mut program).is_ok()
+            });
+            sys::exit(u8::from(!done))
+        }
+        Ok(sys::Forked::Parent(_)) => match sys::reap(true) {
+            Ok(Some(ended)) if ended.exit_code == 0 => Wall::Stands("system calls are filtered".to_owned()),
+            _ => Wall::Missing("the kernel takes no system call filter that asks".to_owned()),
+        },
+        Err(error) => Wall::Missing(error.to_string()),
+    };
+    let namespaces = probe_namespaces();
+    let support = Support {
+        landlock_version: landlock.as_ref().ok().copied(),
+        landlock: match &landlock {
+            Ok(version) => Wall::Stands(format!("version {version}")),
+            Err(error) => Wall::Missing(format!("not in this kernel, or switched off at boot: {error}")),
+        },
+        seccomp,
+        namespaces,
+    };
+    let json = serde_json::to_string(&support).unwrap_or_default();
+    let written = writeln!(io::stdout(), "{json}");
+    if written.is_ok() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+fn probe_namespaces() -> Wall {
+    let ids = sys::own_ids();
+    let mut reason = String::new();
+    for flags in namespaces::attempts(false) {
+        let Ok((ours, theirs)) = sys::socket_pair() else { break };
+        match sys::fork(flags) {
+            Err(error) => reason = error.to_string(),
+            Ok(sys::Forked::Child) => {
+                drop(ours);
+                let built = namespaces::enter(flags, ids).and_then(|()| namespaces::build(&[], &Guard::default()));
+                let words = built.map_or_else(|error| error.to_string(), |_: View| READY.to_owned());
+                let _gone = File::from(theirs).write_all(words.as_bytes());
+                sys::exit(0)
+            }
+            Ok(sys::Forked::Parent(_)) => {
+                drop(theirs);
+                let heard = hear(ours);
+                let _ended = sys::reap(true);
+                match heard {
+                    None if flags & libc::CLONE_NEWUSER != 0 => {
+                        return Wall::Stands("user, mount, process, network and ipc namespaces".to_owned());
+                    }
+                    None => return Wall::Stands("mount, process, network and ipc namespaces, as root".to_owned()),
+                    Some(trouble) => reason = trouble,
+                }
+            }
+        }
+    }
+    Wall::Missing(reason)
+}

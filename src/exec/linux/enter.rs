@@ -1,0 +1,160 @@
+//! The last steps of the command's process before it becomes the program: every right that it can give up, it gives
+//! up here. These functions return only when something failed.
+
+use super::{landlock, seccomp, sys};
+use crate::exec::role::{Order, Report};
+use std::ffi::CString;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+/// What the command is left with.
+pub(super) struct Inside<'a> {
+    pub order: &'a Order,
+    /// Version of Landlock.
+    pub landlock: u32,
+    pub writable: Vec<PathBuf>,
+    pub network: bool,
+    /// Whether the keeper wants to be asked about new names in folders.
+    pub watch_names: bool,
+    /// Bits of the capabilities to keep.
+    pub capabilities: u64,
+}
+
+/// Where programs are looked for when the command has no `PATH`.
+const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
+
+/// Confines this process, sends the filter's descriptor through `keeper`, and executes the program.
+pub(super) fn enter(inside: &Inside<'_>, keeper: OwnedFd) -> Report {
+    let confined = settle(inside.order).and_then(|()| {
+        confine(inside, &keeper).map_err(|(wall, error)| Report::CannotConfine {
+            reason: format!("the kernel refused {wall}: {error}"),
+        })
+    });
+    drop(keeper);
+    match confined {
+        Ok(()) => execute(inside.order),
+        Err(report) => report,
+    }
+}
+
+/// Executes the program as it is. `keeper` is the process that it must not outlive.
+pub(super) fn enter_unconfined(order: &Order, keeper: libc::pid_t) -> Report {
+    let _unsupported = sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong);
+    if sys::parent() != keeper {
+        sys::exit(128 + libc::SIGKILL as u8);
+    }
+    match settle(order) {
+        Ok(()) => execute(order),
+        Err(report) => report,
+    }
+}
+
+/// A session and process group of its own, fresh signals, the folder.
+fn settle(order: &Order) -> Result<(), Report> {
+    sys::new_session();
+    sys::default_signals();
+    std::env::set_current_dir(&order.cwd).map_err(|error| Report::Folder {
+        path: order.cwd.display().to_string(),
+        reason: error.to_string(),
+    })
+}
+
+fn confine(inside: &Inside<'_>, keeper: &OwnedFd) -> Result<(), (&'static str, io::Error)> {
+    // Follows its keeper into death; in a process namespace the kernel sees to that anyway.
+    let _unsupported = sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong);
+    sys::no_core_files();
+    sys::prctl(libc::PR_SET_NO_NEW_PRIVS, 1).map_err(|error| ("no_new_privs", error))?;
+    landlock::confine(inside.landlock, &inside.writable, inside.network).map_err(|error| ("Landlock", error))?;
+    sys::keep_capabilities(inside.capabilities).map_err(|error| ("dropping capabilities", error))?;
+
+    let rules = seccomp::Rules {
+        network: inside.network,
+        watch_names: inside.watch_names,
+    };
+    let unknown = || ("a system call filter", io::Error::from(io::ErrorKind::Unsupported));
+    let mut program = seccomp::filter(rules).ok_or_else(unknown)?;
+    match sys::install_filter(&mut program) {
+        Ok(listener) => sys::send_descriptor(keeper, &listener).map_err(|error| ("a filter that asks", error)),
+        // Another sandbox around us listens already, and there can be only one.
+        Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+            sys::install_silent_filter(&mut seccomp::without_questions(program))
+                .map_err(|error| ("a system call filter", error))
+        }
+        Err(error) => Err(("a system call filter", error)),
+    }
+}
+
+/// Becomes the program, looked for in the command's own `PATH`.
+fn execute(order: &Order) -> Report {
+    let Some(program) = order.argv.first() else {
+        return Report::NotFound { program: String::new() };
+    };
+    let env = order.env.iter().map(|(name, value)| format!("{name}={value}"));
+    let (Some(argv), Some(env)) = (c_strings(order.argv.iter().cloned()), c_strings(env)) else {
+        return not_executable(program, "a NUL byte stands in its arguments or environment");
+    };
+    if program.is_empty() {
+        return Report::NotFound {
+            program: program.clone(),
+        };
+    }
+    let candidates: Vec<PathBuf> = if program.contains('/') {
+        vec![PathBuf::from(program)]
+    } else {
+        let path = order
+            .env
+            .iter()
+            .find(|(name, _)| name == "PATH")
+            .map_or(DEFAULT_PATH, |(_, value)| value);
+        // An empty entry is the working directory, by an old custom that nobody relies on and attackers like.
+        path.split(':')
+            .filter(|folder| !folder.is_empty())
+            .map(|folder| Path::new(folder).join(program))
+            .collect()
+    };
+    let mut report = Report::NotFound {
+        program: program.clone(),
+    };
+    for candidate in candidates {
+        let Ok(path) = sys::c_path(&candidate) else { continue };
+        let error = sys::exec(&path, &argv, &env);
+        match error.raw_os_error() {
+            Some(libc::ENOENT | libc::ENOTDIR) if !candidate.exists() => {}
+            Some(libc::ENOENT) => return not_executable(program, "its interpreter does not exist"),
+            Some(libc::ENOEXEC) => return execute_script(program, &candidate, argv, &env),
+            Some(libc::EACCES) if candidate.is_dir() => {
+                if program.contains('/') {
+                    return not_executable(program, "it is a folder");
+                }
+            }
+            Some(libc::EACCES) => report = not_executable(program, "permission denied"),
+            _ => return not_executable(program, &error.to_string()),
+        }
+    }
+    report
+}
+
+/// A script that does not name its interpreter is the shell's.
+fn execute_script(program: &str, candidate: &Path, argv: Vec<CString>, env: &[CString]) -> Report {
+    let Ok(script) = sys::c_path(candidate) else {
+        return not_executable(program, "its path holds a NUL byte");
+    };
+    let arguments: Vec<CString> = [c"sh".to_owned(), script]
+        .into_iter()
+        .chain(argv.into_iter().skip(1))
+        .collect();
+    let error = sys::exec(c"/bin/sh", &arguments, env);
+    not_executable(program, &error.to_string())
+}
+
+fn not_executable(program: &str, reason: &str) -> Report {
+    Report::NotExecutable {
+        program: program.to_owned(),
+        reason: reason.to_owned(),
+    }
+}
+
+fn c_strings(texts: impl Iterator<Item = String>) -> Option<Vec<CString>> {
+    texts.map(|text| CString::new(text).ok()).collect()
+}

@@ -1,0 +1,106 @@
+//! The loop of both keepers: signals, the asker's wishes, the filter's questions, until the charge has ended.
+
+use super::descent;
+use super::questions::Asker;
+use super::sys;
+use crate::exec::role::TERMINATE;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+/// Whom a keeper looks after.
+#[derive(Clone, Copy)]
+pub(super) enum Charge {
+    /// The process that is 1 in its own namespace; all inside die with it.
+    InnerKeeper(libc::pid_t),
+    /// The command, from within the namespace.
+    Command(libc::pid_t),
+    /// The command and all that descends from it, without a namespace.
+    Family(libc::pid_t),
+}
+
+impl Charge {
+    fn pid(self) -> libc::pid_t {
+        match self {
+            Self::InnerKeeper(pid) | Self::Command(pid) | Self::Family(pid) => pid,
+        }
+    }
+
+    /// Passes a signal on: to the command's whole process group, which it leads.
+    fn signal(self, signal: libc::c_int) {
+        match self {
+            Self::InnerKeeper(pid) => sys::kill(pid, signal),
+            Self::Command(pid) | Self::Family(pid) => sys::kill(-pid, signal),
+        }
+    }
+
+    /// Ends all of it.
+    fn kill(self) {
+        match self {
+            Self::InnerKeeper(pid) => sys::kill(pid, libc::SIGKILL),
+            Self::Command(pid) => sys::kill(-pid, libc::SIGKILL),
+            Self::Family(_) => descent::kill_once(),
+        }
+    }
+}
+
+pub(super) struct Keeper<'a> {
+    pub signals: &'a OwnedFd,
+    /// The socket to the asker; closed by the asker's death too.
+    pub control: Option<&'a OwnedFd>,
+    pub asker: Option<&'a Asker<'a>>,
+}
+
+impl Keeper<'_> {
+    /// Keeps watch until the charge has ended; its exit code.
+    pub(super) fn keep(mut self, charge: Charge) -> u8 {
+        loop {
+            let descriptors = [
+                Some(self.signals.as_raw_fd()),
+                self.control.map(AsRawFd::as_raw_fd),
+                self.asker.map(|asker| asker.listener().as_raw_fd()),
+            ];
+            let [signalled, ordered, asked] = sys::poll(descriptors, -1);
+            if asked && !self.asker.is_some_and(Asker::answer_next) {
+                self.asker = None;
+            }
+            if ordered {
+                self.obey(charge);
+            }
+            if signalled && let Some(exit_code) = self.heed(charge) {
+                return exit_code;
+            }
+        }
+    }
+
+    /// Reads what the asker wants.
+    fn obey(&mut self, charge: Charge) {
+        let Some(control) = self.control else { return };
+        let mut bytes = [0; 16];
+        match sys::receive(control, &mut bytes) {
+            Ok(read) if read > 0 => {
+                if bytes[..read].contains(&TERMINATE) {
+                    charge.signal(libc::SIGTERM);
+                }
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            _ => {
+                charge.kill();
+                self.control = None;
+            }
+        }
+    }
+
+    /// Passes signals on and reaps; the exit code once the charge is among the dead.
+    fn heed(&self, charge: Charge) -> Option<u8> {
+        while let Some(signal) = sys::next_signal(self.signals) {
+            if signal != libc::SIGCHLD {
+                charge.signal(signal);
+            }
+        }
+        while let Ok(Some(ended)) = sys::reap(false) {
+            if ended.pid == charge.pid() {
+                return Some(ended.exit_code);
+            }
+        }
+        None
+    }
+}

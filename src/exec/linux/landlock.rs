@@ -1,0 +1,129 @@
+//! The wall of rights: Landlock lets the command read everything and write only below the roots, and keeps it from
+//! signalling, tracing and connecting to what is outside.
+//!
+//! It cannot take anything out of a folder that it has opened: protected entries are left to read-only mounts, and
+//! where there are none, to opening the entries of a folder one by one (see `opened`).
+
+use super::sys::{self, RulesetAttributes};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+const EXECUTE: u64 = 1;
+const WRITE_FILE: u64 = 1 << 1;
+const READ_FILE: u64 = 1 << 2;
+const READ_DIR: u64 = 1 << 3;
+const MAKE_CHAR: u64 = 1 << 6;
+const MAKE_BLOCK: u64 = 1 << 11;
+const TRUNCATE: u64 = 1 << 14;
+const IOCTL_DEV: u64 = 1 << 15;
+
+const READING: u64 = EXECUTE | READ_FILE | READ_DIR;
+/// The rights that a rule on something other than a folder may carry.
+const OF_FILES: u64 = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV;
+
+/// Devices that do no harm and that programs take for granted.
+const DEVICES: [&str; 8] = [
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/tty",
+    "/dev/ptmx",
+    "/dev/pts",
+];
+
+/// The file rights that a version of Landlock knows.
+fn known_rights(version: u32) -> u64 {
+    let highest = match version {
+        0 | 1 => 12,
+        2 => 13,
+        3 | 4 => 14,
+        _ => 15,
+    };
+    (1 << (highest + 1)) - 1
+}
+
+/// Confines this process, for good. `roots` are what may be written, `network` whether TCP may be used.
+pub(super) fn confine(version: u32, roots: &[PathBuf], network: bool) -> io::Result<()> {
+    let known = known_rights(version);
+    let ruleset = sys::landlock_ruleset(&RulesetAttributes {
+        files: known,
+        network: if version >= 4 && !network { 0b11 } else { 0 },
+        scoped: if version >= 6 { 0b11 } else { 0 },
+    })?;
+    let allow = |path: &Path, rights: u64| -> io::Result<()> {
+        let opened = sys::open_path(path)?;
+        let rights = if is_folder(&opened)? { rights } else { rights & OF_FILES };
+        sys::landlock_allow(&ruleset, &opened, rights & known)
+    };
+    allow(Path::new("/"), READING)?;
+    for device in DEVICES {
+        // A system without one of them has nothing to open.
+        let _absent = allow(
+            Path::new(device),
+            READ_FILE | READ_DIR | WRITE_FILE | TRUNCATE | IOCTL_DEV,
+        );
+    }
+    for root in roots {
+        match allow(root, !(MAKE_CHAR | MAKE_BLOCK | IOCTL_DEV)) {
+            // Gone since the policy was made.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            other => other?,
+        }
+    }
+    sys::landlock_restrict(&ruleset)
+}
+
+fn is_folder(opened: &OwnedFd) -> io::Result<bool> {
+    let file = std::fs::File::from(opened.try_clone()?);
+    Ok(file.metadata()?.is_dir())
+}
+
+/// What to open where a folder cannot be opened whole because something in it is guarded: its other entries, as they
+/// are now. New entries cannot be made at its top then.
+pub(super) fn opened(roots: &[PathBuf], guarded: &[PathBuf]) -> Vec<PathBuf> {
+    let mut result = Vec::new();
+    let mut waiting: Vec<PathBuf> = roots.to_vec();
+    while let Some(path) = waiting.pop() {
+        let is_root = roots.contains(&path);
+        if guarded.contains(&path) && !is_root {
+            continue;
+        }
+        if !guarded
+            .iter()
+            .any(|guarded| guarded.starts_with(&path) && *guarded != path)
+        {
+            result.push(path);
+        } else if let Ok(entries) = std::fs::read_dir(&path) {
+            // A link is opened neither as itself nor through its target, which may be anywhere.
+            waiting.extend(
+                entries
+                    .flatten()
+                    .map(|entry| entry.path())
+                    .filter(|entry| !entry.is_symlink()),
+            );
+        }
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_with_something_guarded_is_opened_by_its_entries() {
+        let dir = tempfile::tempdir().expect("temporary folder");
+        let root = dir.path().to_owned();
+        for folder in ["ws/.git", "ws/src/deep", "other"] {
+            std::fs::create_dir_all(root.join(folder)).expect("mkdir");
+        }
+        std::os::unix::fs::symlink("/etc", root.join("ws/link")).expect("symlink");
+        let mut paths = opened(&[root.clone()], &[root.join("ws/.git")]);
+        paths.sort();
+        assert_eq!(paths, [root.join("other"), root.join("ws/src")]);
+        assert_eq!(opened(&[root.clone()], &[]), [root]);
+    }
+}

@@ -1,0 +1,239 @@
+//! The wall of views: in a mount namespace of its own the command sees the whole disk read-only, except the writable
+//! roots, and in those the protected entries read-only again. Unlike Landlock this also covers changes of mode, owner
+//! and times. Its own process, ipc and (without a network) network namespaces hide everything outside.
+
+use super::sys;
+use crate::exec::protected::Guard;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// What the command's view of the disk adds.
+#[derive(Debug)]
+pub(super) struct View {
+    /// Its own shared memory, which it may write.
+    pub shared_memory: Option<PathBuf>,
+}
+
+/// The namespaces to try, best first: root needs no user namespace, and keeps its rights over files without one.
+pub(super) fn attempts(network: bool) -> Vec<libc::c_int> {
+    let mut flags = libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC;
+    if !network {
+        flags |= libc::CLONE_NEWNET;
+    }
+    let with_user = flags | libc::CLONE_NEWUSER;
+    if sys::own_ids().0 == 0 {
+        vec![flags, with_user]
+    } else {
+        vec![with_user]
+    }
+}
+
+/// Keeps one's own user and group in a new user namespace, whose other ids are nobody's. Must come before anything else
+/// in it. `ids` are those of the process that forked.
+pub(super) fn enter(flags: libc::c_int, (user, group): (u32, u32)) -> io::Result<()> {
+    if flags & libc::CLONE_NEWUSER == 0 {
+        return Ok(());
+    }
+    // A kernel without the file does not ask for it.
+    let _old_kernel = fs::write("/proc/self/setgroups", "deny");
+    fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
+    fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
+}
+
+/// Lays out the view. `roots` are canonical.
+pub(super) fn build(roots: &[PathBuf], guard: &Guard) -> io::Result<View> {
+    let everything = roots.iter().any(|root| root == Path::new("/"));
+    // From here on nothing that is mounted shows outside.
+    sys::mount(c"none", Path::new("/"), c"", libc::MS_REC | libc::MS_PRIVATE, c"")?;
+
+    let mut trees = Vec::new();
+    for (path, access) in plan(roots, guard) {
+        let tree = match sys::copy_tree(&path) {
+            Ok(tree) => tree,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        let attributes = match access {
+            Access::Write => sys::MOUNT_NO_DEVICES,
+            Access::Read => sys::MOUNT_NO_DEVICES | sys::MOUNT_READ_ONLY,
+        };
+        sys::set_tree(Some(&tree), attributes)?;
+        trees.push((tree, path));
+    }
+    if !everything {
+        sys::set_tree(None, sys::MOUNT_READ_ONLY)?;
+    }
+    let hidden = libc::MS_NOSUID | libc::MS_NOEXEC | libc::MS_NODEV;
+    // Where parts of /proc are covered (containers), a fresh one is not allowed. The old one is read-only then, and
+    // Landlock keeps its processes out of reach.
+    let _covered = sys::mount(c"proc", Path::new("/proc"), c"proc", hidden | libc::MS_RDONLY, c"");
+    own_terminals();
+    let shared_memory = own_shared_memory(roots);
+    for (tree, path) in trees {
+        sys::place_tree(&tree, &path)?;
+    }
+    Ok(View { shared_memory })
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Access {
+    Read,
+    Write,
+}
+
+/// What to mount where, outer before inner. Besides the roots and the guarded entries these are the folders between a
+/// root and something in it: a folder that is a mount cannot be renamed, so what it leads to stays where it is.
+fn plan(roots: &[PathBuf], guard: &Guard) -> Vec<(PathBuf, Access)> {
+    let mut mounts: Vec<(PathBuf, Access)> = Vec::new();
+    let mut add = |path: &Path, access: Access| match mounts.iter_mut().find(|(known, _)| known == path) {
+        // Guarded wins over passed through, a root over guarded: it was granted by name.
+        Some((_, known)) if access == Access::Read => *known = access,
+        Some(_) => {}
+        None => mounts.push((path.to_owned(), access)),
+    };
+    let inner = guard.existing.iter().map(|path| (path, Access::Read));
+    for (path, access) in inner.chain(roots.iter().map(|root| (root, Access::Write))) {
+        add(path, access);
+        for between in path.ancestors().skip(1) {
+            let within = |root: &PathBuf| between.starts_with(root) && between != root;
+            if !roots.iter().any(within) {
+                break;
+            }
+            add(between, Access::Write);
+        }
+    }
+    mounts.retain(|(path, _)| path != Path::new("/"));
+    for (path, access) in &mut mounts {
+        if roots.contains(path) {
+            *access = Access::Write;
+        } else if *access == Access::Write && guard.nearest(path).is_some() {
+            // On the way to a granted place inside something guarded.
+            *access = Access::Read;
+        }
+    }
+    mounts.sort_by_key(|(path, _)| path.components().count());
+    mounts
+}
+
+/// Pseudo-terminals of its own, so that the person's are out of reach. Without them programs do as in a pipe.
+fn own_terminals() {
+    let folder = Path::new("/dev/pts");
+    let flags = libc::MS_NOSUID | libc::MS_NOEXEC;
+    if sys::mount(
+        c"devpts",
+        folder,
+        c"devpts",
+        flags,
+        c"newinstance,ptmxmode=0666,mode=0620",
+    )
+    .is_ok()
+    {
+        let ptmx = Path::new("/dev/ptmx");
+        if !ptmx.is_symlink() {
+            let _absent = sys::copy_tree(&folder.join("ptmx")).and_then(|tree| sys::place_tree(&tree, ptmx));
+        }
+    }
+}
+
+/// Semaphores and shared memory are files below `/dev/shm`: a fresh one, unless it is among the roots.
+fn own_shared_memory(roots: &[PathBuf]) -> Option<PathBuf> {
+    let folder = Path::new("/dev/shm");
+    if roots
+        .iter()
+        .any(|root| root.starts_with(folder) || folder.starts_with(root))
+    {
+        return None;
+    }
+    let flags = libc::MS_NOSUID | libc::MS_NODEV;
+    sys::mount(c"tmpfs", folder, c"tmpfs", flags, c"mode=1777")
+        .is_ok()
+        .then(|| folder.to_owned())
+}
+
+impl View {
+    /// Root needs none, except where the roots lie in folders of other people: there it would be locked out of its
+    /// own work. These act on files only, and files outside the roots are read-only to everyone in this view.
+    pub(super) fn capabilities_to_keep(&self, roots: &[PathBuf]) -> u64 {
+        const CHOWN: u64 = 1;
+        const DAC_OVERRIDE: u64 = 1 << 1;
+        const FOWNER: u64 = 1 << 3;
+        const FSETID: u64 = 1 << 4;
+        let foreign = |path: &Path| fs::metadata(path).is_ok_and(|metadata| metadata.uid() != 0);
+        if sys::own_ids().0 == 0 && roots.iter().any(|root| root.ancestors().any(foreign)) {
+            (CHOWN | DAC_OVERRIDE | FOWNER | FSETID) & sys::own_capabilities()
+        } else {
+            0
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_mounted_by_table() {
+        let paths = |list: &[&str]| list.iter().map(PathBuf::from).collect::<Vec<_>>();
+        let read = |path: &str| (PathBuf::from(path), Access::Read);
+        let write = |path: &str| (PathBuf::from(path), Access::Write);
+        for (roots, existing, expected) in [
+            (
+                paths(&["/ws"]),
+                paths(&["/ws/.git"]),
+                vec![write("/ws"), read("/ws/.git")],
+            ),
+            (
+                paths(&["/tmp", "/tmp/a/b/ws"]),
+                paths(&["/tmp/a/b/ws/.git"]),
+                vec![
+                    write("/tmp"),
+                    write("/tmp/a"),
+                    write("/tmp/a/b"),
+                    write("/tmp/a/b/ws"),
+                    read("/tmp/a/b/ws/.git"),
+                ],
+            ),
+            // A grant inside something guarded, and the way to it.
+            (
+                paths(&["/ws", "/ws/.git/refs/heads"]),
+                paths(&["/ws/.git"]),
+                vec![
+                    write("/ws"),
+                    read("/ws/.git"),
+                    read("/ws/.git/refs"),
+                    write("/ws/.git/refs/heads"),
+                ],
+            ),
+            // The target of a link.
+            (
+                paths(&["/ws"]),
+                paths(&["/ws/.git", "/ws/deep/real"]),
+                vec![write("/ws"), read("/ws/.git"), write("/ws/deep"), read("/ws/deep/real")],
+            ),
+        ] {
+            let guard = Guard {
+                existing,
+                missing: vec![],
+            };
+            let mut mounts = plan(&roots, &guard);
+            mounts.sort();
+            let mut expected: Vec<_> = expected;
+            expected.sort();
+            assert_eq!(mounts, expected, "{roots:?}");
+        }
+    }
+
+    impl PartialOrd for Access {
+        fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+            Some(self.cmp(other))
+        }
+    }
+
+    impl Ord for Access {
+        fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+            (*self as u8).cmp(&(*other as u8))
+        }
+    }
+}

@@ -1,0 +1,378 @@
+//! The wall of system calls: a filter in classic BPF that refuses what no confined command needs, and hands the few
+//! calls that depend on a path to the keeper.
+
+use libc::{c_int, c_long, sock_filter};
+
+/// What the filter is made for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rules {
+    pub network: bool,
+    /// Calls that make an entry in a folder are asked about.
+    pub watch_names: bool,
+}
+
+#[cfg(target_arch = "x86_64")]
+const ARCHITECTURE: Option<u32> = Some(0xC000_003E);
+#[cfg(target_arch = "aarch64")]
+const ARCHITECTURE: Option<u32> = Some(0xC000_00B7);
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+const ARCHITECTURE: Option<u32> = None;
+
+const ALLOW: u32 = 0x7FFF_0000;
+const KILL_PROCESS: u32 = 0x8000_0000;
+const ASK: u32 = 0x7FC0_0000;
+const fn errno(number: c_int) -> u32 {
+    0x0005_0000 | number as u32
+}
+
+/// Refused whatever their arguments: other processes' memory, keys, modules, mounts, clocks and the like.
+const REFUSED: &[c_long] = &[
+    libc::SYS_acct,
+    libc::SYS_add_key,
+    libc::SYS_bpf,
+    libc::SYS_chroot,
+    libc::SYS_clock_adjtime,
+    libc::SYS_clock_settime,
+    libc::SYS_delete_module,
+    libc::SYS_fanotify_init,
+    libc::SYS_finit_module,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fsopen,
+    libc::SYS_fspick,
+    libc::SYS_init_module,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_io_uring_setup,
+    libc::SYS_kexec_file_load,
+    libc::SYS_kexec_load,
+    libc::SYS_keyctl,
+    libc::SYS_mount,
+    libc::SYS_mount_setattr,
+    libc::SYS_move_mount,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_open_tree,
+    libc::SYS_perf_event_open,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_pivot_root,
+    libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
+    libc::SYS_reboot,
+    libc::SYS_request_key,
+    libc::SYS_setdomainname,
+    libc::SYS_sethostname,
+    libc::SYS_setns,
+    libc::SYS_settimeofday,
+    libc::SYS_swapoff,
+    libc::SYS_swapon,
+    libc::SYS_syslog,
+    libc::SYS_umount2,
+    libc::SYS_userfaultfd,
+    libc::SYS_vhangup,
+    // open_tree_attr, which the C library does not name yet.
+    467,
+];
+
+#[cfg(target_arch = "x86_64")]
+const REFUSED_HERE: &[c_long] = &[libc::SYS_ioperm, libc::SYS_iopl, libc::SYS_uselib, libc::SYS_nfsservctl];
+#[cfg(not(target_arch = "x86_64"))]
+const REFUSED_HERE: &[c_long] = &[libc::SYS_nfsservctl];
+
+/// Answered as if the kernel did not have them, so that programs take their other way.
+const ABSENT: &[c_long] = &[
+    // The flags lie in memory, where a filter cannot look; the C library falls back to clone.
+    libc::SYS_clone3,
+    // Debuggers fall back to ptrace, which works on the command's own processes.
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+];
+
+/// Calls that make a name in a folder.
+pub(super) const NAMING: &[c_long] = &[
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_mkdir,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_rename,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_link,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_symlink,
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    libc::SYS_renameat,
+    libc::SYS_mkdirat,
+    libc::SYS_renameat2,
+    libc::SYS_linkat,
+    libc::SYS_symlinkat,
+];
+
+/// New namespaces, as bits of clone and unshare: mount, cgroup, uts, ipc, user, pid, network.
+const NAMESPACES: u32 = 0x7E02_0000;
+const TIME_NAMESPACE: u32 = 0x80;
+
+/// Terminal requests that put words into somebody else's keyboard or take the console.
+const TERMINAL_REQUESTS: [u32; 3] = [0x5412, 0x541C, 0x541D];
+
+/// The filter, or none on an architecture whose numbers it does not know.
+pub(super) fn filter(rules: Rules) -> Option<Vec<sock_filter>> {
+    let mut program = Program(Vec::with_capacity(256));
+    program.load(4);
+    program.unless_equal(ARCHITECTURE?, &[give(KILL_PROCESS)]);
+    program.load(0);
+    // The second set of numbers on this architecture, which would slip by the list.
+    #[cfg(target_arch = "x86_64")]
+    program.when_at_least(0x4000_0000, &[give(errno(libc::ENOSYS))]);
+    for call in REFUSED.iter().chain(REFUSED_HERE) {
+        program.when_equal(*call as u32, &[give(errno(libc::EPERM))]);
+    }
+    for call in ABSENT {
+        program.when_equal(*call as u32, &[give(errno(libc::ENOSYS))]);
+    }
+    program.when_equal(libc::SYS_clone as u32, &deny_bits(NAMESPACES));
+    program.when_equal(libc::SYS_unshare as u32, &deny_bits(NAMESPACES | TIME_NAMESPACE));
+    program.when_equal(libc::SYS_ioctl as u32, &terminal_requests());
+    program.when_equal(libc::SYS_socket as u32, &sockets(rules.network));
+    program.when_equal(libc::SYS_socketpair as u32, &sockets(false));
+    program.when_equal(libc::SYS_connect as u32, &[give(ASK)]);
+    if rules.watch_names {
+        for call in NAMING {
+            program.when_equal(*call as u32, &[give(ASK)]);
+        }
+    }
+    program.0.push(give(ALLOW));
+    Some(program.0)
+}
+
+/// Whether a filter can be made for this architecture.
+pub(super) fn known_architecture() -> bool {
+    ARCHITECTURE.is_some()
+}
+
+/// A filter that asks about nothing is what is left inside another sandbox that already listens: the questions are
+/// refused instead.
+pub(super) fn without_questions(mut program: Vec<sock_filter>) -> Vec<sock_filter> {
+    for instruction in &mut program {
+        if instruction.k == ASK && instruction.code == RETURN {
+            instruction.k = errno(libc::EPERM);
+        }
+    }
+    program
+}
+
+const LOAD: u16 = 0x20;
+const JUMP_EQUAL: u16 = 0x15;
+const JUMP_AT_LEAST: u16 = 0x35;
+const JUMP_ANY_BIT: u16 = 0x45;
+const AND: u16 = 0x54;
+const RETURN: u16 = 0x06;
+
+const fn instruction(code: u16, jt: u8, jf: u8, k: u32) -> sock_filter {
+    sock_filter { code, jt, jf, k }
+}
+
+const fn give(action: u32) -> sock_filter {
+    instruction(RETURN, 0, 0, action)
+}
+
+/// Loads the low half of an argument, which is all that the kernel reads of an `int`.
+const fn argument(index: u32) -> sock_filter {
+    instruction(LOAD, 0, 0, 16 + 8 * index)
+}
+
+/// Blocks end in a `give` each, so that the number of the call stays loaded where they are skipped.
+struct Program(Vec<sock_filter>);
+
+impl Program {
+    fn load(&mut self, offset: u32) {
+        self.0.push(instruction(LOAD, 0, 0, offset));
+    }
+
+    fn when_equal(&mut self, value: u32, block: &[sock_filter]) {
+        self.0.push(instruction(JUMP_EQUAL, 0, block.len() as u8, value));
+        self.0.extend_from_slice(block);
+    }
+
+    fn unless_equal(&mut self, value: u32, block: &[sock_filter]) {
+        self.0.push(instruction(JUMP_EQUAL, block.len() as u8, 0, value));
+        self.0.extend_from_slice(block);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn when_at_least(&mut self, value: u32, block: &[sock_filter]) {
+        self.0.push(instruction(JUMP_AT_LEAST, 0, block.len() as u8, value));
+        self.0.extend_from_slice(block);
+    }
+}
+
+fn deny_bits(bits: u32) -> [sock_filter; 4] {
+    [
+        argument(0),
+        instruction(JUMP_ANY_BIT, 0, 1, bits),
+        give(errno(libc::EPERM)),
+        give(ALLOW),
+    ]
+}
+
+fn terminal_requests() -> [sock_filter; 6] {
+    let [push, linux, console] = TERMINAL_REQUESTS;
+    [
+        argument(1),
+        instruction(JUMP_EQUAL, 2, 0, push),
+        instruction(JUMP_EQUAL, 1, 0, linux),
+        instruction(JUMP_EQUAL, 0, 1, console),
+        give(errno(libc::EPERM)),
+        give(ALLOW),
+    ]
+}
+
+/// Which sockets can be made: streams between processes always (whom they connect to is the keeper's affair), and
+/// with a network the internet's and the routing table's. Datagrams between processes would name their receiver in
+/// memory, where neither filter nor keeper sees it.
+fn sockets(network: bool) -> Vec<sock_filter> {
+    let unix = libc::AF_UNIX as u32;
+    let mut block = vec![argument(0)];
+    if network {
+        block.extend([
+            instruction(JUMP_EQUAL, 1, 0, libc::AF_INET as u32),
+            instruction(JUMP_EQUAL, 0, 1, libc::AF_INET6 as u32),
+            give(ALLOW),
+            instruction(JUMP_EQUAL, 0, 4, libc::AF_NETLINK as u32),
+            argument(2),
+            instruction(JUMP_EQUAL, 0, 1, libc::NETLINK_ROUTE as u32),
+            give(ALLOW),
+            give(errno(libc::EPERM)),
+        ]);
+    }
+    block.extend([
+        instruction(JUMP_EQUAL, 1, 0, unix),
+        give(errno(libc::EPERM)),
+        argument(1),
+        instruction(AND, 0, 0, 0xF),
+        instruction(JUMP_EQUAL, 1, 0, libc::SOCK_STREAM as u32),
+        instruction(JUMP_EQUAL, 0, 1, libc::SOCK_SEQPACKET as u32),
+        give(ALLOW),
+        give(errno(libc::EPERM)),
+    ]);
+    block
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs the filter as the kernel would.
+    fn verdict(rules: Rules, call: c_long, arguments: [u64; 6]) -> u32 {
+        let program = filter(rules).expect("a known architecture");
+        let load = |offset: u32| match offset {
+            0 => call as u32,
+            4 => ARCHITECTURE.expect("known"),
+            _ => {
+                let (index, half) = ((offset - 16) / 8, (offset - 16) % 8);
+                (arguments[index as usize] >> (half * 8)) as u32
+            }
+        };
+        let (mut at, mut accumulator) = (0, 0u32);
+        loop {
+            let sock_filter { code, jt, jf, k } = program[at];
+            at += 1;
+            let jump = |condition: bool| usize::from(if condition { jt } else { jf });
+            match code {
+                LOAD => accumulator = load(k),
+                AND => accumulator &= k,
+                JUMP_EQUAL => at += jump(accumulator == k),
+                JUMP_AT_LEAST => at += jump(accumulator >= k),
+                JUMP_ANY_BIT => at += jump(accumulator & k != 0),
+                RETURN => return k,
+                other => panic!("unknown instruction {other}"),
+            }
+        }
+    }
+
+    #[test]
+    fn verdicts_by_table() {
+        let off = Rules {
+            network: false,
+            watch_names: true,
+        };
+        let on = Rules {
+            network: true,
+            watch_names: false,
+        };
+        let (refused, absent) = (errno(libc::EPERM), errno(libc::ENOSYS));
+        let args = |first: c_int, second: c_int, third: c_int| [first as u64, second as u64, third as u64, 0, 0, 0];
+        let (stream, datagram) = (libc::SOCK_STREAM | libc::SOCK_CLOEXEC, libc::SOCK_DGRAM);
+        let high = 0xFFFF_FFFF_0000_0000;
+        for (rules, call, arguments, expected) in [
+            (off, libc::SYS_read, [0; 6], ALLOW),
+            (off, libc::SYS_openat, [0; 6], ALLOW),
+            (off, libc::SYS_ptrace, [0; 6], ALLOW),
+            (off, libc::SYS_socket, args(libc::AF_UNIX, stream, 0), ALLOW),
+            (off, libc::SYS_socket, args(libc::AF_UNIX, datagram, 0), refused),
+            (off, libc::SYS_socket, args(libc::AF_INET, stream, 0), refused),
+            (off, libc::SYS_socket, args(libc::AF_INET6, datagram, 0), refused),
+            (
+                off,
+                libc::SYS_socket,
+                args(libc::AF_NETLINK, libc::SOCK_RAW, 0),
+                refused,
+            ),
+            (off, libc::SYS_socket, args(libc::AF_PACKET, libc::SOCK_RAW, 0), refused),
+            (off, libc::SYS_socket, args(libc::AF_VSOCK, stream, 0), refused),
+            (off, libc::SYS_socketpair, args(libc::AF_UNIX, stream, 0), ALLOW),
+            (off, libc::SYS_socketpair, args(libc::AF_UNIX, datagram, 0), refused),
+            (on, libc::SYS_socket, args(libc::AF_INET, datagram, 0), ALLOW),
+            (on, libc::SYS_socket, args(libc::AF_INET6, stream, 0), ALLOW),
+            (
+                on,
+                libc::SYS_socket,
+                args(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE),
+                ALLOW,
+            ),
+            (
+                on,
+                libc::SYS_socket,
+                args(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_AUDIT),
+                refused,
+            ),
+            (on, libc::SYS_socket, args(libc::AF_UNIX, stream, 0), ALLOW),
+            (on, libc::SYS_socket, args(libc::AF_UNIX, datagram, 0), refused),
+            (on, libc::SYS_socket, args(libc::AF_PACKET, libc::SOCK_RAW, 0), refused),
+            (on, libc::SYS_mkdir, [0; 6], ALLOW),
+            (off, libc::SYS_mkdir, [0; 6], ASK),
+            (off, libc::SYS_connect, [0; 6], ASK),
+            (off, libc::SYS_clone, args(libc::SIGCHLD, 0, 0), ALLOW),
+            (off, libc::SYS_clone, args(libc::CLONE_NEWUSER, 0, 0), refused),
+            (off, libc::SYS_unshare, args(libc::CLONE_FILES, 0, 0), ALLOW),
+            (off, libc::SYS_unshare, args(libc::CLONE_NEWNET, 0, 0), refused),
+            (off, libc::SYS_unshare, args(0x80, 0, 0), refused),
+            (off, libc::SYS_clone3, [0; 6], absent),
+            (off, libc::SYS_ioctl, [0, 0x5401, 0, 0, 0, 0], ALLOW),
+            (off, libc::SYS_ioctl, [0, 0x5412, 0, 0, 0, 0], refused),
+            (off, libc::SYS_ioctl, [0, high | 0x5412, 0, 0, 0, 0], refused),
+            (off, libc::SYS_ioctl, [0, 0x541C, 0, 0, 0, 0], refused),
+            (off, libc::SYS_ioctl, [0, 0x541D, 0, 0, 0, 0], refused),
+            (off, libc::SYS_keyctl, [0; 6], refused),
+            (off, libc::SYS_userfaultfd, [0; 6], refused),
+            (off, libc::SYS_io_uring_setup, [0; 6], refused),
+            (off, libc::SYS_mount, [0; 6], refused),
+            (on, libc::SYS_bpf, [0; 6], refused),
+            (off, 0x4000_0000 | libc::SYS_mount, [0; 6], absent),
+        ] {
+            assert_eq!(
+                verdict(rules, call, arguments),
+                expected,
+                "{rules:?} {call} {arguments:x?}"
+            );
+        }
+    }
+
+    #[test]
+    fn another_architecture_is_killed() {
+        let program = filter(Rules {
+            network: false,
+            watch_names: false,
+        })
+        .expect("a known architecture");
+        assert_eq!((program[1].code, program[1].jt, program[1].jf), (JUMP_EQUAL, 1, 0));
+        assert_eq!(program[2].k, KILL_PROCESS);
+    }
+}

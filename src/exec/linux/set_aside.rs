@@ -1,0 +1,87 @@
+//! Protected entries that the command made although they did not exist before: the second line behind the keeper's
+//! questions, once nothing of the command is alive. They are moved away, not deleted, in case they are the person's.
+
+use super::{Post, sys};
+use crate::exec::protected::Guard;
+use crate::exec::role::Report;
+use std::fs;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, symlink};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Where they go: folders that outlive the command, the more lasting one first.
+const PLACES: [&str; 2] = ["/var/tmp", "/tmp"];
+
+pub(super) fn intruders(guard: &Guard, post: &Post<'_>) {
+    for (root, name) in &guard.missing {
+        let path = root.join(name);
+        if fs::symlink_metadata(&path).is_err() {
+            continue;
+        }
+        let what = match move_away(&path, name) {
+            Ok(place) => format!(
+                "a protected folder that it made, {}: moved to {}",
+                path.display(),
+                place.display()
+            ),
+            Err(error) => format!(
+                "a protected folder that it made, but could not take it away ({error}); look at it before you use \
+                 the folder: {}",
+                path.display()
+            ),
+        };
+        post.send(&Report::Blocked { what });
+    }
+}
+
+fn move_away(path: &Path, name: &str) -> io::Result<PathBuf> {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_nanos();
+    let mut trouble = io::Error::from(io::ErrorKind::NotFound);
+    for place in PLACES {
+        let folder = Path::new(place).join(format!("countersign-set-aside-{}-{now}", sys::own_pid()));
+        if let Err(error) = fs::DirBuilder::new().mode(0o700).create(&folder) {
+            trouble = error;
+            continue;
+        }
+        let target = folder.join(name);
+        if fs::rename(path, &target).is_ok() {
+            return Ok(target);
+        }
+        match copy(path, &target).and_then(|()| remove(path)) {
+            Ok(()) => return Ok(target),
+            Err(error) => trouble = error,
+        }
+    }
+    Err(trouble)
+}
+
+/// Copies to another file system; links as links, other special files not at all.
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    let kind = fs::symlink_metadata(from)?.file_type();
+    if kind.is_symlink() {
+        symlink(fs::read_link(from)?, to)
+    } else if kind.is_dir() {
+        fs::create_dir(to)?;
+        for entry in fs::read_dir(from)? {
+            let entry = entry?;
+            copy(&entry.path(), &to.join(entry.file_name()))?;
+        }
+        Ok(())
+    } else if kind.is_file() {
+        fs::copy(from, to).map(drop)
+    } else {
+        Ok(())
+    }
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    if fs::symlink_metadata(path)?.is_dir() {
+        fs::remove_dir_all(path)
+    } else {
+        fs::remove_file(path)
+    }
+}

@@ -1,0 +1,179 @@
+//! Output of a command: bytes to text at chunk borders, and a bounded memory of it.
+
+/// Bytes kept of each stream, and of both together: half from the start, half from the end.
+pub const KEPT_OUTPUT: usize = 1024 * 1024;
+
+/// Which of the two streams a piece of output came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    Stdout,
+    Stderr,
+}
+
+/// Decodes UTF-8 in pieces. A character that a border cuts in two waits for its rest; bytes that can never be one
+/// become U+FFFD.
+#[derive(Debug, Default)]
+pub(crate) struct Decoder {
+    /// The beginning of a character, at most three bytes.
+    waiting: Vec<u8>,
+}
+
+impl Decoder {
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> String {
+        let mut joined = std::mem::take(&mut self.waiting);
+        joined.extend_from_slice(bytes);
+        let mut text = String::with_capacity(joined.len());
+        let mut chunks = joined.utf8_chunks().peekable();
+        while let Some(chunk) = chunks.next() {
+            text.push_str(chunk.valid());
+            let invalid = chunk.invalid();
+            if chunks.peek().is_none() && may_become_a_character(invalid) {
+                self.waiting = invalid.to_vec();
+            } else if !invalid.is_empty() {
+                text.push(char::REPLACEMENT_CHARACTER);
+            }
+        }
+        text
+    }
+
+    /// What is left when the stream has ended.
+    pub(crate) fn finish(&mut self) -> &'static str {
+        let cut = !std::mem::take(&mut self.waiting).is_empty();
+        if cut { "\u{FFFD}" } else { "" }
+    }
+}
+
+/// Whether these bytes are a valid beginning of a longer character.
+fn may_become_a_character(bytes: &[u8]) -> bool {
+    !bytes.is_empty() && std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
+}
+
+/// Head and tail of a text of any length.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    half: usize,
+    head: String,
+    tail: String,
+    /// Bytes and line ends seen in all.
+    bytes: u64,
+    lines: u64,
+}
+
+impl Kept {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self {
+            half: limit / 2,
+            head: String::new(),
+            tail: String::new(),
+            bytes: 0,
+            lines: 0,
+        }
+    }
+
+    pub(crate) fn push(&mut self, text: &str) {
+        self.bytes += text.len() as u64;
+        self.lines += line_ends(text);
+        let mut rest = text;
+        // The head is full once the tail has begun: the text between must not be lost to a short character.
+        if self.tail.is_empty() {
+            let fits = text.floor_char_boundary(self.half.saturating_sub(self.head.len()));
+            self.head.push_str(&text[..fits]);
+            rest = &text[fits..];
+        }
+        self.tail.push_str(rest);
+        if self.tail.len() > self.half * 2 {
+            self.shorten_tail();
+        }
+    }
+
+    fn shorten_tail(&mut self) {
+        let surplus = self.tail.len().saturating_sub(self.half);
+        self.tail.drain(..self.tail.ceil_char_boundary(surplus));
+    }
+
+    /// The text, or its head and tail around a line that says how much is missing.
+    pub(crate) fn finish(mut self) -> String {
+        self.shorten_tail();
+        if self.bytes == (self.head.len() + self.tail.len()) as u64 {
+            self.head.push_str(&self.tail);
+            return self.head;
+        }
+        let head = self
+            .head
+            .rfind('\n')
+            .map_or(self.head.as_str(), |end| &self.head[..=end]);
+        let tail = self
+            .tail
+            .find('\n')
+            .map_or(self.tail.as_str(), |end| &self.tail[end + 1..]);
+        let bytes = self.bytes - (head.len() + tail.len()) as u64;
+        let lines = self.lines - line_ends(head) - line_ends(tail);
+        let border = if head.is_empty() || head.ends_with('\n') {
+            ""
+        } else {
+            "\n"
+        };
+        format!("{head}{border}[... {bytes} bytes in {lines} lines of output left out here ...]\n{tail}")
+    }
+}
+
+fn line_ends(text: &str) -> u64 {
+    text.bytes().filter(|byte| *byte == b'\n').count() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn borders_do_not_show(bytes in proptest::collection::vec(any::<u8>(), 0..200), cuts in proptest::collection::vec(0usize..200, 0..6)) {
+            let mut decoder = Decoder::default();
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(bytes.len())).collect();
+            cuts.sort_unstable();
+            cuts.push(bytes.len());
+            let (mut text, mut from) = (String::new(), 0);
+            for cut in cuts {
+                text.push_str(&decoder.push(&bytes[from..cut]));
+                from = cut;
+            }
+            text.push_str(decoder.finish());
+            prop_assert_eq!(text, String::from_utf8_lossy(&bytes));
+        }
+
+        #[test]
+        fn short_output_is_kept_whole(pieces in proptest::collection::vec(".{0,20}", 0..8)) {
+            let mut kept = Kept::new(4096);
+            pieces.iter().for_each(|piece| kept.push(piece));
+            prop_assert_eq!(kept.finish(), pieces.concat());
+        }
+
+        #[test]
+        fn long_output_is_bounded_and_the_count_is_right(pieces in proptest::collection::vec("[a-zä€\n]{0,80}", 0..40)) {
+            let mut kept = Kept::new(256);
+            pieces.iter().for_each(|piece| kept.push(piece));
+            let (whole, text) = (pieces.concat(), kept.finish());
+            if let Some((head, rest)) = text.split_once("[... ") {
+                let (count, tail) = rest.split_once("...]\n").expect("the marker is a line");
+                let left_out: usize = count.split(' ').next().and_then(|n| n.parse().ok()).expect("a count");
+                prop_assert!(whole.ends_with(tail) && whole.starts_with(head.trim_end_matches('\n')));
+                let border = usize::from(!whole.starts_with(head));
+                prop_assert_eq!(whole.len(), head.len() - border + left_out + tail.len());
+                prop_assert!(text.len() < 256 + 80);
+            } else {
+                prop_assert_eq!(text, whole);
+            }
+        }
+    }
+
+    #[test]
+    fn the_middle_is_cut_at_lines() {
+        let mut kept = Kept::new(40);
+        (0..100).for_each(|n| kept.push(&format!("line {n}\n")));
+        assert_eq!(
+            kept.finish(),
+            "line 0\nline 1\n[... 764 bytes in 96 lines of output left out here ...]\nline 98\nline 99\n"
+        );
+    }
+}

@@ -1,0 +1,178 @@
+//! The folders inside a writable root that stay read-only: version control and agents' configuration, whose
+//! files make programs outside the sandbox run code.
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+/// Read-only at the top of each writable root, whether they exist or not.
+pub(crate) const PROTECTED: [&str; 4] = [".git", ".countersign", ".codex", ".agents"];
+
+/// Read-only inside git metadata that was granted: what git executes or takes orders from.
+const PROTECTED_IN_GIT: [&str; 3] = ["hooks", "config", "config.worktree"];
+
+/// What must stay as it is below a set of writable roots.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Guard {
+    /// Existing paths: folders, files, or links (the link itself, and its target as a path of its own).
+    pub existing: Vec<PathBuf>,
+    /// Names that do not exist yet, each with the root in which it must not appear.
+    pub missing: Vec<(PathBuf, &'static str)>,
+}
+
+impl Guard {
+    /// Looks at the disk. `roots` are canonical; a root that is itself a protected path, or lies in one, is a
+    /// grant and stays writable.
+    pub(crate) fn of(roots: &[PathBuf]) -> Self {
+        let mut guard = Self::default();
+        for root in roots {
+            let names: &[&'static str] = if is_git_metadata(root) {
+                &PROTECTED_IN_GIT
+            } else {
+                &PROTECTED
+            };
+            for name in names {
+                let path = root.join(name);
+                if roots.contains(&path) {
+                    continue;
+                }
+                match fs::symlink_metadata(&path) {
+                    Err(_) => guard.missing.push((root.clone(), name)),
+                    Ok(metadata) => {
+                        guard.keep(path.clone());
+                        guard.keep_targets(roots, root, &path, &metadata);
+                    }
+                }
+            }
+        }
+        guard
+    }
+
+    fn keep(&mut self, path: PathBuf) {
+        if !self.existing.contains(&path) {
+            self.existing.push(path);
+        }
+    }
+
+    /// A link's target and the folder that a `.git` file points at matter as much as the entry itself.
+    fn keep_targets(&mut self, roots: &[PathBuf], root: &Path, path: &Path, metadata: &fs::Metadata) {
+        let mut targets = Vec::new();
+        if metadata.is_symlink()
+            && let Ok(target) = fs::canonicalize(path)
+        {
+            targets.push(target);
+        }
+        if fs::metadata(path).is_ok_and(|metadata| metadata.is_file())
+            && let Some(folder) = pointed_at(root, path)
+        {
+            if let Some(common) = common_folder(&folder) {
+                targets.push(common);
+            }
+            targets.push(folder);
+        }
+        for target in targets {
+            let inside = roots.iter().any(|root| target.starts_with(root) && target != *root);
+            if inside && !roots.contains(&target) {
+                self.keep(target);
+            }
+        }
+    }
+
+    /// The guarded path that is nearest above `path`, if any. `path` is canonical.
+    pub(crate) fn nearest(&self, path: &Path) -> Option<PathBuf> {
+        let missing = self.missing.iter().map(|(root, name)| root.join(name));
+        self.existing
+            .iter()
+            .cloned()
+            .chain(missing)
+            .filter(|guarded| path.starts_with(guarded))
+            .max_by_key(|guarded| guarded.components().count())
+    }
+}
+
+/// Whether a root is a repository's metadata folder, given by a narrow grant.
+fn is_git_metadata(root: &Path) -> bool {
+    let named = root.components().any(|part| part == Component::Normal(".git".as_ref()));
+    named && (root.join("HEAD").exists() || root.join("objects").exists())
+}
+
+/// Reads `gitdir: <path>` from a `.git` file.
+fn pointed_at(root: &Path, file: &Path) -> Option<PathBuf> {
+    let text = fs::read_to_string(file).ok()?;
+    let target = text.strip_prefix("gitdir:")?.trim();
+    fs::canonicalize(root.join(target)).ok()
+}
+
+/// The shared metadata folder of a worktree's own one.
+fn common_folder(folder: &Path) -> Option<PathBuf> {
+    let text = fs::read_to_string(folder.join("commondir")).ok()?;
+    fs::canonicalize(folder.join(text.trim())).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn canonical(dir: &tempfile::TempDir) -> PathBuf {
+        fs::canonicalize(dir.path()).expect("temporary folder")
+    }
+
+    #[test]
+    fn entries_that_exist_and_entries_that_do_not() {
+        let dir = tempfile::tempdir().expect("temporary folder");
+        let root = canonical(&dir);
+        fs::create_dir(root.join(".git")).expect("mkdir");
+        let guard = Guard::of(std::slice::from_ref(&root));
+        assert_eq!(guard.existing, [root.join(".git")]);
+        let missing: Vec<_> = guard.missing.iter().map(|(_, name)| *name).collect();
+        assert_eq!(missing, [".countersign", ".codex", ".agents"]);
+        assert_eq!(
+            guard.nearest(&root.join(".git/hooks/pre-commit")),
+            Some(root.join(".git"))
+        );
+        assert_eq!(guard.nearest(&root.join(".codex")), Some(root.join(".codex")));
+        assert_eq!(guard.nearest(&root.join(".github/x")), None);
+    }
+
+    #[test]
+    fn links_and_pointer_files_guard_their_targets() {
+        let dir = tempfile::tempdir().expect("temporary folder");
+        let root = canonical(&dir);
+        for folder in ["main/.git/worktrees/tree", "tree", "linked", "real"] {
+            fs::create_dir_all(root.join(folder)).expect("mkdir");
+        }
+        fs::write(root.join("main/.git/worktrees/tree/commondir"), "../..\n").expect("write");
+        fs::write(
+            root.join("tree/.git"),
+            format!("gitdir: {}\n", root.join("main/.git/worktrees/tree").display()),
+        )
+        .expect("write");
+        std::os::unix::fs::symlink("../real", root.join("linked/.git")).expect("symlink");
+
+        let guard = Guard::of(&[root.clone(), root.join("tree"), root.join("linked")]);
+        for expected in [
+            "tree/.git",
+            "main/.git",
+            "main/.git/worktrees/tree",
+            "linked/.git",
+            "real",
+        ] {
+            assert!(
+                guard.existing.contains(&root.join(expected)),
+                "{expected} in {:?}",
+                guard.existing
+            );
+        }
+    }
+
+    #[test]
+    fn granted_git_metadata_keeps_its_hooks_and_configuration() {
+        let dir = tempfile::tempdir().expect("temporary folder");
+        let root = canonical(&dir);
+        fs::create_dir_all(root.join(".git/hooks")).expect("mkdir");
+        fs::write(root.join(".git/HEAD"), "ref: refs/heads/main\n").expect("write");
+        let guard = Guard::of(&[root.clone(), root.join(".git")]);
+        assert!(!guard.existing.contains(&root.join(".git")));
+        assert!(guard.existing.contains(&root.join(".git/hooks")));
+        assert!(guard.missing.contains(&(root.join(".git"), "config")));
+    }
+}
