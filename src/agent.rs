@@ -1,1 +1,472 @@
 //! The conversation: threads as actors, turns, history, questions to the person, proposals.
+//!
+//! Knows no LSP, no HTTP and no editor: what it needs of an editor it asks through [`editor::Editor`], and what there is
+//! to see it publishes as events, one stream a thread.
+
+pub mod apply;
+pub mod approvals;
+mod calls;
+pub mod command;
+pub mod conversation;
+pub mod desk;
+pub mod editor;
+pub mod history;
+mod host;
+mod images;
+pub mod pending;
+pub mod prompt;
+pub mod proposals;
+mod propose;
+pub mod provider;
+mod sampling;
+pub mod settings;
+pub mod stream;
+pub mod thread;
+pub mod turn;
+
+use crate::config::{self, Config, Loaded, Sources};
+use crate::ids::ThreadId;
+use crate::protocol::event::{EventKind, ThreadConfigured, ThreadStarted};
+use crate::protocol::thread::{
+    GitInfo, Thread, ThreadListParams, ThreadListResult, ThreadResumeParams, ThreadStartParams, ThreadStatus,
+};
+use crate::store::{self, Recorder, Resumed, SessionMeta, StoreError};
+use crate::tools::Registry;
+use crate::workspace::Workspace;
+use conversation::Conversation;
+use desk::Desk;
+use history::History;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use thread::ThreadHandle;
+
+/// Milliseconds since the epoch.
+pub(crate) fn now_ms() -> i64 {
+    jiff::Timestamp::now().as_millisecond()
+}
+
+/// Why a request to the agent was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    #[error("There is no thread {0} in memory. Resume it first, or start a new one.")]
+    UnknownThread(ThreadId),
+    #[error("Thread {0} has ended. Resume it or start a new one.")]
+    ThreadDied(ThreadId),
+    #[error("There is nothing to send: the input is empty.")]
+    EmptyInput,
+    #[error("No turn is running{}. Start one instead.", expected.as_ref().map(|id| format!(", so not {id} either")).unwrap_or_default())]
+    NoTurn { expected: Option<crate::ids::TurnId> },
+    #[error("Turn {expected} is not the one that runs; that is {running}.")]
+    OtherTurn {
+        expected: crate::ids::TurnId,
+        running: crate::ids::TurnId,
+    },
+    #[error("{0}")]
+    BadSettings(String),
+    #[error("Neither a thread id nor a path was given. Name the thread to resume.")]
+    NothingToResume,
+    #[error(transparent)]
+    Config(#[from] config::ConfigError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Proposal(#[from] proposals::ProposalError),
+}
+
+impl AgentError {
+    /// Whether the caller is at fault: the same request will fail again.
+    pub fn is_bad_request(&self) -> bool {
+        match self {
+            Self::ThreadDied(_) => false,
+            Self::Store(error) => error.is_bad_request(),
+            _ => true,
+        }
+    }
+
+    /// Stable name for programs.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::UnknownThread(_) => "unknownThread",
+            Self::ThreadDied(_) => "threadDied",
+            Self::EmptyInput => "emptyInput",
+            Self::NoTurn { .. } => "noTurn",
+            Self::OtherTurn { .. } => "otherTurn",
+            Self::BadSettings(_) => "badSettings",
+            Self::NothingToResume => "nothingToResume",
+            Self::Config(_) => "badConfiguration",
+            Self::Store(_) => "store",
+            Self::Proposal(_) => "proposal",
+        }
+    }
+}
+
+/// What an agent is made of.
+pub struct Setup {
+    pub workspace: Workspace,
+    pub editor: Arc<dyn editor::Editor>,
+    pub home: PathBuf,
+    pub env: BTreeMap<String, String>,
+    /// Settings of the client, above the configuration files.
+    pub client_config: Option<serde_json::Value>,
+    pub user_agent: String,
+    pub source: String,
+}
+
+/// All live threads and what they share; cheap to clone.
+#[derive(Clone)]
+pub struct Agent {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    desk: Arc<Desk>,
+    client_config: RwLock<Option<serde_json::Value>>,
+    threads: Mutex<BTreeMap<ThreadId, ThreadHandle>>,
+}
+
+/// A thread that was started or resumed.
+pub struct Opened {
+    pub handle: ThreadHandle,
+    /// Instruction files given to the model.
+    pub instruction_sources: Vec<PathBuf>,
+}
+
+impl Agent {
+    pub fn new(setup: Setup) -> Self {
+        let proposals = proposals::Proposals::new(setup.workspace.clone());
+        let desk = Desk {
+            workspace: setup.workspace,
+            approvals: approvals::Approvals::default(),
+            proposals,
+            tools: Registry::standard(),
+            editor: setup.editor,
+            home: setup.home,
+            env: setup.env,
+            user_agent: setup.user_agent,
+            source: setup.source,
+        };
+        let shared = Shared {
+            desk: Arc::new(desk),
+            client_config: RwLock::new(setup.client_config),
+            threads: Mutex::default(),
+        };
+        Self {
+            shared: Arc::new(shared),
+        }
+    }
+
+    pub fn desk(&self) -> &Arc<Desk> {
+        &self.shared.desk
+    }
+
+    fn threads(&self) -> MutexGuard<'_, BTreeMap<ThreadId, ThreadHandle>> {
+        self.shared.threads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// New settings of the client; for threads that start from now on.
+    pub fn set_client_config(&self, config: Option<serde_json::Value>) {
+        *self
+            .shared
+            .client_config
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = config;
+    }
+
+    /// The configuration as it stands for a folder.
+    pub fn load_config(
+        &self,
+        cwd: Option<&Path>,
+        overrides: Option<&serde_json::Map<String, serde_json::Value>>,
+    ) -> Result<Loaded, config::ConfigError> {
+        let client = self
+            .shared
+            .client_config
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        config::load(&Sources {
+            home: self.desk().home.clone(),
+            env: self.desk().env.clone(),
+            client,
+            overrides: overrides.cloned().unwrap_or_default(),
+            cwd: cwd.map(Path::to_owned),
+        })
+    }
+
+    /// The folder of a thread that names none.
+    fn default_folder(&self) -> PathBuf {
+        self.desk()
+            .workspace
+            .roots()
+            .into_iter()
+            .next()
+            .unwrap_or_else(|| self.desk().home.clone())
+    }
+
+    /// Starts a thread. All of it, or an error and nothing left behind.
+    pub async fn start_thread(&self, params: ThreadStartParams) -> Result<Opened, AgentError> {
+        let cwd = params.settings.cwd.clone().unwrap_or_else(|| self.default_folder());
+        let loaded = self.load_config(Some(&cwd), params.config.as_ref())?;
+        let settings = settings::initial(&loaded.config, cwd, &params.settings)?;
+        let id = ThreadId::fresh();
+        let instructions = self.instructions(&loaded.config, &settings.cwd);
+        let base = params
+            .base_instructions
+            .clone()
+            .or_else(|| loaded.config.base_instructions.clone());
+        let meta = SessionMeta {
+            model_provider: Some(settings.model_provider.clone()),
+            instructions: Some(instructions.text.clone()).filter(|text| !text.is_empty()),
+            base_instructions: base.clone(),
+            git: git_info(&settings.cwd).await,
+            ..SessionMeta::new(id.clone(), &settings.cwd, &self.desk().source)
+        };
+        let git_info = meta.git.clone();
+        let recorder = match params.ephemeral {
+            true => None,
+            false => Some(Recorder::create(&self.desk().home, meta).await?),
+        };
+        let path = recorder.as_ref().map(|recorder| recorder.path().to_owned());
+        let conversation = Arc::new(Conversation::new(id.clone(), recorder, History::default()));
+        let thread = Thread {
+            id,
+            preview: String::new(),
+            name: None,
+            cwd: settings.cwd.clone(),
+            model_provider: settings.model_provider.clone(),
+            model: Some(settings.model.clone()).filter(|model| !model.is_empty()),
+            status: ThreadStatus::Idle,
+            created_at_ms: now_ms(),
+            updated_at_ms: now_ms(),
+            path,
+            source: self.desk().source.clone(),
+            cli_version: env!("CARGO_PKG_VERSION").to_owned(),
+            git_info,
+            forked_from_id: None,
+            turns: Vec::new(),
+        };
+        let developer = params
+            .developer_instructions
+            .or_else(|| loaded.config.developer_instructions.clone());
+        conversation.remember(developer.map(|text| prompt::message("developer", text)));
+        if !instructions.text.is_empty() {
+            conversation.remember([prompt::project_instructions(&settings.cwd, &instructions.text)]);
+        }
+        let handle = self.launch(conversation, loaded, settings, base, thread);
+        if let Some(warning) = instructions.truncated_warning {
+            handle.conversation().warn(None, warning);
+        }
+        Ok(Opened {
+            handle,
+            instruction_sources: instructions.sources,
+        })
+    }
+
+    /// Brings a stored thread back; joins it if it is live.
+    pub async fn resume_thread(&self, params: ThreadResumeParams) -> Result<Opened, AgentError> {
+        if let (Some(id), None) = (&params.thread_id, &params.path)
+            && let Some(handle) = self.thread(id)
+        {
+            handle.update_settings(params.settings).await?;
+            return Ok(Opened {
+                handle,
+                instruction_sources: Vec::new(),
+            });
+        }
+        let home = &self.desk().home;
+        let path = match (&params.path, &params.thread_id) {
+            (Some(path), _) => path.clone(),
+            (None, Some(id)) => {
+                store::find(home, id)?.ok_or_else(|| AgentError::Store(StoreError::NotFound { id: id.to_string() }))?
+            }
+            (None, None) => return Err(AgentError::NothingToResume),
+        };
+        let fork_id = ThreadId::fresh();
+        let fork = SessionMeta::new(fork_id.clone(), &self.default_folder(), &self.desk().source);
+        let Resumed {
+            recorder,
+            stored,
+            forked,
+        } = Recorder::resume(home, &path, fork).await?;
+        let id = if forked { fork_id } else { stored.meta.id.clone() };
+        if let Some(live) = self.thread(&id) {
+            live.update_settings(params.settings).await?;
+            return Ok(Opened {
+                handle: live,
+                instruction_sources: Vec::new(),
+            });
+        }
+        let cwd = params.settings.cwd.clone().unwrap_or_else(|| stored.meta.cwd.clone());
+        let loaded = self.load_config(Some(&cwd), None)?;
+        let mut change = params.settings;
+        if let Some(before) = &stored.last_context {
+            change.model.get_or_insert_with(|| before.model.clone());
+            change.effort.get_or_insert_with(|| before.effort.clone());
+        }
+        let known = |id: &String| loaded.config.providers.contains_key(id);
+        if change.model_provider.is_none() {
+            change.model_provider = stored.meta.model_provider.clone().filter(known);
+        }
+        let settings = settings::initial(&loaded.config, cwd, &change)?;
+        let recorder_path = recorder.path().to_owned();
+        let conversation = Arc::new(Conversation::new(
+            id.clone(),
+            Some(recorder),
+            History::new(stored.history),
+        ));
+        {
+            let mut data = conversation.data();
+            data.usage = stored.usage.unwrap_or_default();
+            data.turns = stored.turns;
+            data.preview = stored.preview.clone();
+            data.updated_at_ms = stored.updated_at_ms;
+        }
+        let thread = Thread {
+            id,
+            preview: stored.preview,
+            name: stored.name,
+            cwd: settings.cwd.clone(),
+            model_provider: settings.model_provider.clone(),
+            model: Some(settings.model.clone()).filter(|model| !model.is_empty()),
+            status: ThreadStatus::Idle,
+            created_at_ms: stored.meta.created_at_ms,
+            updated_at_ms: stored.updated_at_ms,
+            path: Some(recorder_path),
+            source: stored.meta.source,
+            cli_version: stored.meta.cli_version,
+            git_info: stored.meta.git,
+            forked_from_id: if forked {
+                Some(stored.meta.id)
+            } else {
+                stored.meta.forked_from_id
+            },
+            turns: Vec::new(),
+        };
+        let base = stored.meta.base_instructions;
+        let handle = self.launch(conversation, loaded, settings, base, thread);
+        Ok(Opened {
+            handle,
+            instruction_sources: Vec::new(),
+        })
+    }
+
+    /// Starts the thread's task and publishes its first events: started, configured, then what went wrong on the way.
+    fn launch(
+        &self,
+        conversation: Arc<Conversation>,
+        loaded: Loaded,
+        settings: crate::protocol::settings::ThreadSettings,
+        base_instructions: Option<String>,
+        thread: Thread,
+    ) -> ThreadHandle {
+        let id = thread.id.clone();
+        conversation.publish(None, EventKind::ThreadStarted(ThreadStarted { thread: thread.clone() }));
+        conversation.publish(
+            None,
+            EventKind::ThreadConfigured(ThreadConfigured {
+                settings: settings.clone(),
+            }),
+        );
+        for warning in &loaded.warnings {
+            conversation.warn(None, in_words(warning));
+        }
+        if let Some(recorder) = &conversation.recorder {
+            tokio::spawn(warn_of_trouble(recorder.trouble(), Arc::downgrade(&conversation)));
+        }
+        let handle = ThreadHandle::spawn(thread::Parts {
+            conversation,
+            desk: self.desk().clone(),
+            config: Arc::new(loaded.config),
+            settings,
+            base_instructions,
+            thread,
+        });
+        self.threads().insert(id, handle.clone());
+        handle
+    }
+
+    fn instructions(&self, config: &Config, cwd: &Path) -> config::instructions::Instructions {
+        let workspace = &self.desk().workspace;
+        config::instructions::project_documents(config, &self.desk().home, cwd, &|path| {
+            workspace.read(path).ok().map(|read| read.text)
+        })
+    }
+
+    /// A live thread.
+    pub fn thread(&self, id: &ThreadId) -> Option<ThreadHandle> {
+        self.threads().get(id).cloned()
+    }
+
+    /// A live thread, or the error that says what to do.
+    pub fn get(&self, id: &ThreadId) -> Result<ThreadHandle, AgentError> {
+        self.thread(id).ok_or_else(|| AgentError::UnknownThread(id.clone()))
+    }
+
+    /// Live threads, oldest first.
+    pub fn live(&self) -> Vec<ThreadHandle> {
+        self.threads().values().cloned().collect()
+    }
+
+    /// Reads a thread, live or stored, without loading it.
+    pub fn read_thread(&self, id: &ThreadId, include_turns: bool) -> Result<Thread, AgentError> {
+        match self.thread(id) {
+            Some(handle) => Ok(handle.snapshot(include_turns)),
+            None => Ok(store::read(&self.desk().home, id, include_turns)?),
+        }
+    }
+
+    pub fn list_threads(&self, params: &ThreadListParams) -> Result<ThreadListResult, AgentError> {
+        let provider = self
+            .load_config(None, None)
+            .map(|loaded| loaded.config.model_provider)
+            .unwrap_or_default();
+        let mut page = store::list(&self.desk().home, params, &provider)?;
+        for thread in &mut page.data {
+            if let Some(live) = self.thread(&thread.id) {
+                thread.status = live.snapshot(false).status;
+            }
+        }
+        Ok(page)
+    }
+
+    /// Closes all threads, side by side: turns are stopped, records written.
+    pub async fn shutdown(&self) {
+        let threads: Vec<_> = std::mem::take(&mut *self.threads()).into_values().collect();
+        futures::future::join_all(threads.iter().map(ThreadHandle::close)).await;
+    }
+}
+
+/// A complaint about the configuration, with its place.
+fn in_words(warning: &crate::protocol::config::ConfigWarning) -> String {
+    match (&warning.path, warning.line) {
+        (Some(path), Some(line)) => format!("{}:{line}: {}", path.display(), warning.message),
+        (Some(path), None) => format!("{}: {}", path.display(), warning.message),
+        (None, _) => warning.message.clone(),
+    }
+}
+
+/// Says once when the record stops taking lines, and when it takes them again.
+async fn warn_of_trouble(
+    mut trouble: tokio::sync::watch::Receiver<Option<String>>,
+    conversation: std::sync::Weak<Conversation>,
+) {
+    while trouble.changed().await.is_ok() {
+        let text = trouble.borrow_and_update().clone();
+        let Some(conversation) = conversation.upgrade() else {
+            return;
+        };
+        let text = text.unwrap_or_else(|| "The conversation is being recorded again; nothing was lost.".to_owned());
+        conversation.warn(None, text);
+    }
+}
+
+/// Commit, branch and remote of a folder; nothing outside a repository.
+async fn git_info(cwd: &Path) -> Option<GitInfo> {
+    let info = crate::exec::git::info(cwd).await?;
+    Some(GitInfo {
+        sha: info.sha,
+        branch: info.branch,
+        origin_url: info.origin_url,
+    })
+}

@@ -8,6 +8,7 @@ pub mod sandbox;
 pub mod serve;
 
 use clap::{Parser, Subcommand};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -45,6 +46,13 @@ pub(crate) fn home() -> Option<PathBuf> {
             .map(PathBuf::from)
     };
     variable("COUNTERSIGN_HOME").or_else(|| variable("HOME").map(|home| home.join(".countersign")))
+}
+
+/// The environment of the process, as far as it is text.
+pub(crate) fn environment() -> BTreeMap<String, String> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
 }
 
 /// Runs what the command line asks for.

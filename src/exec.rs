@@ -7,9 +7,12 @@
 //!
 //! It leaves to others what the output means to the model, and who is asked.
 
+pub mod command;
 mod confinement;
+pub mod decide;
 mod denial;
 mod environment;
+pub mod git;
 #[cfg(target_os = "linux")]
 mod linux;
 mod output;

@@ -3,13 +3,25 @@
 //! A handler converts, asks and converts back. None waits for a model, a person or a process; what takes long is
 //! begun here and told in notifications.
 
+pub mod approval;
+pub mod code_action;
+pub mod code_lens;
 pub mod command;
+pub mod config;
 pub mod document;
-pub mod session;
+pub mod lifecycle;
+pub mod model;
+pub mod progress;
+pub mod proposal;
+pub mod thread;
+pub mod turn;
 
+use crate::agent::AgentError;
 use crate::lsp::client::Client;
+use crate::lsp::error::RequestError;
 use crate::server::outbound::Outbound;
 use crate::server::run::Setup;
+use crate::server::session::Session;
 use crate::server::stop::{Stop, Teardown};
 use crate::workspace::Workspace;
 use lsp_types::{LogMessageParams, MessageType, ShowMessageParams};
@@ -24,7 +36,7 @@ pub struct Context {
     pub stop: Stop,
     pub teardown: Teardown,
     /// Set once, by `initialize`.
-    client: OnceLock<Client>,
+    session: OnceLock<Session>,
     /// Messages that were shown already, by what they are about.
     shown: Mutex<HashSet<String>>,
 }
@@ -37,7 +49,7 @@ impl Context {
             outbound,
             stop,
             teardown: Teardown::default(),
-            client: OnceLock::new(),
+            session: OnceLock::new(),
             shown: Mutex::default(),
         }
     }
@@ -45,7 +57,22 @@ impl Context {
     /// The client; before `initialize` one that can do nothing.
     pub fn client(&self) -> &Client {
         static NOBODY: OnceLock<Client> = OnceLock::new();
-        self.client.get().unwrap_or_else(|| NOBODY.get_or_init(Client::default))
+        self.session
+            .get()
+            .map_or_else(|| NOBODY.get_or_init(Client::default), Session::client)
+    }
+
+    /// What serves the client. The transport lets no request through before `initialize`.
+    pub fn session(&self) -> Result<&Session, RequestError> {
+        self.session
+            .get()
+            .ok_or_else(|| RequestError::Internal("a request came before initialize".to_owned()))
+    }
+
+    /// Takes the session that `initialize` made; the first one stays.
+    pub(crate) fn begin(&self, session: Session) -> Result<(), RequestError> {
+        let twice = |_| RequestError::Internal("initialize reached its handler twice".to_owned());
+        self.session.set(session).map_err(twice)
     }
 
     /// A line in the client's log.
@@ -76,6 +103,15 @@ impl Context {
         if shown.insert(about.to_owned()) {
             drop(shown);
             self.show(typ, message);
+        }
+    }
+}
+
+impl From<AgentError> for RequestError {
+    fn from(error: AgentError) -> Self {
+        match error.is_bad_request() {
+            true => Self::failed(error.kind(), error.to_string()),
+            false => Self::Internal(error.to_string()),
         }
     }
 }

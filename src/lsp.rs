@@ -4,4 +4,5 @@
 
 pub mod client;
 pub mod convert;
+pub mod edit;
 pub mod error;

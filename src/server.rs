@@ -2,20 +2,41 @@
 //! transport, life cycle, everything that is sent.
 
 pub(crate) mod call;
+pub mod editor;
 pub(crate) mod frame;
 pub mod log;
 pub(crate) mod message;
 pub mod outbound;
 pub(crate) mod parent;
+pub mod presenter;
 pub mod run;
+pub mod session;
 pub mod stop;
 pub mod transport;
 pub mod wire;
 
 pub use call::after_reply;
 
-use crate::handlers::{Context, command, document, session};
+use crate::handlers::{
+    Context, approval, code_action, code_lens, command, config, document, lifecycle, model, progress, proposal, thread,
+    turn,
+};
 use crate::lsp::error::RequestError;
+use crate::protocol::approval::{ApprovalRespondParams, ApprovalRespondResult};
+use crate::protocol::config::{ConfigReadParams, ConfigReadResult};
+use crate::protocol::method;
+use crate::protocol::model::{ModelListParams, ModelListResult};
+use crate::protocol::proposal::{
+    ProposalDecideParams, ProposalDecideResult, ProposalListParams, ProposalListResult, ProposalReadParams,
+    ProposalReadResult,
+};
+use crate::protocol::thread::{
+    ThreadListParams, ThreadListResult, ThreadReadParams, ThreadReadResult, ThreadResumeParams, ThreadStartParams,
+    ThreadStartResult,
+};
+use crate::protocol::turn::{
+    TurnInterruptParams, TurnInterruptResult, TurnStartParams, TurnStartResult, TurnSteerParams, TurnSteerResult,
+};
 use lsp_types::*;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -39,6 +60,20 @@ pub(crate) fn capabilities(position_encoding: PositionEncodingKind) -> ServerCap
             })),
             ..Default::default()
         })),
+        code_action_provider: Some(CodeActionProviderCapability::Options(CodeActionOptions {
+            code_action_kinds: Some(
+                code_action::KINDS
+                    .iter()
+                    .map(|kind| CodeActionKind::from(*kind))
+                    .collect(),
+            ),
+            // Actions are commands: nothing is left to resolve, so no editor waits for a model.
+            resolve_provider: Some(false),
+            ..Default::default()
+        })),
+        code_lens_provider: Some(CodeLensOptions {
+            resolve_provider: Some(false),
+        }),
         execute_command_provider: Some(ExecuteCommandOptions {
             commands: command::names(),
             ..Default::default()
@@ -59,15 +94,15 @@ pub(crate) fn capabilities(position_encoding: PositionEncodingKind) -> ServerCap
 #[tower_lsp::async_trait]
 impl LanguageServer for Server {
     async fn initialize(&self, params: InitializeParams) -> Result<InitializeResult> {
-        Ok(session::initialize(&self.0, params)?)
+        Ok(lifecycle::initialize(&self.0, params)?)
     }
 
     async fn initialized(&self, _: InitializedParams) {
-        self.note(session::initialized);
+        self.note(lifecycle::initialized);
     }
 
     async fn shutdown(&self) -> Result<()> {
-        session::shutdown(&self.0).await;
+        lifecycle::shutdown(&self.0).await;
         Ok(())
     }
 
@@ -88,11 +123,85 @@ impl LanguageServer for Server {
     }
 
     async fn did_change_workspace_folders(&self, params: DidChangeWorkspaceFoldersParams) {
-        self.note(|context| session::folders_changed(context, params));
+        self.note(|context| lifecycle::folders_changed(context, params));
     }
 
     async fn execute_command(&self, params: ExecuteCommandParams) -> Result<Option<Value>> {
-        Ok(command::execute(&self.0, params)?)
+        Ok(command::execute(self.0.session()?, params)?)
+    }
+
+    async fn did_change_configuration(&self, params: DidChangeConfigurationParams) {
+        self.note(|context| lifecycle::configuration_changed(context, params));
+    }
+}
+
+impl Server {
+    async fn work_done_progress_cancel(&self, params: WorkDoneProgressCancelParams) {
+        self.note(|context| {
+            if let Ok(session) = context.session() {
+                progress::cancelled(session, &params);
+            }
+        });
+    }
+
+    async fn code_action(&self, params: CodeActionParams) -> Result<Vec<Value>> {
+        Ok(code_action::actions(self.0.session()?, &params))
+    }
+
+    async fn code_lens(&self, params: CodeLensParams) -> Result<Vec<Value>> {
+        Ok(code_lens::lenses(self.0.session()?, &params))
+    }
+
+    async fn thread_start(&self, params: ThreadStartParams) -> Result<ThreadStartResult> {
+        Ok(thread::start(self.0.session()?, params).await?)
+    }
+
+    async fn thread_resume(&self, params: ThreadResumeParams) -> Result<ThreadStartResult> {
+        Ok(thread::resume(self.0.session()?, params).await?)
+    }
+
+    async fn thread_list(&self, params: ThreadListParams) -> Result<ThreadListResult> {
+        Ok(thread::list(self.0.session()?, params).await?)
+    }
+
+    async fn thread_read(&self, params: ThreadReadParams) -> Result<ThreadReadResult> {
+        Ok(thread::read(self.0.session()?, params).await?)
+    }
+
+    async fn turn_start(&self, params: TurnStartParams) -> Result<TurnStartResult> {
+        Ok(turn::start(self.0.session()?, params).await?)
+    }
+
+    async fn turn_steer(&self, params: TurnSteerParams) -> Result<TurnSteerResult> {
+        Ok(turn::steer(self.0.session()?, params).await?)
+    }
+
+    async fn turn_interrupt(&self, params: TurnInterruptParams) -> Result<TurnInterruptResult> {
+        Ok(turn::interrupt(self.0.session()?, params).await?)
+    }
+
+    async fn proposal_list(&self, params: ProposalListParams) -> Result<ProposalListResult> {
+        Ok(proposal::list(self.0.session()?, &params)?)
+    }
+
+    async fn proposal_read(&self, params: ProposalReadParams) -> Result<ProposalReadResult> {
+        Ok(proposal::read(self.0.session()?, &params)?)
+    }
+
+    async fn proposal_decide(&self, params: ProposalDecideParams) -> Result<ProposalDecideResult> {
+        Ok(proposal::decide(self.0.session()?, &params)?)
+    }
+
+    async fn approval_respond(&self, params: ApprovalRespondParams) -> Result<ApprovalRespondResult> {
+        Ok(approval::respond(self.0.session()?, params)?)
+    }
+
+    async fn model_list(&self, params: ModelListParams) -> Result<ModelListResult> {
+        Ok(model::list(self.0.session()?, &params)?)
+    }
+
+    async fn config_read(&self, params: ConfigReadParams) -> Result<ConfigReadResult> {
+        Ok(config::read(self.0.session()?, &params)?)
     }
 }
 
@@ -103,12 +212,31 @@ const NOTIFICATIONS: &[&str] = &[
     "textDocument/didChange",
     "textDocument/didSave",
     "textDocument/didClose",
+    "workspace/didChangeConfiguration",
     "workspace/didChangeWorkspaceFolders",
+    "window/workDoneProgress/cancel",
 ];
 
-/// The custom methods.
+/// The custom methods, and those of LSP whose answers are made as JSON.
 pub(crate) fn service(context: Arc<Context>) -> (LspService<Server>, ClientSocket) {
-    LspService::build(|_| Server(context)).finish()
+    LspService::build(|_| Server(context))
+        .custom_method("window/workDoneProgress/cancel", Server::work_done_progress_cancel)
+        .custom_method("textDocument/codeAction", Server::code_action)
+        .custom_method("textDocument/codeLens", Server::code_lens)
+        .custom_method(method::THREAD_START, Server::thread_start)
+        .custom_method(method::THREAD_RESUME, Server::thread_resume)
+        .custom_method(method::THREAD_LIST, Server::thread_list)
+        .custom_method(method::THREAD_READ, Server::thread_read)
+        .custom_method(method::TURN_START, Server::turn_start)
+        .custom_method(method::TURN_STEER, Server::turn_steer)
+        .custom_method(method::TURN_INTERRUPT, Server::turn_interrupt)
+        .custom_method(method::PROPOSAL_LIST, Server::proposal_list)
+        .custom_method(method::PROPOSAL_READ, Server::proposal_read)
+        .custom_method(method::PROPOSAL_DECIDE, Server::proposal_decide)
+        .custom_method(method::APPROVAL_RESPOND, Server::approval_respond)
+        .custom_method(method::MODEL_LIST, Server::model_list)
+        .custom_method(method::CONFIG_READ, Server::config_read)
+        .finish()
 }
 
 /// Answers what the client sends.

@@ -1,1 +1,247 @@
 //! What the model can do: one capability a file, one registry.
+//!
+//! A tool says its name, its schema and what a call does; deciding, asking, confining and showing are the
+//! [`Host`]'s, so that they are the same for all tools.
+
+pub mod apply_patch;
+pub mod grep_files;
+pub mod list_dir;
+pub mod read_file;
+pub mod shell;
+pub mod update_plan;
+
+use crate::ids::ItemId;
+use crate::model::item::{LocalShellAction, ToolSpec};
+use crate::protocol::item::PlanStep;
+use crate::workspace::Workspace;
+use futures::future::BoxFuture;
+use serde::de::DeserializeOwned;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What came of a call, for the model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolOutput {
+    pub text: String,
+    /// Absent where the call was not carried out (refused, denied, not possible).
+    pub success: Option<bool>,
+}
+
+impl ToolOutput {
+    pub fn ok(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            success: Some(true),
+        }
+    }
+
+    pub fn failed(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            success: Some(false),
+        }
+    }
+
+    /// The call was not carried out; the text says why.
+    pub fn not_done(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            success: None,
+        }
+    }
+}
+
+/// Why a call came to nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ToolError {
+    /// The model gets the text and can try again.
+    #[error("{0}")]
+    Answer(String),
+    /// The turn cannot go on.
+    #[error("{0}")]
+    Fatal(String),
+}
+
+/// What a call carries.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Payload {
+    /// JSON text, as the model wrote it.
+    Function(String),
+    /// Free text.
+    Custom(String),
+    LocalShell(LocalShellAction),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    pub id: String,
+    pub tool: String,
+    pub payload: Payload,
+}
+
+/// A command that the model wants to run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CommandCall {
+    pub item_id: ItemId,
+    pub argv: Vec<String>,
+    /// Relative to the thread's folder; absent means that folder.
+    pub workdir: Option<String>,
+    pub timeout: Option<Duration>,
+    /// The model asks to run it outside the sandbox.
+    pub escalated: bool,
+    pub justification: Option<String>,
+}
+
+/// A call that needs nothing but a look: shown as one item.
+pub struct Look {
+    /// In a few words, for the person.
+    pub title: String,
+    pub arguments: serde_json::Value,
+}
+
+/// The turn, as tools see it.
+pub trait Host: Send + Sync {
+    fn workspace(&self) -> &Workspace;
+
+    /// The thread's folder, absolute.
+    fn cwd(&self) -> &Path;
+
+    /// Whether the person's policy lets this file be read.
+    fn may_read(&self, path: &Path) -> Result<(), ToolError>;
+
+    /// Decides on, asks about, confines and runs a command. A patch inside it is treated as a patch.
+    fn run_command(&self, call: CommandCall) -> BoxFuture<'_, Result<ToolOutput, ToolError>>;
+
+    /// Makes a proposal of a patch and waits for the person's word. Paths are relative to `workdir`.
+    fn propose_patch(
+        &self,
+        item_id: ItemId,
+        patch: String,
+        workdir: Option<String>,
+    ) -> BoxFuture<'_, Result<ToolOutput, ToolError>>;
+
+    fn show_plan(&self, item_id: ItemId, explanation: Option<String>, steps: Vec<PlanStep>);
+
+    /// Ends when the turn is stopped.
+    fn cancelled(&self) -> tokio_util::sync::CancellationToken;
+}
+
+impl dyn Host + '_ {
+    /// A path that the model named, made absolute and clean.
+    pub fn resolve(&self, path: &str) -> PathBuf {
+        crate::workspace::uri::clean(&self.cwd().join(path))
+    }
+}
+
+pub trait Tool: Send + Sync {
+    fn spec(&self) -> ToolSpec;
+
+    /// Other names that models use for it.
+    fn aliases(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Calls that only read run side by side.
+    fn only_reads(&self) -> bool {
+        false
+    }
+
+    /// What is shown of a call, for tools that show nothing by themselves.
+    fn look(&self, _call: &Call) -> Option<Look> {
+        None
+    }
+
+    fn run<'a>(&'a self, call: &'a Call, host: &'a dyn Host) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
+}
+
+/// The only place where tools are listed: what the model is offered and what is bound are one list.
+#[derive(Clone)]
+pub struct Registry {
+    tools: Arc<[Arc<dyn Tool>]>,
+}
+
+impl Registry {
+    pub fn standard() -> Self {
+        let tools: Vec<Arc<dyn Tool>> = vec![
+            Arc::new(shell::Shell),
+            Arc::new(apply_patch::ApplyPatch),
+            Arc::new(read_file::ReadFile),
+            Arc::new(list_dir::ListDir),
+            Arc::new(grep_files::GrepFiles),
+            Arc::new(update_plan::UpdatePlan),
+        ];
+        Self { tools: tools.into() }
+    }
+
+    pub fn specs(&self) -> Vec<ToolSpec> {
+        self.tools.iter().map(|tool| tool.spec()).collect()
+    }
+
+    /// The tool behind a name that the model used.
+    pub fn find(&self, name: &str) -> Option<Arc<dyn Tool>> {
+        self.tools
+            .iter()
+            .find(|tool| tool.spec().name() == name || tool.aliases().contains(&name))
+            .cloned()
+    }
+
+    pub fn names(&self) -> Vec<String> {
+        self.tools.iter().map(|tool| tool.spec().name().to_owned()).collect()
+    }
+}
+
+/// Reads a call's JSON arguments. What is wrong with them is an answer to the model; the wrong kind of payload is fatal,
+/// since then the tool was not offered in that form.
+pub(crate) fn arguments<T: DeserializeOwned>(call: &Call) -> Result<T, ToolError> {
+    let Payload::Function(text) = &call.payload else {
+        return Err(ToolError::Fatal(format!(
+            "the tool {} was called with a payload that does not fit it",
+            call.tool
+        )));
+    };
+    let text = if text.trim().is_empty() { "{}" } else { text };
+    serde_json::from_str(text).map_err(|error| {
+        ToolError::Answer(format!(
+            "The arguments of {} could not be read: {error}. Call it again with arguments that fit its schema.",
+            call.tool
+        ))
+    })
+}
+
+/// A call's arguments for display.
+pub(crate) fn shown_arguments(call: &Call) -> serde_json::Value {
+    match &call.payload {
+        Payload::Function(text) => serde_json::from_str(text).unwrap_or_else(|_| text.as_str().into()),
+        Payload::Custom(text) => text.as_str().into(),
+        Payload::LocalShell(action) => serde_json::to_value(action).unwrap_or_default(),
+    }
+}
+
+/// Schema of a function tool's arguments: an object without further properties.
+pub(crate) fn schema(properties: serde_json::Value, required: &[&str]) -> serde_json::Value {
+    serde_json::json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Shows S-184.
+    #[test]
+    fn every_offered_tool_is_bound_and_has_one_name() {
+        let registry = Registry::standard();
+        let names = registry.names();
+        for name in &names {
+            assert_eq!(registry.find(name).expect("bound").spec().name(), name);
+            assert_eq!(names.iter().filter(|other| *other == name).count(), 1);
+        }
+        assert!(registry.find("no_such_tool").is_none());
+        assert_eq!(registry.find("container.exec").expect("alias").spec().name(), "shell");
+    }
+}

@@ -8,6 +8,7 @@ pub mod disk;
 pub mod document;
 pub mod position;
 pub mod uri;
+pub mod walk;
 
 pub use disk::ReadError;
 pub use document::Document;

@@ -99,9 +99,7 @@ fn prepare(args: &Args) -> Result<(PathBuf, Confinement), String> {
 
 /// The person's own environment, without what looks like a secret, and with the marks of the sandbox.
 fn environment(confinement: &Confinement) -> Vec<(String, String)> {
-    let inherited =
-        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    let mut variables: Vec<(String, String)> = inherited.collect();
+    let mut variables: Vec<(String, String)> = crate::cli::environment().into_iter().collect();
     if !confinement.is_outside() {
         variables.retain(|(name, _)| !crate::exec::looks_secret(name));
         variables.push(("COUNTERSIGN_SANDBOX".to_owned(), "1".to_owned()));

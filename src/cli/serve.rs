@@ -53,6 +53,7 @@ pub fn run(args: Args) -> ExitCode {
     };
     let setup = Setup {
         home,
+        env: crate::cli::environment(),
         parent: args.client_process_id,
         log_trouble,
     };

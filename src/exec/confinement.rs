@@ -104,6 +104,13 @@ impl Confinement {
             .is_none_or(|guarded| root > depth(&guarded))
     }
 
+    /// Whether `path` lies inside a folder that may be written and is closed all the same.
+    pub fn is_protected(&self, path: &Path) -> bool {
+        let Some(walls) = &self.walls else { return false };
+        let place = resolve(path);
+        walls.roots.iter().any(|root| place.starts_with(root)) && !self.may_write(path)
+    }
+
     /// How it is shown.
     pub fn confined(&self) -> Confined {
         match &self.walls {

@@ -1,26 +1,354 @@
-//! `workspace/executeCommand`: one table of commands, which is also what the server announces.
+//! Commands of the standard surface (`workspace/executeCommand`). Each is answered at once; what it sets off follows as
+//! progress, questions and edits.
 
-use crate::handlers::Context;
+use crate::agent::thread::{Start, ThreadHandle};
+use crate::ids::{HunkId, ProposalId};
 use crate::lsp::error::RequestError;
+use crate::protocol::item::{LineRange, UserInput};
+use crate::protocol::proposal::{ProposalDecideParams, ProposalDecision};
+use crate::protocol::settings::SettingsOverride;
+use crate::protocol::thread::ThreadStartParams;
+use crate::protocol::turn::{EditorContext, EditorDiagnostic};
+use crate::server::editor::Choice;
+use crate::server::presenter::Severity;
+use crate::server::session::Session;
+use crate::workspace::uri;
 use lsp_types::ExecuteCommandParams;
-use serde_json::Value;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
 
-type Run = fn(&Context, Vec<Value>) -> Result<Value, RequestError>;
+pub const FIX: &str = "countersign.fix";
+pub const ASK: &str = "countersign.ask";
+pub const REWRITE: &str = "countersign.rewrite";
+pub const REVIEW_FILE: &str = "countersign.reviewFile";
+pub const STOP: &str = "countersign.stop";
+pub const DECIDE: &str = "countersign.decide";
+pub const NEW_THREAD: &str = "countersign.newThread";
 
-/// Name and what it does. The first argument of each is an object.
-const COMMANDS: &[(&str, Run)] = &[];
+type Run = fn(&Session, Vec<Value>) -> Result<(), RequestError>;
+
+/// Name and what it does. The first argument of each, where there is one, is an object.
+const COMMANDS: &[(&str, Run)] = &[
+    (FIX, fix),
+    (ASK, |session, arguments| {
+        ask(session, first(ASK, arguments)?, &QUESTIONS)
+    }),
+    (REWRITE, |session, arguments| {
+        ask(session, first(REWRITE, arguments)?, &REWRITES)
+    }),
+    (REVIEW_FILE, review_file),
+    (STOP, stop),
+    (DECIDE, decide),
+    (NEW_THREAD, new_thread),
+];
 
 /// The names, for `initialize`.
 pub fn names() -> Vec<String> {
     COMMANDS.iter().map(|(name, _)| (*name).to_owned()).collect()
 }
 
-pub fn execute(context: &Context, params: ExecuteCommandParams) -> Result<Option<Value>, RequestError> {
-    match COMMANDS.iter().find(|(name, _)| *name == params.command) {
-        Some((_, run)) => run(context, params.arguments).map(Some),
-        None => Err(RequestError::InvalidParams(format!(
-            "{} is not a command of this server",
-            params.command
-        ))),
+/// A place in a file and what is known of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Place {
+    pub uri: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lines: Option<LineRange>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub diagnostics: Vec<EditorDiagnostic>,
+    /// The person's words, where the client could ask for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instruction: Option<String>,
+}
+
+/// A decision on hunks, from a code action or a lens.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Decide {
+    pub proposal_id: ProposalId,
+    pub decision: ProposalDecision,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hunk_ids: Option<Vec<HunkId>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathBuf>,
+}
+
+/// Sets a command off and answers at once.
+pub fn execute(session: &Session, params: ExecuteCommandParams) -> Result<Option<Value>, RequestError> {
+    let Some((_, run)) = COMMANDS.iter().find(|(name, _)| *name == params.command) else {
+        return Err(RequestError::InvalidParams(format!(
+            "There is no command {}. Countersign's commands are: {}.",
+            params.command,
+            names().join(", ")
+        )));
+    };
+    run(session, params.arguments).map(|()| Some(Value::Null))
+}
+
+fn fix(session: &Session, arguments: Vec<Value>) -> Result<(), RequestError> {
+    set_off(session, first(FIX, arguments)?, |place| Some(fix_words(place)));
+    Ok(())
+}
+
+fn review_file(session: &Session, arguments: Vec<Value>) -> Result<(), RequestError> {
+    set_off(session, first(REVIEW_FILE, arguments)?, |place| {
+        Some(review_words(place))
+    });
+    Ok(())
+}
+
+fn decide(session: &Session, arguments: Vec<Value>) -> Result<(), RequestError> {
+    let Decide {
+        proposal_id,
+        decision,
+        hunk_ids,
+        path,
+    } = first(DECIDE, arguments)?;
+    super::proposal::decide(
+        session,
+        &ProposalDecideParams {
+            proposal_id,
+            decision,
+            hunk_ids,
+            path,
+            feedback: None,
+        },
+    )?;
+    Ok(())
+}
+
+fn new_thread(session: &Session, arguments: Vec<Value>) -> Result<(), RequestError> {
+    let place: Option<Place> = arguments
+        .into_iter()
+        .next()
+        .map(|place| argument(NEW_THREAD, place))
+        .transpose()?;
+    for folder in folders(session, place.as_ref()) {
+        session.forget_current_thread(&folder);
+    }
+    session.presenter().message(
+        Severity::Info,
+        "The next question to Countersign starts a new conversation.",
+    );
+    Ok(())
+}
+
+/// A command's first argument.
+fn first<T: DeserializeOwned>(command: &str, arguments: Vec<Value>) -> Result<T, RequestError> {
+    argument(command, arguments.into_iter().next().unwrap_or_default())
+}
+
+fn argument<T: DeserializeOwned>(command: &str, value: Value) -> Result<T, RequestError> {
+    serde_json::from_value(value)
+        .map_err(|error| RequestError::InvalidParams(format!("The argument of {command} is not understood: {error}.")))
+}
+
+fn folders(session: &Session, place: Option<&Place>) -> Vec<PathBuf> {
+    match place.and_then(|place| uri::to_path(&place.uri).ok().flatten()) {
+        Some(path) => vec![session.folder_of(&path)],
+        None => session.workspace().roots(),
+    }
+}
+
+fn fix_words(place: &Place) -> String {
+    let messages: Vec<_> = place
+        .diagnostics
+        .iter()
+        .map(|diagnostic| diagnostic.message.trim().to_owned())
+        .collect();
+    let subject = match messages.as_slice() {
+        [] => "the problem at the marked place".to_owned(),
+        [one] => format!("this problem: {one}"),
+        many => format!("these problems: {}", many.join("; ")),
+    };
+    let more = place
+        .instruction
+        .as_deref()
+        .map(|words| format!(" {}", words.trim()))
+        .unwrap_or_default();
+    format!("Fix {subject}{more}")
+}
+
+fn review_words(place: &Place) -> String {
+    let name = place.uri.rsplit('/').next().unwrap_or_default();
+    format!(
+        "Review the file {name}: look for faults that matter (wrong results, crashes, lost data, races, insecure handling), \
+         each with its line and a short reason. Do not change anything."
+    )
+}
+
+/// Ready-made instructions, for clients that cannot ask for words of the person's own.
+type Choices = [(&'static str, &'static str)];
+
+const QUESTIONS: [(&str, &str); 3] = [
+    (
+        "Explain it",
+        "Explain what the selected lines do and why, for somebody new to this project. Change nothing.",
+    ),
+    (
+        "Find problems",
+        "Look for faults in the selected lines and explain each with its line. Change nothing.",
+    ),
+    (
+        "How is it used?",
+        "Show where and how the selected code is used in this project. Change nothing.",
+    ),
+];
+
+const REWRITES: [(&str, &str); 4] = [
+    (
+        "Simplify",
+        "Rewrite the selected lines so that they are simpler and easier to read, with the same behaviour.",
+    ),
+    (
+        "Handle errors",
+        "Rewrite the selected lines so that failures are handled and reported clearly.",
+    ),
+    (
+        "Add documentation",
+        "Add documentation comments to the selected code in the style of the project.",
+    ),
+    (
+        "Add tests",
+        "Write tests for the selected code in the way this project writes tests.",
+    ),
+];
+
+/// Asks for an instruction where none came along, then sets the turn off.
+fn ask(session: &Session, place: Place, choices: &'static Choices) -> Result<(), RequestError> {
+    if place
+        .instruction
+        .as_deref()
+        .is_some_and(|words| !words.trim().is_empty())
+    {
+        set_off(session, place, |place| place.instruction.clone());
+        return Ok(());
+    }
+    let actions: Vec<_> = choices.iter().map(|(title, _)| json!({"title": title})).collect();
+    let params = json!({"type": 3, "message": "What should Countersign do with the selection?", "actions": actions});
+    let pending = session
+        .outbound()
+        .request::<Option<Choice>>("window/showMessageRequest", params);
+    let session = session.clone();
+    tokio::spawn(async move {
+        let Ok(Some(chosen)) = pending.await else { return };
+        let words = choices
+            .iter()
+            .find(|(title, _)| *title == chosen.title)
+            .map(|(_, words)| (*words).to_owned());
+        if words.is_some() {
+            set_off(&session, place, |_| words);
+        }
+    });
+    Ok(())
+}
+
+/// Starts a turn about a place, in the background; what goes wrong is shown.
+fn set_off(session: &Session, place: Place, words: impl FnOnce(&Place) -> Option<String>) {
+    let Some(text) = words(&place) else { return };
+    let session = session.clone();
+    tokio::spawn(async move {
+        if let Err(message) = start_turn(&session, place, text).await {
+            session.presenter().message(Severity::Error, &message);
+        }
+    });
+}
+
+async fn start_turn(session: &Session, place: Place, text: String) -> Result<(), String> {
+    let path = uri::to_path(&place.uri)
+        .map_err(|error| error.to_string())?
+        .ok_or_else(|| {
+            format!(
+                "{} is not a file on this machine, so the agent cannot work on it. Save it first.",
+                place.uri
+            )
+        })?;
+    let folder = session.folder_of(&path);
+    let thread = thread_for(session, &folder).await?;
+    let diagnostics = place.diagnostics;
+    let context = EditorContext {
+        active_file: Some(path.clone()),
+        selection: place.lines,
+        diagnostics,
+    };
+    let start = Start {
+        content: vec![UserInput::Text { text }],
+        context: Some(context),
+        ..Start::default()
+    };
+    thread.start_turn(start).await.map_err(|error| error.to_string())?;
+    Ok(())
+}
+
+/// The folder's conversation, or a new one: where there is none yet, and where the present one is busy.
+async fn thread_for(session: &Session, folder: &Path) -> Result<ThreadHandle, String> {
+    let current = session
+        .current_thread(folder)
+        .and_then(|id| session.agent().thread(&id));
+    if let Some(thread) = current.filter(|thread| thread.running().is_none()) {
+        return Ok(thread);
+    }
+    let settings = SettingsOverride {
+        cwd: Some(folder.to_owned()),
+        ..SettingsOverride::default()
+    };
+    let params = ThreadStartParams {
+        settings,
+        ..ThreadStartParams::default()
+    };
+    let opened = session
+        .agent()
+        .start_thread(params)
+        .await
+        .map_err(|error| error.to_string())?;
+    session.set_current_thread(folder, opened.handle.id().clone());
+    session.presenter().attach(&opened.handle);
+    Ok(opened.handle)
+}
+
+/// Stops every running turn.
+fn stop(session: &Session, _arguments: Vec<Value>) -> Result<(), RequestError> {
+    let agent = session.agent().clone();
+    tokio::spawn(async move {
+        for thread in agent.live() {
+            if let Err(error) = thread.interrupt(None).await {
+                tracing::info!(%error, "nothing to stop");
+            }
+        }
+    });
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_persons_problem_is_in_the_words_of_the_turn() {
+        let diagnostic = |message: &str| EditorDiagnostic {
+            path: "/p/a.rs".into(),
+            range: LineRange { start: 0, end: 1 },
+            severity: "error".to_owned(),
+            source: None,
+            code: None,
+            message: message.to_owned(),
+        };
+        let place = |diagnostics| Place {
+            uri: "file:///p/a.rs".to_owned(),
+            lines: None,
+            diagnostics,
+            instruction: None,
+        };
+        assert_eq!(
+            fix_words(&place(vec![diagnostic("off by one\n")])),
+            "Fix this problem: off by one"
+        );
+        assert_eq!(
+            fix_words(&place(vec![diagnostic("a"), diagnostic("b")])),
+            "Fix these problems: a; b"
+        );
+        assert!(review_words(&place(Vec::new())).contains("a.rs"));
     }
 }

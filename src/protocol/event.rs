@@ -184,25 +184,24 @@ impl EventKind {
         }
     }
 
-    /// Joins `next` onto `self` if both are deltas of the same place. Gives `next` back if they are not.
-    pub fn join(&mut self, next: EventKind) -> Result<(), EventKind> {
-        match (self, next) {
-            (Self::AgentMessageDelta(a), Self::AgentMessageDelta(b)) if a.item_id == b.item_id => {
-                a.delta.push_str(&b.delta);
-                Ok(())
-            }
-            (Self::CommandOutputDelta(a), Self::CommandOutputDelta(b)) if a.item_id == b.item_id => {
-                a.delta.push_str(&b.delta);
-                Ok(())
+    /// Joins `next` onto `self` if both are deltas of the same place; says whether it did.
+    pub fn join(&mut self, next: &EventKind) -> bool {
+        let (text, more) = match (self, next) {
+            (Self::AgentMessageDelta(a), Self::AgentMessageDelta(b))
+            | (Self::CommandOutputDelta(a), Self::CommandOutputDelta(b))
+                if a.item_id == b.item_id =>
+            {
+                (&mut a.delta, &b.delta)
             }
             (Self::ReasoningSummaryDelta(a), Self::ReasoningSummaryDelta(b))
             | (Self::ReasoningDelta(a), Self::ReasoningDelta(b))
                 if a.item_id == b.item_id && a.index == b.index =>
             {
-                a.delta.push_str(&b.delta);
-                Ok(())
+                (&mut a.delta, &b.delta)
             }
-            (_, next) => Err(next),
-        }
+            _ => return false,
+        };
+        text.push_str(more);
+        true
     }
 }

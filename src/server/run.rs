@@ -5,6 +5,7 @@ use crate::server::outbound::Outbound;
 use crate::server::stop::{End, Stop};
 use crate::server::transport::{self, Transport, Wire};
 use crate::server::{lost, service};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,6 +21,8 @@ const FLUSH_LIMIT: Duration = Duration::from_millis(300);
 pub struct Setup {
     /// The home folder: configuration, threads, logs.
     pub home: PathBuf,
+    /// The environment that the process was started with.
+    pub env: BTreeMap<String, String>,
     /// A process to watch beside the one that the client names in `initialize`.
     pub parent: Option<u32>,
     /// Why there is no log, for the person.

@@ -1,0 +1,468 @@
+//! Applying what was accepted of a proposal: open documents through the editor, closed files through the sandbox,
+//! all files or none; and then looking whether it really happened.
+
+use super::editor::{ApplyReply, EditorChange, EditorStep};
+use super::proposals::places;
+use super::turn::Turn;
+use crate::exec::{self, CommandRequest};
+use crate::ids::{HunkId, ProposalId};
+use crate::patch::disk::{DiskChange, Expect, Transaction, role};
+use crate::patch::hunk::{apply_hunks, hunks, text_edits};
+use crate::patch::plan::FilePlan;
+use crate::patch::rebase::{Conflict, Rebased, rebase};
+use crate::protocol::item::FileChangeKind;
+use crate::protocol::proposal::{HunkStatus, ProposalFile, ProposalStatus};
+use crate::workspace::Document;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// How long an editor may take to send the change that it claims to have made.
+const SETTLE: Duration = Duration::from_secs(3);
+/// How long writing to the disk may take.
+const WRITE_LIMIT: Duration = Duration::from_secs(60);
+
+/// What became of a proposal.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    pub status: ProposalStatus,
+    pub files: Vec<FileResult>,
+    /// Why nothing, or not all, was applied, in words.
+    pub error: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct FileResult {
+    pub path: PathBuf,
+    pub kind: FileChangeKind,
+    pub hunks: Vec<HunkOutcome>,
+    /// The change is in an open document and not yet on the disk.
+    pub in_editor: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct HunkOutcome {
+    pub id: HunkId,
+    /// Counted from 0, in the text before.
+    pub line: usize,
+    pub result: HunkResult,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HunkResult {
+    Taken,
+    Rejected,
+    /// Accepted, but its text has changed since.
+    Conflict,
+    /// Accepted, but the whole could not be applied.
+    NotApplied,
+}
+
+/// What is to happen to one file.
+struct Step {
+    index: usize,
+    path: PathBuf,
+    /// Today's text; absent if the file is not there.
+    now: Option<String>,
+    /// The text that is to be there; absent if the file is to go.
+    then: Option<String>,
+    move_to: Option<PathBuf>,
+    document: Option<Document>,
+    /// Permission bits of the file as it is.
+    mode: Option<u32>,
+}
+
+/// Applies the accepted hunks of a decided proposal. Runs to its end whatever becomes of the turn.
+pub async fn run(turn: &Turn, id: &ProposalId, in_place: bool) -> Outcome {
+    let Some((proposal, plan)) = turn.desk.proposals.decided(id) else {
+        return Outcome {
+            status: ProposalStatus::Failed,
+            files: Vec::new(),
+            error: Some(format!("Proposal {id} is gone; nothing was changed.")),
+        };
+    };
+    let mut files: Vec<FileResult> = proposal.files.iter().map(first_result).collect();
+    if in_place {
+        for (file, result) in plan.files.iter().zip(&mut files) {
+            let unsaved = |document: Document| document.differs_from_disk();
+            result.in_editor = turn.desk.workspace.document(&result.path).is_some_and(unsaved);
+            note(turn, &file.path, file.move_to(), file.before.as_deref());
+        }
+        return outcome(files, None);
+    }
+    let mut steps = Vec::new();
+    for (index, (file, result)) in plan.files.iter().zip(&mut files).enumerate() {
+        steps.extend(step(turn, index, file, result));
+    }
+    if steps.is_empty() {
+        return outcome(files, None);
+    }
+    let error = carry_out(turn, &steps).await.err();
+    for step in &steps {
+        note(turn, &step.path, step.move_to.as_deref(), step.now.as_deref());
+        let result = &mut files[step.index];
+        result.in_editor = step.document.is_some() && step.then.is_some();
+        if error.is_some() {
+            for hunk in result.hunks.iter_mut().filter(|hunk| hunk.result == HunkResult::Taken) {
+                hunk.result = HunkResult::NotApplied;
+            }
+        }
+    }
+    outcome(files, error)
+}
+
+/// Notes for the diff of the turn what a file was and what it is now.
+fn note(turn: &Turn, path: &Path, move_to: Option<&Path>, before: Option<&str>) {
+    let now = |path: &Path| turn.desk.workspace.read(path).ok().map(|read| read.text);
+    let moved = move_to.and_then(|to| Some((to, before?, now(to)?)));
+    turn.with_diff(|diff| match moved {
+        Some((to, before, after)) => diff.record_move(path, to, before, &after),
+        None => diff.record(path, before, now(path).as_deref()),
+    });
+}
+
+fn outcome(files: Vec<FileResult>, error: Option<String>) -> Outcome {
+    let any = |result| {
+        files
+            .iter()
+            .flat_map(|file| &file.hunks)
+            .any(|hunk| hunk.result == result)
+    };
+    let status = if error.is_some() {
+        ProposalStatus::Failed
+    } else if any(HunkResult::Taken) {
+        ProposalStatus::Applied
+    } else if any(HunkResult::Conflict) {
+        ProposalStatus::Failed
+    } else {
+        ProposalStatus::Rejected
+    };
+    Outcome { status, files, error }
+}
+
+fn first_result(file: &ProposalFile) -> FileResult {
+    let hunks = file
+        .hunks
+        .iter()
+        .map(|hunk| HunkOutcome {
+            id: hunk.id.clone(),
+            line: hunk.range.start as usize,
+            result: if hunk.status == HunkStatus::Accepted {
+                HunkResult::Taken
+            } else {
+                HunkResult::Rejected
+            },
+        })
+        .collect();
+    FileResult {
+        path: file.path.clone(),
+        kind: file.kind.clone(),
+        hunks,
+        in_editor: false,
+    }
+}
+
+/// Rebases the accepted hunks of a file onto its text of today. Hunks that do not fit are marked, never forced.
+fn step(turn: &Turn, index: usize, file: &FilePlan, result: &mut FileResult) -> Option<Step> {
+    let workspace = &turn.desk.workspace;
+    let now = workspace.read(&file.path).ok().map(|read| read.text);
+    let mut placed = Vec::new();
+    for ((hunk, planned), place) in result
+        .hunks
+        .iter_mut()
+        .zip(&file.hunks)
+        .zip(places(file, now.as_deref()))
+    {
+        match place {
+            _ if hunk.result != HunkResult::Taken => {}
+            Some(range) => placed.push((range, planned.new_text.clone())),
+            None => hunk.result = HunkResult::Conflict,
+        }
+    }
+    if placed.is_empty() {
+        return None;
+    }
+    let then = match &file.kind {
+        FileChangeKind::Delete => None,
+        FileChangeKind::Add => file.after.clone(),
+        FileChangeKind::Update { .. } => Some(apply_hunks(now.as_deref().unwrap_or_default(), &placed)),
+    };
+    let move_to = match &file.kind {
+        FileChangeKind::Update { move_path } => move_path.clone(),
+        _ => None,
+    };
+    let document = workspace.document(&file.path);
+    let mode = permission_bits(&file.path);
+    Some(Step {
+        index,
+        path: file.path.clone(),
+        now,
+        then,
+        move_to,
+        document,
+        mode,
+    })
+}
+
+#[cfg(unix)]
+fn permission_bits(path: &Path) -> Option<u32> {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::metadata(path)
+        .ok()
+        .map(|found| found.permissions().mode() & 0o7777)
+}
+
+#[cfg(not(unix))]
+fn permission_bits(_path: &Path) -> Option<u32> {
+    None
+}
+
+/// All steps, or none.
+async fn carry_out(turn: &Turn, steps: &[Step]) -> Result<(), String> {
+    let resources = turn.desk.editor.has_resource_operations();
+    let mut editor_steps = Vec::new();
+    let mut writes = Vec::new();
+    for step in steps {
+        match &step.document {
+            Some(document) => {
+                edit_document(step, document, resources, &mut editor_steps)?;
+            }
+            None => writes.push(disk_change(step)),
+        }
+    }
+    if !writes.is_empty() {
+        write_confined(turn, steps, writes.clone()).await?;
+    }
+    if editor_steps.is_empty() {
+        return Ok(());
+    }
+    let label = "Countersign".to_owned();
+    let failure = match turn
+        .desk
+        .editor
+        .apply(EditorChange {
+            label,
+            steps: editor_steps,
+        })
+        .await
+    {
+        ApplyReply::Applied => match happened(turn, steps).await {
+            Ok(()) => return Ok(()),
+            Err(why) => why,
+        },
+        ApplyReply::Refused { reason } => match reason {
+            Some(reason) => format!("The editor refused the change: {}.", reason.trim_end_matches('.')),
+            None => "The editor refused the change and gave no reason.".to_owned(),
+        },
+        ApplyReply::NoAnswer => "The editor never answered whether it made the change.".to_owned(),
+    };
+    let mut message = failure;
+    if !writes.is_empty() {
+        let back = written(steps).rev().map(undo).collect();
+        match write_confined(turn, steps, back).await {
+            Ok(()) => message.push_str(" The files that were written already are as they were before."),
+            Err(error) => message.push_str(&format!(
+                " Restoring the files that were written already failed: {error}"
+            )),
+        }
+    }
+    message.push_str(&leftovers(turn, steps));
+    Err(message)
+}
+
+/// The change of an open document, which only the editor may make.
+fn edit_document(
+    step: &Step,
+    document: &Document,
+    resources: bool,
+    editor_steps: &mut Vec<EditorStep>,
+) -> Result<(), String> {
+    let before = document.text();
+    match &step.then {
+        None if resources => editor_steps.push(EditorStep::Delete {
+            path: step.path.clone(),
+        }),
+        None => {
+            return Err(format!(
+                "{} is open in an editor that cannot delete files for us. Ask the person to close it, then propose the deletion again.",
+                step.path.display()
+            ));
+        }
+        Some(then) => {
+            let edits = text_edits(&before, then);
+            if !edits.is_empty() {
+                editor_steps.push(EditorStep::Edit {
+                    path: step.path.clone(),
+                    uri: document.uri().to_owned(),
+                    version: document.version,
+                    before,
+                    edits,
+                });
+            }
+            match &step.move_to {
+                Some(to) if resources => {
+                    editor_steps.push(EditorStep::Rename {
+                        from: step.path.clone(),
+                        to: to.clone(),
+                    });
+                }
+                Some(_) => {
+                    return Err(format!(
+                        "{} is open in an editor that cannot rename files for us. Ask the person to close it, then propose the move \
+                         again.",
+                        step.path.display()
+                    ));
+                }
+                None => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+fn disk_change(step: &Step) -> DiskChange {
+    let expect = Expect::of(step.now.as_deref());
+    match (&step.then, &step.move_to) {
+        (None, _) => DiskChange::Remove {
+            path: step.path.clone(),
+            expect,
+        },
+        (Some(text), Some(to)) => DiskChange::Move {
+            from: step.path.clone(),
+            to: to.clone(),
+            text: text.clone(),
+            expect,
+        },
+        (Some(text), None) => DiskChange::Write {
+            path: step.path.clone(),
+            text: text.clone(),
+            expect,
+            mode: None,
+        },
+    }
+}
+
+/// The steps that go to the disk, in order.
+fn written(steps: &[Step]) -> impl DoubleEndedIterator<Item = &Step> {
+    steps.iter().filter(|step| step.document.is_none())
+}
+
+/// Takes a disk change back.
+fn undo(step: &Step) -> DiskChange {
+    let expect = Expect::of(step.then.as_deref());
+    match (&step.now, &step.move_to) {
+        (Some(text), Some(to)) => DiskChange::Move {
+            from: to.clone(),
+            to: step.path.clone(),
+            text: text.clone(),
+            expect,
+        },
+        (Some(text), None) => DiskChange::Write {
+            path: step.path.clone(),
+            text: text.clone(),
+            expect,
+            mode: step.mode,
+        },
+        (None, _) => DiskChange::Remove {
+            path: step.path.clone(),
+            expect,
+        },
+    }
+}
+
+/// Writes closed files in a process of our own under the sandbox, so that no link leads out of the folders meant.
+async fn write_confined(turn: &Turn, steps: &[Step], changes: Vec<DiskChange>) -> Result<(), String> {
+    let program = exec::self_program().map_err(|error| format!("The own program was not found: {error}."))?;
+    let mut confinement = turn.patch_confinement();
+    for path in written(steps).flat_map(|step| std::iter::once(&step.path).chain(&step.move_to)) {
+        // Places outside the workspace are in the question that the person said yes to.
+        if let Some(folder) = existing_parent(path).filter(|_| !confinement.may_write(path)) {
+            confinement = confinement.with_writable(folder.to_owned());
+        }
+    }
+    let transaction = Transaction {
+        roots: confinement.writable_roots().to_vec(),
+        changes,
+    };
+    let stdin = transaction.to_json().map_err(|error| error.to_string())?;
+    let request = CommandRequest {
+        argv: vec![program.display().to_string(), role::NAME.to_owned()],
+        cwd: turn.settings.cwd.clone(),
+        env: std::collections::BTreeMap::new(),
+        confinement,
+        timeout: Some(WRITE_LIMIT),
+        stdin: Some(stdin),
+    };
+    let finished = exec::run(request, |_, _| {}, CancellationToken::new())
+        .await
+        .map_err(|error| error.to_string())?;
+    role::read_outcome(finished.stdout.as_bytes()).map_err(|error| error.to_string())
+}
+
+fn existing_parent(path: &Path) -> Option<&Path> {
+    path.ancestors().skip(1).find(|folder| folder.is_dir())
+}
+
+/// `applied: true` is a claim: waits until the documents really hold the new text.
+async fn happened(turn: &Turn, steps: &[Step]) -> Result<(), String> {
+    let mut changed = turn.desk.workspace.changed();
+    let deadline = tokio::time::Instant::now() + SETTLE;
+    loop {
+        let missing: Vec<_> = steps
+            .iter()
+            .filter(|step| step.document.is_some() && !is_done(turn, step))
+            .collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        if !matches!(tokio::time::timeout_at(deadline, changed.changed()).await, Ok(Ok(()))) {
+            let names: Vec<_> = missing.iter().map(|step| turn.short_name(&step.path)).collect();
+            return Err(format!(
+                "The editor said that it made the change, but the text is not there: {}.",
+                names.join(", ")
+            ));
+        }
+    }
+}
+
+/// Whether an open document holds its new text; the person may have typed elsewhere in it meanwhile.
+fn is_done(turn: &Turn, step: &Step) -> bool {
+    let path = step.move_to.as_ref().unwrap_or(&step.path);
+    let now = turn.desk.workspace.read(path).ok().map(|read| read.text);
+    match (&step.then, now) {
+        (None, now) => now.is_none(),
+        (Some(then), Some(now)) => {
+            if *then == now {
+                return true;
+            }
+            let before = step.now.as_deref().unwrap_or_default();
+            rebase(before, &hunks(before, then), &now).iter().all(|hunk| {
+                matches!(
+                    hunk,
+                    Rebased::Conflict {
+                        why: Conflict::AlreadyThere
+                    }
+                )
+            })
+        }
+        (Some(_), None) => false,
+    }
+}
+
+/// Which documents an editor that refused has changed all the same.
+fn leftovers(turn: &Turn, steps: &[Step]) -> String {
+    let changed: Vec<_> = steps
+        .iter()
+        .filter(|step| step.document.is_some())
+        .filter(|step| turn.desk.workspace.read(&step.path).ok().map(|read| read.text) != step.now)
+        .map(|step| turn.short_name(&step.path))
+        .collect();
+    if changed.is_empty() {
+        " No open document was changed.".to_owned()
+    } else {
+        format!(
+            " Some of it may be in these open documents; undo there takes it back: {}.",
+            changed.join(", ")
+        )
+    }
+}

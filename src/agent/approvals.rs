@@ -1,0 +1,160 @@
+//! Open questions about commands: the waiter is registered first, the first answer wins, silence never approves.
+
+use crate::ids::{ApprovalId, ThreadId};
+use crate::protocol::approval::{ApprovalDecision, ApprovalResponse, CommandApproval};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::oneshot;
+
+/// All open questions of a server; cheap to clone.
+#[derive(Clone, Default)]
+pub struct Approvals {
+    open: Arc<Mutex<BTreeMap<ApprovalId, Waiter>>>,
+}
+
+struct Waiter {
+    approval: CommandApproval,
+    answer: oneshot::Sender<ApprovalResponse>,
+}
+
+/// A registered question. Dropping it withdraws the question.
+pub struct Question {
+    id: ApprovalId,
+    desk: Approvals,
+    answer: oneshot::Receiver<ApprovalResponse>,
+}
+
+impl ApprovalResponse {
+    /// What an unclear answer, a closed dialog and a lost client count as.
+    pub fn decline() -> Self {
+        Self {
+            decision: ApprovalDecision::Decline,
+            feedback: None,
+        }
+    }
+}
+
+impl Approvals {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<ApprovalId, Waiter>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Registers a question. Only after this may it be shown to anybody.
+    pub fn open(&self, approval: CommandApproval) -> Question {
+        let (sender, answer) = oneshot::channel();
+        let id = approval.id.clone();
+        if self
+            .lock()
+            .insert(
+                id.clone(),
+                Waiter {
+                    approval,
+                    answer: sender,
+                },
+            )
+            .is_some()
+        {
+            tracing::warn!(approval = %id, "a second question under one id; the first one counts as declined");
+        }
+        Question {
+            id,
+            desk: self.clone(),
+            answer,
+        }
+    }
+
+    /// Settles a question. False if it is not open (any more): then the answer has no effect.
+    pub fn answer(&self, id: &ApprovalId, response: ApprovalResponse) -> bool {
+        let Some(waiter) = self.lock().remove(id) else {
+            tracing::info!(approval = %id, "an answer to a question that is not open was ignored");
+            return false;
+        };
+        waiter.answer.send(response).is_ok()
+    }
+
+    /// The open questions, of one thread or of all, oldest first.
+    pub fn pending(&self, thread: Option<&ThreadId>) -> Vec<CommandApproval> {
+        self.lock()
+            .values()
+            .filter(|waiter| thread.is_none_or(|id| waiter.approval.thread_id == *id))
+            .map(|waiter| waiter.approval.clone())
+            .collect()
+    }
+}
+
+impl Question {
+    /// The answer. A question that is withdrawn while it waits counts as declined.
+    pub async fn answered(&mut self) -> ApprovalResponse {
+        (&mut self.answer).await.unwrap_or_else(|_| ApprovalResponse::decline())
+    }
+}
+
+impl Drop for Question {
+    fn drop(&mut self) {
+        self.desk.lock().remove(&self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::item::Confined;
+
+    fn approval(id: &str) -> CommandApproval {
+        CommandApproval {
+            id: id.into(),
+            thread_id: "t".into(),
+            turn_id: "u".into(),
+            item_id: "i".into(),
+            command: vec!["true".to_owned()],
+            cwd: "/".into(),
+            actions: Vec::new(),
+            reason: "a test".to_owned(),
+            justification: None,
+            confined: Confined::Workspace,
+            session_scope: "true".to_owned(),
+            available_decisions: vec![ApprovalDecision::Accept],
+        }
+    }
+
+    fn yes() -> ApprovalResponse {
+        ApprovalResponse {
+            decision: ApprovalDecision::Accept,
+            feedback: None,
+        }
+    }
+
+    /// Shows S-109, S-113.
+    #[tokio::test]
+    async fn the_fastest_answer_finds_its_waiter_and_a_second_one_has_no_effect() {
+        let desk = Approvals::default();
+        for _ in 0..1000 {
+            let mut question = desk.open(approval("a"));
+            assert!(desk.answer(&"a".into(), yes()));
+            assert!(!desk.answer(&"a".into(), ApprovalResponse::decline()));
+            assert_eq!(question.answered().await, yes());
+        }
+        assert!(desk.pending(None).is_empty());
+    }
+
+    /// Shows S-112.
+    #[tokio::test]
+    async fn two_open_questions_each_get_their_own_answer() {
+        let desk = Approvals::default();
+        let (mut a, mut b) = (desk.open(approval("a")), desk.open(approval("b")));
+        assert!(desk.answer(&"b".into(), yes()));
+        assert!(desk.answer(&"a".into(), ApprovalResponse::decline()));
+        assert_eq!(a.answered().await, ApprovalResponse::decline());
+        assert_eq!(b.answered().await, yes());
+    }
+
+    /// Shows S-110.
+    #[tokio::test]
+    async fn a_dropped_question_is_closed() {
+        let desk = Approvals::default();
+        let question = desk.open(approval("a"));
+        assert_eq!(desk.pending(Some(&"t".into())).len(), 1);
+        drop(question);
+        assert!(!desk.answer(&"a".into(), yes()));
+    }
+}

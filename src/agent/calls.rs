@@ -1,0 +1,237 @@
+//! The tool calls of one answer: started as they come, side by side where they only read, finished in their order.
+
+use super::history::output_for;
+use super::turn::Turn;
+use crate::model::item::ResponseItem;
+use crate::protocol::item::{ItemStatus, ThreadItem};
+use crate::tools::{Call, Host, Look, Payload, Tool, ToolError, ToolOutput};
+use futures::FutureExt;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::RwLock;
+use tokio::task::JoinHandle;
+
+/// How long a tool may take to stop once the turn is stopped; then it is ended by force.
+const GRACE: Duration = Duration::from_millis(1500);
+
+pub(super) struct Calls {
+    turn: Arc<Turn>,
+    started: Vec<Started>,
+    /// Calls that only read share it; any other has it alone. Taken in call order.
+    gate: Arc<RwLock<()>>,
+}
+
+struct Started {
+    /// The model's item, which tells the kind of output.
+    item: ResponseItem,
+    call_id: String,
+    run: JoinHandle<Result<ToolOutput, ToolError>>,
+}
+
+impl Calls {
+    pub(super) fn new(turn: Arc<Turn>) -> Self {
+        Self {
+            turn,
+            started: Vec::new(),
+            gate: Arc::default(),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.started.is_empty()
+    }
+
+    /// Puts a call into the history and starts it.
+    pub(super) async fn start(&mut self, mut item: ResponseItem) {
+        let call = self.identify(&mut item);
+        self.turn.conversation.say([item.clone()]);
+        tracing::info!(thread = %self.turn.conversation.id, call = %call.id, tool = %call.tool, payload = %brief(&call), "tool call");
+        let call_id = call.id.clone();
+        let run = match self.turn.desk.tools.find(&call.tool) {
+            None => {
+                let names = self.turn.desk.tools.names().join(", ");
+                let text = format!(
+                    "unsupported call: there is no tool named {}. The tools are: {names}.",
+                    call.tool
+                );
+                tokio::spawn(async move { Ok(ToolOutput::not_done(text)) })
+            }
+            Some(tool) => self.spawn(tool, call).await,
+        };
+        self.started.push(Started { item, call_id, run });
+    }
+
+    /// Gives the call an id of its own, whatever the model sent.
+    fn identify(&self, item: &mut ResponseItem) -> Call {
+        let taken = |id: &str| id.is_empty() || self.turn.conversation.data().history.has_call(id);
+        let fresh = || format!("call_{}", uuid::Uuid::now_v7().simple());
+        match item {
+            ResponseItem::FunctionCall {
+                name,
+                arguments,
+                call_id,
+                ..
+            } => {
+                if taken(call_id) {
+                    *call_id = fresh();
+                }
+                Call {
+                    id: call_id.clone(),
+                    tool: name.clone(),
+                    payload: Payload::Function(arguments.clone()),
+                }
+            }
+            ResponseItem::CustomToolCall {
+                call_id, name, input, ..
+            } => {
+                if taken(call_id) {
+                    *call_id = fresh();
+                }
+                Call {
+                    id: call_id.clone(),
+                    tool: name.clone(),
+                    payload: Payload::Custom(input.clone()),
+                }
+            }
+            ResponseItem::LocalShellCall {
+                call_id, id, action, ..
+            } => {
+                let given = call_id.clone().or_else(|| id.clone()).filter(|id| !taken(id));
+                let given = given.unwrap_or_else(fresh);
+                *call_id = Some(given.clone());
+                Call {
+                    id: given,
+                    tool: "local_shell".to_owned(),
+                    payload: Payload::LocalShell(action.clone()),
+                }
+            }
+            _ => Call {
+                id: fresh(),
+                tool: String::new(),
+                payload: Payload::Custom(String::new()),
+            },
+        }
+    }
+
+    /// Starts a call behind the gate. Its place in the queue is taken before this returns, so calls keep their order.
+    async fn spawn(&self, tool: Arc<dyn Tool>, call: Call) -> JoinHandle<Result<ToolOutput, ToolError>> {
+        let turn = self.turn.clone();
+        if tool.only_reads() {
+            let mut gate = Box::pin(self.gate.clone().read_owned());
+            let ready = (&mut gate).now_or_never();
+            tokio::spawn(async move {
+                let _guard = match ready {
+                    Some(guard) => guard,
+                    None => gate.await,
+                };
+                run(turn, tool, call).await
+            })
+        } else {
+            let mut gate = Box::pin(self.gate.clone().write_owned());
+            let ready = (&mut gate).now_or_never();
+            tokio::spawn(async move {
+                let _guard = match ready {
+                    Some(guard) => guard,
+                    None => gate.await,
+                };
+                run(turn, tool, call).await
+            })
+        }
+    }
+
+    /// Waits for all. Gives the outputs in call order and the message of a fatal failure.
+    pub(super) async fn finish(mut self) -> (Vec<ResponseItem>, Option<String>) {
+        let mut outputs = Vec::with_capacity(self.started.len());
+        let mut fatal = None;
+        for started in &mut self.started {
+            let ended = tokio::select! {
+                biased;
+                ended = &mut started.run => Some(ended),
+                () = stopped_for(&self.turn, GRACE) => None,
+            };
+            let text = match ended {
+                Some(Ok(Ok(output))) => output.text,
+                Some(Ok(Err(ToolError::Answer(text)))) => text,
+                Some(Ok(Err(ToolError::Fatal(message)))) => {
+                    fatal.get_or_insert_with(|| message.clone());
+                    message
+                }
+                Some(Err(error)) => {
+                    format!("The tool broke off: {error}. This is a fault of Countersign; try another way.")
+                }
+                None => {
+                    started.run.abort();
+                    "The call was stopped by the person before it gave an output.".to_owned()
+                }
+            };
+            outputs.push(output_for(&started.item, &started.call_id, text));
+        }
+        (outputs, fatal)
+    }
+}
+
+impl Drop for Calls {
+    fn drop(&mut self) {
+        for started in &self.started {
+            started.run.abort();
+        }
+    }
+}
+
+async fn stopped_for(turn: &Turn, grace: Duration) {
+    turn.cancel.cancelled().await;
+    tokio::time::sleep(grace).await;
+}
+
+/// Runs one call; a panic in a tool is an answer, not the end of the turn.
+async fn run(turn: Arc<Turn>, tool: Arc<dyn Tool>, call: Call) -> Result<ToolOutput, ToolError> {
+    let Some(look) = tool.look(&call) else {
+        return guarded(&turn, tool.as_ref(), &call).await;
+    };
+    let started = Instant::now();
+    let item = |status, output: Option<String>| {
+        let duration_ms = output
+            .as_ref()
+            .map(|_| u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX));
+        let Look { title, arguments } = &look;
+        ThreadItem::ToolCall {
+            id: call.id.as_str().into(),
+            tool: tool.spec().name().to_owned(),
+            title: title.clone(),
+            arguments: arguments.clone(),
+            status,
+            output,
+            duration_ms,
+        }
+    };
+    turn.start_item(item(ItemStatus::InProgress, None));
+    let result = guarded(&turn, tool.as_ref(), &call).await;
+    let (status, text) = match &result {
+        Ok(output) if output.success == Some(true) => (ItemStatus::Completed, output.text.clone()),
+        Ok(output) => (ItemStatus::Failed, output.text.clone()),
+        Err(error) => (ItemStatus::Failed, error.to_string()),
+    };
+    turn.complete_item(item(status, Some(text)));
+    result
+}
+
+async fn guarded(turn: &Turn, tool: &dyn Tool, call: &Call) -> Result<ToolOutput, ToolError> {
+    let host: &dyn Host = turn;
+    match AssertUnwindSafe(tool.run(call, host)).catch_unwind().await {
+        Ok(result) => result,
+        Err(_) => {
+            tracing::error!(tool = %call.tool, "a tool panicked");
+            Err(ToolError::Answer(format!(
+                "{} failed inside Countersign. This is its fault, not yours; try another way.",
+                call.tool
+            )))
+        }
+    }
+}
+
+/// A call in a form short enough for the log.
+fn brief(call: &Call) -> String {
+    let text = crate::tools::shown_arguments(call).to_string();
+    text.chars().take(200).collect()
+}

@@ -1,0 +1,132 @@
+//! What lasts as long as a thread: its history, its record on disk, its numbers, what was granted.
+
+use super::history::History;
+use super::prompt::Environment;
+use super::stream::Stream;
+use crate::exec::decide::SessionGrants;
+use crate::ids::{ThreadId, TurnId};
+use crate::model::item::ResponseItem;
+use crate::protocol::event::{EventKind, Warning};
+use crate::protocol::model::{ThreadTokenUsage, TokenUsage};
+use crate::protocol::turn::Turn;
+use crate::store::{Recorder, RolloutItem};
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+pub struct Conversation {
+    pub id: ThreadId,
+    pub stream: Stream,
+    /// Absent for a thread that leaves nothing on disk.
+    pub recorder: Option<Recorder>,
+    data: Mutex<Data>,
+}
+
+/// Locked for a few lines at a time, never across an await.
+pub struct Data {
+    pub history: History,
+    /// Said before the first turn, and not yet on the record: a thread without a turn leaves nothing behind.
+    unrecorded: Vec<ResponseItem>,
+    pub usage: ThreadTokenUsage,
+    /// What the person allowed for the rest of the session.
+    pub grants: SessionGrants,
+    /// Folders that the person made writable for the rest of the session.
+    pub granted_roots: Vec<PathBuf>,
+    /// What the model was last told of its surroundings.
+    pub environment: Option<Environment>,
+    /// The turns so far, for clients that read a live thread.
+    pub turns: Vec<Turn>,
+    /// The person's first words.
+    pub preview: String,
+    pub updated_at_ms: i64,
+}
+
+impl Conversation {
+    pub fn new(id: ThreadId, recorder: Option<Recorder>, history: History) -> Self {
+        let data = Data {
+            history,
+            unrecorded: Vec::new(),
+            usage: ThreadTokenUsage::default(),
+            grants: SessionGrants::default(),
+            granted_roots: Vec::new(),
+            environment: None,
+            turns: Vec::new(),
+            preview: String::new(),
+            updated_at_ms: super::now_ms(),
+        };
+        Self {
+            stream: Stream::new(id.clone()),
+            id,
+            recorder,
+            data: Mutex::new(data),
+        }
+    }
+
+    pub fn data(&self) -> MutexGuard<'_, Data> {
+        self.data.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts items into the history and onto the record.
+    pub fn say(&self, items: impl IntoIterator<Item = ResponseItem>) {
+        for item in items {
+            let first = std::mem::take(&mut self.data().unrecorded);
+            first
+                .into_iter()
+                .for_each(|item| self.record(RolloutItem::ResponseItem(item)));
+            self.record(RolloutItem::ResponseItem(item.clone()));
+            self.data().history.push(item);
+        }
+    }
+
+    /// Puts items into the history, and onto the record as soon as something else is said.
+    pub fn remember(&self, items: impl IntoIterator<Item = ResponseItem>) {
+        let mut data = self.data();
+        for item in items {
+            data.unrecorded.push(item.clone());
+            data.history.push(item);
+        }
+    }
+
+    pub fn record(&self, item: RolloutItem) {
+        if let Some(recorder) = &self.recorder {
+            recorder.record([item]);
+        }
+    }
+
+    /// Records an event as far as it is kept, then shows it.
+    pub fn publish(&self, turn: Option<&TurnId>, kind: EventKind) {
+        self.stream.publish_after(turn.cloned(), kind, |event| {
+            if let Some(recorder) = &self.recorder {
+                recorder.record(RolloutItem::of_event(event));
+            }
+        });
+    }
+
+    pub fn warn(&self, turn: Option<&TurnId>, message: String) {
+        tracing::warn!(thread = %self.id, "{message}");
+        self.publish(turn, EventKind::Warning(Warning { message }));
+    }
+
+    /// Adds the usage of one response. Returns the new numbers.
+    pub fn add_usage(&self, last: TokenUsage, window: Option<u32>) -> ThreadTokenUsage {
+        let mut data = self.data();
+        let total = &mut data.usage.total;
+        total.input_tokens = total.input_tokens.saturating_add(last.input_tokens);
+        total.cached_input_tokens = total.cached_input_tokens.saturating_add(last.cached_input_tokens);
+        total.output_tokens = total.output_tokens.saturating_add(last.output_tokens);
+        total.reasoning_output_tokens = total
+            .reasoning_output_tokens
+            .saturating_add(last.reasoning_output_tokens);
+        total.total_tokens = total.total_tokens.saturating_add(last.total_tokens);
+        data.usage.last = last;
+        data.usage.model_context_window = window;
+        data.usage
+    }
+
+    /// The window is used up: what the numbers say from now on.
+    pub fn fill_window(&self, window: Option<u32>) -> ThreadTokenUsage {
+        let mut data = self.data();
+        data.usage.last.total_tokens = window.unwrap_or(data.usage.last.total_tokens);
+        data.usage.model_context_window = window;
+        data.usage
+    }
+}

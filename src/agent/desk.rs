@@ -1,0 +1,60 @@
+//! What all threads of a server share.
+
+use super::approvals::Approvals;
+use super::editor::Editor;
+use super::proposals::Proposals;
+use crate::tools::Registry;
+use crate::workspace::Workspace;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+pub struct Desk {
+    pub workspace: Workspace,
+    pub approvals: Approvals,
+    pub proposals: Proposals,
+    pub tools: Registry,
+    pub editor: Arc<dyn Editor>,
+    /// Home folder of Countersign.
+    pub home: PathBuf,
+    /// The environment the server was started with.
+    pub env: BTreeMap<String, String>,
+    /// Name of the program as it stands in requests.
+    pub user_agent: String,
+    /// Where threads come from: the client's name, or `cli`.
+    pub source: String,
+}
+
+impl Desk {
+    /// Open files and whether they hold unsaved text.
+    pub fn open_files(&self) -> Vec<(PathBuf, bool)> {
+        let documents = self.workspace.documents();
+        documents
+            .iter()
+            .filter_map(|document| Some((document.path()?.to_owned(), document.differs_from_disk())))
+            .collect()
+    }
+
+    /// Open files whose text differs from the disk.
+    pub fn unsaved(&self) -> Vec<PathBuf> {
+        self.workspace
+            .dirty()
+            .iter()
+            .filter_map(|document| document.path().map(PathBuf::from))
+            .collect()
+    }
+
+    /// The person's shell.
+    pub fn shell(&self) -> &str {
+        self.env
+            .get("SHELL")
+            .map_or("sh", |shell| shell.rsplit('/').next().unwrap_or(shell))
+    }
+
+    pub fn temporary_folder(&self) -> Option<PathBuf> {
+        self.env
+            .get("TMPDIR")
+            .map(PathBuf::from)
+            .filter(|folder| folder.is_absolute())
+    }
+}

@@ -1,0 +1,55 @@
+//! What the agent needs of an editor. The server implements it; tests may play an editor of their own.
+
+use futures::future::BoxFuture;
+use std::ops::Range;
+use std::path::PathBuf;
+
+/// One change to what the editor holds: everything in it, or nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EditorChange {
+    /// Shown in the editor's undo list, where it has one.
+    pub label: String,
+    pub steps: Vec<EditorStep>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum EditorStep {
+    /// Edits to an open document.
+    Edit {
+        path: PathBuf,
+        uri: String,
+        /// The version that the edits were made for.
+        version: i32,
+        /// The text of that version.
+        before: String,
+        /// Ordered, not overlapping: byte range in `before` and the text that replaces it.
+        edits: Vec<(Range<usize>, String)>,
+    },
+    /// Renames an open document's file.
+    Rename { from: PathBuf, to: PathBuf },
+    /// Deletes an open document's file.
+    Delete { path: PathBuf },
+}
+
+/// What the editor said. `Applied` is a claim; compare the text that follows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ApplyReply {
+    Applied,
+    Refused {
+        reason: Option<String>,
+    },
+    /// It will never answer: gone, or out of time.
+    NoAnswer,
+}
+
+/// How a proposal was settled by the surface that showed it.
+pub trait Editor: Send + Sync + 'static {
+    /// Hands one change to the editor.
+    fn apply(&self, change: EditorChange) -> BoxFuture<'static, ApplyReply>;
+
+    /// Asks for these documents, which the agent changed, to be saved, so that commands see them. True once they are.
+    fn save(&self, paths: Vec<PathBuf>) -> BoxFuture<'static, bool>;
+
+    /// Whether open files can be renamed and deleted through the editor.
+    fn has_resource_operations(&self) -> bool;
+}

@@ -1,0 +1,83 @@
+//! The turn as tools see it.
+
+use super::turn::Turn;
+use super::{command, propose};
+use crate::exec::Confinement;
+use crate::ids::ItemId;
+use crate::protocol::event::{EventKind, PlanUpdated};
+use crate::protocol::item::{PlanStep, ThreadItem};
+use crate::protocol::settings::SandboxPolicy;
+use crate::tools::{CommandCall, Host, ToolError, ToolOutput};
+use crate::workspace::Workspace;
+use futures::future::BoxFuture;
+use std::path::Path;
+use tokio_util::sync::CancellationToken;
+
+impl Host for Turn {
+    fn workspace(&self) -> &Workspace {
+        &self.desk.workspace
+    }
+
+    fn cwd(&self) -> &Path {
+        &self.settings.cwd
+    }
+
+    fn may_read(&self, path: &Path) -> Result<(), ToolError> {
+        if self.is_secret(path) {
+            return Err(ToolError::Answer(format!(
+                "{} holds credentials of the person's and is never read. Work without it.",
+                path.display()
+            )));
+        }
+        Ok(())
+    }
+
+    fn run_command(&self, call: CommandCall) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
+        Box::pin(command::run(self, call))
+    }
+
+    fn propose_patch(
+        &self,
+        item_id: ItemId,
+        patch: String,
+        workdir: Option<String>,
+    ) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
+        Box::pin(propose::run(self, item_id, patch, workdir))
+    }
+
+    fn show_plan(&self, item_id: ItemId, explanation: Option<String>, steps: Vec<PlanStep>) {
+        self.complete_item(ThreadItem::Plan {
+            id: item_id,
+            explanation: explanation.clone(),
+            steps: steps.clone(),
+        });
+        self.publish(EventKind::PlanUpdated(PlanUpdated { explanation, steps }));
+    }
+
+    fn cancelled(&self) -> CancellationToken {
+        self.cancel.clone()
+    }
+}
+
+impl Turn {
+    /// Where patches may write: the workspace, whatever the policy for commands, since the person decides on each.
+    pub fn patch_confinement(&self) -> Confinement {
+        let policy = match &self.settings.sandbox_policy {
+            SandboxPolicy::WorkspaceWrite { .. } => self.settings.sandbox_policy.clone(),
+            _ => SandboxPolicy::from_mode(crate::protocol::settings::SandboxMode::WorkspaceWrite),
+        };
+        let tmpdir = self.desk.temporary_folder();
+        let confinement = Confinement::new(&policy, &self.settings.cwd, &self.roots, tmpdir.as_deref());
+        let granted = self.conversation.data().granted_roots.clone();
+        granted.into_iter().fold(confinement, Confinement::with_writable)
+    }
+
+    /// The server's own credentials.
+    fn is_secret(&self, path: &Path) -> bool {
+        let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let own = std::fs::canonicalize(&self.desk.home).unwrap_or_else(|_| self.desk.home.clone());
+        ["auth.json", ".credentials.json"]
+            .iter()
+            .any(|name| real == own.join(name))
+    }
+}

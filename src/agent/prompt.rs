@@ -1,0 +1,253 @@
+//! The words that frame a conversation: who the agent is, where it is, what it may do, what the editor shows.
+//!
+//! Context goes to the model as messages of the user's role in tags of their own, so that it is never taken for
+//! what the person typed.
+
+use crate::model::item::{ContentPart, ResponseItem};
+use crate::protocol::item::{LineRange, UserInput};
+use crate::protocol::settings::{SandboxPolicy, ThreadSettings};
+use crate::protocol::turn::EditorContext;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// The built-in instructions.
+pub const BASE_INSTRUCTIONS: &str = include_str!("prompt/base.md");
+
+/// A message of the given role with one text.
+pub fn message(role: &str, text: String) -> ResponseItem {
+    ResponseItem::Message {
+        id: None,
+        role: role.to_owned(),
+        content: vec![ContentPart::InputText { text }],
+    }
+}
+
+/// The project's instruction files, as one message.
+pub fn project_instructions(cwd: &Path, text: &str) -> ResponseItem {
+    message(
+        "user",
+        format!(
+            "# Instructions for {}\n\n<INSTRUCTIONS>\n{}\n</INSTRUCTIONS>",
+            cwd.display(),
+            text.trim_end()
+        ),
+    )
+}
+
+/// What the model is told of its surroundings; told again only where it has changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Environment {
+    lines: Vec<(&'static str, String)>,
+}
+
+impl Environment {
+    pub fn new(settings: &ThreadSettings, roots: &[PathBuf], shell: &str) -> Self {
+        let policy = &settings.sandbox_policy;
+        let mut lines = vec![
+            ("cwd", settings.cwd.display().to_string()),
+            ("approval_policy", settings.approval_policy.as_str().to_owned()),
+            ("sandbox_mode", sandbox_words(policy).to_owned()),
+            (
+                "network_access",
+                if policy.network_access() {
+                    "enabled"
+                } else {
+                    "restricted"
+                }
+                .to_owned(),
+            ),
+        ];
+        let folders: Vec<_> = roots.iter().filter(|root| **root != settings.cwd).collect();
+        if !folders.is_empty() {
+            let names: Vec<_> = folders.iter().map(|root| root.display().to_string()).collect();
+            lines.push(("workspace_folders", names.join(", ")));
+        }
+        lines.push(("shell", shell.to_owned()));
+        Self { lines }
+    }
+
+    /// The whole context, for the start of a conversation.
+    pub fn message(&self) -> ResponseItem {
+        Self::tagged(self.lines.iter())
+    }
+
+    /// Only what differs from what the model was told before; nothing if nothing does. The shell does not count.
+    pub fn difference(&self, before: &Self) -> Option<ResponseItem> {
+        let changed: Vec<_> = self
+            .lines
+            .iter()
+            .filter(|line| line.0 != "shell" && !before.lines.contains(line))
+            .collect();
+        (!changed.is_empty()).then(|| Self::tagged(changed.into_iter()))
+    }
+
+    fn tagged<'a>(lines: impl Iterator<Item = &'a (&'static str, String)>) -> ResponseItem {
+        let mut text = "<environment_context>\n".to_owned();
+        for (name, value) in lines {
+            let _ = writeln!(text, "  <{name}>{value}</{name}>");
+        }
+        text.push_str("</environment_context>");
+        message("user", text)
+    }
+}
+
+fn sandbox_words(policy: &SandboxPolicy) -> &'static str {
+    match policy {
+        SandboxPolicy::DangerFullAccess => "danger-full-access",
+        SandboxPolicy::ReadOnly { .. } => "read-only",
+        SandboxPolicy::WorkspaceWrite { .. } => "workspace-write",
+    }
+}
+
+/// What the editor shows at the moment of asking; nothing if it shows nothing worth telling.
+pub fn editor_context(context: &EditorContext, open: &[(PathBuf, bool)], cwd: &Path) -> Option<ResponseItem> {
+    let name = |path: &Path| path.strip_prefix(cwd).unwrap_or(path).display().to_string();
+    let mut text = String::new();
+    if let Some(path) = &context.active_file {
+        let _ = writeln!(text, "Active file: {}", name(path));
+    }
+    if let Some(lines) = context.selection {
+        let _ = writeln!(text, "Selected: {}", lines_in_words(lines));
+    }
+    for diagnostic in &context.diagnostics {
+        let source = diagnostic
+            .source
+            .as_deref()
+            .map(|source| format!(" [{source}]"))
+            .unwrap_or_default();
+        let code = diagnostic
+            .code
+            .as_deref()
+            .map(|code| format!(" ({code})"))
+            .unwrap_or_default();
+        let _ = writeln!(
+            text,
+            "{}{source}{code} in {}, {}: {}",
+            diagnostic.severity,
+            name(&diagnostic.path),
+            lines_in_words(diagnostic.range),
+            diagnostic.message.trim()
+        );
+    }
+    if !open.is_empty() {
+        let files: Vec<_> = open
+            .iter()
+            .map(|(path, unsaved)| format!("{}{}", name(path), if *unsaved { " (unsaved changes)" } else { "" }))
+            .collect();
+        let _ = writeln!(text, "Open files: {}", files.join(", "));
+    }
+    (!text.is_empty()).then(|| message("user", format!("<editor_context>\n{text}</editor_context>")))
+}
+
+/// Lines as people count them.
+fn lines_in_words(lines: LineRange) -> String {
+    if lines.end <= lines.start + 1 {
+        format!("line {}", lines.start + 1)
+    } else {
+        format!("lines {}-{}", lines.start + 1, lines.end)
+    }
+}
+
+/// The person's input as a message, each piece in its order.
+pub fn user_message(input: &[UserInput], cwd: &Path, image: &dyn Fn(&Path) -> Result<String, String>) -> ResponseItem {
+    let content = input
+        .iter()
+        .map(|piece| match piece {
+            UserInput::Text { text } => ContentPart::InputText { text: text.clone() },
+            UserInput::Image { url } => ContentPart::InputImage { image_url: url.clone() },
+            UserInput::LocalImage { path } => match image(path) {
+                Ok(image_url) => ContentPart::InputImage { image_url },
+                Err(why) => ContentPart::InputText {
+                    text: format!("(the image {} could not be read: {why})", path.display()),
+                },
+            },
+            UserInput::Mention { path, line_range } => {
+                let name = path.strip_prefix(cwd).unwrap_or(path).display();
+                let lines = line_range
+                    .map(|lines| format!(", {}", lines_in_words(lines)))
+                    .unwrap_or_default();
+                ContentPart::InputText {
+                    text: format!("(the person points at {name}{lines})"),
+                }
+            }
+        })
+        .collect();
+    ResponseItem::Message {
+        id: None,
+        role: "user".to_owned(),
+        content,
+    }
+}
+
+/// The person's words only, for previews and titles.
+pub fn words(input: &[UserInput]) -> String {
+    let texts = input.iter().filter_map(|piece| match piece {
+        UserInput::Text { text } => Some(text.trim()),
+        _ => None,
+    });
+    texts.collect::<Vec<_>>().join(" ")
+}
+
+/// Told to the model after a turn that the person stopped.
+pub fn interrupted() -> ResponseItem {
+    message(
+        "user",
+        "<turn_aborted>\nThe person stopped this turn. Commands that were running were ended and may have done part of their \
+         work; look before you rely on it.\n</turn_aborted>"
+            .to_owned(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::settings::{ApprovalPolicy, ReasoningSummary};
+
+    fn settings() -> ThreadSettings {
+        ThreadSettings {
+            model: "m".into(),
+            model_provider: "p".into(),
+            effort: None,
+            summary: ReasoningSummary::Auto,
+            cwd: "/p".into(),
+            approval_policy: ApprovalPolicy::OnRequest,
+            sandbox_policy: SandboxPolicy::default(),
+        }
+    }
+
+    fn text(item: ResponseItem) -> String {
+        match item {
+            ResponseItem::Message { content, .. } => match &content[0] {
+                ContentPart::InputText { text } => text.clone(),
+                other => panic!("{other:?}"),
+            },
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Shows S-104, S-225.
+    #[test]
+    fn the_environment_is_told_whole_once_and_then_only_by_difference() {
+        let before = Environment::new(&settings(), &[], "bash");
+        assert!(text(before.message()).contains("<approval_policy>on-request</approval_policy>"));
+        assert_eq!(before.difference(&Environment::new(&settings(), &[], "zsh")), None);
+        let policies = [
+            ApprovalPolicy::Untrusted,
+            ApprovalPolicy::OnFailure,
+            ApprovalPolicy::Never,
+        ];
+        for approval_policy in policies {
+            let after = Environment::new(
+                &ThreadSettings {
+                    approval_policy,
+                    ..settings()
+                },
+                &[],
+                "bash",
+            );
+            let told = text(after.difference(&before).expect("a difference"));
+            let line = format!("  <approval_policy>{}</approval_policy>", approval_policy.as_str());
+            assert_eq!(told, format!("<environment_context>\n{line}\n</environment_context>"));
+        }
+    }
+}

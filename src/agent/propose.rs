@@ -1,0 +1,264 @@
+//! A patch of the model: planned against what the person sees, checked, proposed, decided, applied, reported.
+
+use super::apply::{self, FileResult, HunkResult, Outcome};
+use super::proposals::Origin;
+use super::turn::Turn;
+use crate::ids::{HunkId, ItemId, ProposalId};
+use crate::patch::files::{self, DiskFiles, FileText, Files};
+use crate::patch::parse::parse;
+use crate::patch::plan::{Plan, plan};
+use crate::protocol::item::{Confined, FileChange, FileChangeKind, ItemStatus, ThreadItem};
+use crate::protocol::proposal::{HunkStatus, ProposalDecideParams, ProposalDecision, ProposalStatus};
+use crate::protocol::settings::{ApprovalPolicy, SandboxPolicy};
+use crate::tools::{ToolError, ToolOutput};
+use crate::workspace::Workspace;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+
+/// The workspace view as a snapshot to plan against.
+struct View<'a>(&'a Workspace);
+
+impl Files for View<'_> {
+    fn read(&self, path: &Path) -> Result<Option<FileText>, files::ReadError> {
+        match self.0.document(path) {
+            Some(document) => Ok(Some(FileText { text: document.text() })),
+            None => DiskFiles.read(path),
+        }
+    }
+
+    fn real(&self, path: &Path) -> std::path::PathBuf {
+        DiskFiles.real(path)
+    }
+
+    fn same_entry(&self, a: &Path, b: &Path) -> bool {
+        DiskFiles.same_entry(a, b)
+    }
+}
+
+pub(super) async fn run(turn: &Turn, item_id: ItemId, text: String, workdir: Option<String>) -> Result<ToolOutput, ToolError> {
+    let answer = |error: &dyn std::fmt::Display| ToolError::Answer(format!("The patch was not proposed. {error}"));
+    let parsed = parse(&text).map_err(|error| answer(&error))?;
+    let base = crate::workspace::uri::clean(&turn.settings.cwd.join(workdir.as_deref().unwrap_or_default()));
+    let workspace = turn.desk.workspace.clone();
+    let planned = tokio::task::spawn_blocking(move || plan(&parsed, &base, &View(&workspace)))
+        .await
+        .map_err(|error| ToolError::Fatal(error.to_string()))?
+        .map_err(|error| answer(&error))?;
+    let reason = match check(turn, &planned) {
+        Check::Fine => None,
+        Check::Outside(reason) => Some(reason),
+        Check::Refused(reason) => return Ok(ToolOutput::failed(reason)),
+    };
+    let nobody_asked = turn.settings.approval_policy == ApprovalPolicy::Never;
+    let changes = changes(turn, &planned);
+    let mut waiting = turn.desk.proposals.open(
+        planned,
+        Origin {
+            thread_id: turn.conversation.id.clone(),
+            turn_id: turn.id.clone(),
+            item_id: item_id.clone(),
+            cwd: turn.settings.cwd.clone(),
+            reason,
+        },
+        turn.conversation.stream.clone(),
+    );
+    let proposal_id = waiting.id.clone();
+    let item = |status, outcome| ThreadItem::FileChange {
+        id: item_id.clone(),
+        proposal_id: Some(proposal_id.clone()),
+        changes: changes.clone(),
+        status,
+        outcome,
+    };
+    turn.start_item(item(ItemStatus::InProgress, None));
+    if nobody_asked {
+        accept_all(turn, &proposal_id);
+    }
+    let decided = {
+        let _waiting_status = (!nobody_asked).then(|| turn.waiting());
+        tokio::select! {
+            biased;
+            () = turn.cancel.cancelled() => None,
+            decided = waiting.decided() => decided,
+        }
+    };
+    let Some(decided) = decided else {
+        turn.complete_item(item(
+            ItemStatus::Interrupted,
+            Some("The turn was stopped before it was decided.".to_owned()),
+        ));
+        return Ok(ToolOutput::not_done(
+            "The turn was stopped before the person decided; nothing was changed.",
+        ));
+    };
+    // From here on the step runs to its end even if the turn is stopped: a change is whole, or not at all.
+    let outcome = apply::run(turn, &proposal_id, decided.in_place).await;
+    let status = match outcome.status {
+        ProposalStatus::Applied => ItemStatus::Completed,
+        ProposalStatus::Rejected => ItemStatus::Declined,
+        _ => ItemStatus::Failed,
+    };
+    let report = report(turn, &outcome, &decided.feedback);
+    let hunks = hunk_statuses(&outcome);
+    turn.desk.proposals.settle(&proposal_id, outcome.status, &hunks);
+    turn.complete_item(item(status, Some(report.clone())));
+    Ok(ToolOutput {
+        text: report,
+        success: Some(outcome.status == ProposalStatus::Applied),
+    })
+}
+
+fn accept_all(turn: &Turn, id: &ProposalId) {
+    let all = ProposalDecideParams {
+        proposal_id: id.clone(),
+        decision: ProposalDecision::Accept,
+        hunk_ids: None,
+        path: None,
+        feedback: None,
+    };
+    if let Err(error) = turn.desk.proposals.decide(&all) {
+        tracing::warn!(%error, "a proposal that nobody is asked about could not be accepted");
+    }
+}
+
+enum Check {
+    Fine,
+    /// The person must see this.
+    Outside(String),
+    Refused(String),
+}
+
+/// Where the patch may write. Protected folders are refused; a place outside the workspace is said in the question,
+/// and refused where nobody may be asked.
+fn check(turn: &Turn, plan: &Plan) -> Check {
+    let never = turn.settings.approval_policy == ApprovalPolicy::Never;
+    if never && matches!(turn.settings.sandbox_policy, SandboxPolicy::ReadOnly { .. }) {
+        return Check::Refused(
+            "The policy is read-only and nobody may be asked, so no file can be changed. Explain the change instead."
+                .to_owned(),
+        );
+    }
+    let confinement = turn.patch_confinement();
+    let mut outside = Vec::new();
+    for path in plan.paths() {
+        if confinement.is_protected(path) {
+            return Check::Refused(format!(
+                "{} is in a protected folder, which patches and commands may only read. Leave it as it is, or tell the person \
+                 what to change there.",
+                turn.short_name(path)
+            ));
+        }
+        if !confinement.may_write(path) {
+            outside.push(turn.short_name(path));
+        }
+    }
+    match (
+        outside.is_empty(),
+        never && turn.confinement(Confined::Workspace).confined() != Confined::Outside,
+    ) {
+        (true, _) => Check::Fine,
+        (false, true) => Check::Refused(format!(
+            "Outside the workspace, where nothing may be changed under the approval policy never: {}.",
+            outside.join(", ")
+        )),
+        (false, false) => Check::Outside(format!("Outside the workspace: {}", outside.join(", "))),
+    }
+}
+
+fn changes(turn: &Turn, plan: &Plan) -> Vec<FileChange> {
+    plan.files
+        .iter()
+        .map(|file| FileChange {
+            path: file.path.clone(),
+            kind: file.kind.clone(),
+            diff: file.unified_diff(&turn.settings.cwd),
+        })
+        .collect()
+}
+
+fn hunk_statuses(outcome: &Outcome) -> BTreeMap<HunkId, HunkStatus> {
+    let mut statuses = BTreeMap::new();
+    for hunk in outcome.files.iter().flat_map(|file| &file.hunks) {
+        let status = match hunk.result {
+            HunkResult::Taken => HunkStatus::Applied,
+            HunkResult::Rejected => HunkStatus::Rejected,
+            HunkResult::Conflict => HunkStatus::Conflicting,
+            HunkResult::NotApplied => HunkStatus::Pending,
+        };
+        statuses.insert(hunk.id.clone(), status);
+    }
+    statuses
+}
+
+/// What became of each hunk, exactly, for the model and for the person.
+fn report(turn: &Turn, outcome: &Outcome, feedback: &[String]) -> String {
+    let mut text = String::new();
+    let hunks = || outcome.files.iter().flat_map(|file| &file.hunks);
+    let count = |result: HunkResult| hunks().filter(|hunk| hunk.result == result).count();
+    let total = hunks().count();
+    match (&outcome.status, &outcome.error) {
+        (_, Some(error)) => {
+            let _ = writeln!(text, "{error}");
+        }
+        (ProposalStatus::Applied, None) if count(HunkResult::Taken) == total => {
+            text.push_str("Success. The person accepted the whole patch; it is in the files:\n");
+        }
+        (ProposalStatus::Applied, None) => {
+            let _ = writeln!(
+                text,
+                "Taken in part: {} of {total} hunks are in the files.",
+                count(HunkResult::Taken)
+            );
+        }
+        (ProposalStatus::Rejected, None) => {
+            text.push_str("The person rejected the patch; no file was changed.\n");
+        }
+        (_, None) => text.push_str("Nothing was changed.\n"),
+    }
+    if total == 0 || outcome.status != ProposalStatus::Rejected {
+        for file in &outcome.files {
+            describe(&mut text, turn, file);
+        }
+    }
+    for words in feedback {
+        let _ = writeln!(text, "The person says: {}", words.trim());
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
+fn describe(text: &mut String, turn: &Turn, file: &FileResult) {
+    let name = turn.short_name(&file.path);
+    let taken = file
+        .hunks
+        .iter()
+        .filter(|hunk| hunk.result == HunkResult::Taken)
+        .count();
+    if taken > 0 {
+        let (letter, name) = match &file.kind {
+            FileChangeKind::Add => ("A", name.clone()),
+            FileChangeKind::Delete => ("D", name.clone()),
+            FileChangeKind::Update { move_path: Some(to) } => ("M", format!("{name} -> {}", turn.short_name(to))),
+            FileChangeKind::Update { move_path: None } => ("M", name.clone()),
+        };
+        let unsaved = if file.in_editor {
+            " (in the editor, unsaved)"
+        } else {
+            ""
+        };
+        let _ = writeln!(text, "{letter} {name}{unsaved}");
+    }
+    if taken == file.hunks.len() {
+        return;
+    }
+    for (number, hunk) in file.hunks.iter().enumerate() {
+        let result = match hunk.result {
+            HunkResult::Taken => "taken",
+            HunkResult::Rejected => "rejected by the person",
+            HunkResult::Conflict => "not taken: the text it would replace has changed since; read the file again",
+            HunkResult::NotApplied => "not applied",
+        };
+        let _ = writeln!(text, "  {name} hunk {} (line {}): {result}", number + 1, hunk.line + 1);
+    }
+}

@@ -1,0 +1,88 @@
+//! Which model answers a turn: the configured provider, its key, its window; or a local server where no key is there.
+
+use crate::config::{self, Config, provider::Provider as Settings};
+use crate::model::{ModelClient, catalogue, local};
+use crate::protocol::settings::ThreadSettings;
+use crate::protocol::turn::{TurnError, TurnErrorKind};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// How long local servers may take to say that they are there.
+const DETECTION: Duration = Duration::from_millis(300);
+/// The model asked for where the configuration names none and the provider is OpenAI.
+const DEFAULT_MODEL: &str = "gpt-5-codex";
+
+#[derive(Clone)]
+pub struct Provider {
+    pub client: ModelClient,
+    pub model: String,
+    /// Tokens, where it is known.
+    pub context_window: Option<u32>,
+    /// Whether the model is one whose window and abilities are known or configured.
+    pub is_known: bool,
+}
+
+impl Provider {
+    /// Finds what the settings name. A missing key is no error here: where nothing was chosen a local server may stand
+    /// in, and else the first request says which variable is missing.
+    pub async fn resolve(
+        config: &Config,
+        settings: &ThreadSettings,
+        env: &BTreeMap<String, String>,
+        user_agent: &str,
+    ) -> Result<Self, TurnError> {
+        let id = &settings.model_provider;
+        let provider = config.provider(id).map_err(|error| TurnError {
+            message: error.to_string(),
+            kind: TurnErrorKind::BadRequest,
+            http_status: None,
+        })?;
+        let key = config::key(provider, env);
+        if key.is_err()
+            && !config.model_provider_chosen
+            && let Some(found) = local::detect(&local::usual_candidates(), DETECTION).await
+        {
+            let client = ModelClient::new(&found.provider, None, user_agent);
+            return Ok(Self::new(config, client, found.model));
+        }
+        let headers = provider.env_http_headers.iter();
+        let headers = headers.filter_map(|(name, variable)| Some((name.clone(), env.get(variable)?.clone())));
+        let client = ModelClient::new(provider, key.unwrap_or_default(), user_agent).with_headers(headers);
+        let model = match settings.model.as_str() {
+            "" if id == "openai" => DEFAULT_MODEL.to_owned(),
+            "" => first_model(&client, provider).await?,
+            model => model.to_owned(),
+        };
+        Ok(Self::new(config, client, model))
+    }
+
+    fn new(config: &Config, client: ModelClient, model: String) -> Self {
+        let context_window = catalogue::context_window(&model, client.provider(), config.context_window);
+        let is_known = config.context_window.is_some() || catalogue::family(&model).is_some();
+        Self {
+            client,
+            model,
+            context_window,
+            is_known,
+        }
+    }
+}
+
+/// The model of a provider that serves what it has, such as a local server, where none is configured.
+async fn first_model(client: &ModelClient, provider: &Settings) -> Result<String, TurnError> {
+    let models = catalogue::list_remote(client)
+        .await
+        .map_err(|error| error.turn_error())?;
+    models
+        .into_iter()
+        .next()
+        .map(|model| model.id)
+        .ok_or_else(|| TurnError {
+            message: format!(
+                "{} serves no model. Load one there, or set model in config.toml.",
+                provider.name
+            ),
+            kind: TurnErrorKind::ModelNotFound,
+            http_status: None,
+        })
+}

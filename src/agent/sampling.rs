@@ -1,0 +1,374 @@
+//! The turn loop: rounds of one model request and the tool calls it brought, until an answer needs nothing more.
+
+use super::calls::Calls;
+use super::pending::Input;
+use super::prompt;
+use super::turn::{Ended, Turn};
+use crate::ids::ItemId;
+use crate::model::item::{ContentPart, ReasoningPart, ResponseItem};
+use crate::model::retry::Retry;
+use crate::model::{ModelError, ModelEvent, ModelRequest};
+use crate::protocol::event::{EventKind, TokenUsageUpdated, TurnDiff, TurnRetrying};
+use crate::protocol::item::ThreadItem;
+use crate::protocol::model::TokenUsage;
+use crate::protocol::turn::{TurnError, TurnErrorKind};
+use crate::store::{RolloutItem, TurnContextRecord};
+use std::sync::Arc;
+
+/// Rounds of one turn. A model that calls tools without end is stopped here.
+const MOST_ROUNDS: usize = 1000;
+/// Text of one answer, in bytes. A stream that never ends is stopped here.
+const MOST_TEXT: usize = 8 << 20;
+
+/// Why a request came to no end.
+enum Broken {
+    Stopped,
+    Model(ModelError),
+    Fatal(String),
+}
+
+impl From<ModelError> for Broken {
+    fn from(error: ModelError) -> Self {
+        Self::Model(error)
+    }
+}
+
+/// Runs a turn from its input to its last answer. The caller closes it.
+pub(super) async fn run(turn: &Arc<Turn>, input: Input) -> Ended {
+    take_input(turn, vec![input], true);
+    for _ in 0..MOST_ROUNDS {
+        if turn.cancel.is_cancelled() {
+            return interrupted(turn);
+        }
+        take_input(turn, turn.pending.take(), false);
+        match round(turn).await {
+            Ok(true) => {}
+            Ok(false) if turn.pending.close_if_empty() => return Ended::Completed,
+            Ok(false) => {}
+            Err(Broken::Stopped) => return interrupted(turn),
+            Err(Broken::Model(error)) => return Ended::Failed(error.turn_error()),
+            Err(Broken::Fatal(message)) => {
+                return Ended::Failed(TurnError {
+                    message,
+                    kind: TurnErrorKind::Internal,
+                    http_status: None,
+                });
+            }
+        }
+    }
+    Ended::Failed(TurnError {
+        message: format!(
+            "The model called tools in {MOST_ROUNDS} rounds without coming to an answer, so the turn was stopped. Look at what it \
+             did and ask again in smaller steps."
+        ),
+        kind: TurnErrorKind::TooManyRounds,
+        http_status: None,
+    })
+}
+
+/// What the model must know of a stopped turn.
+fn interrupted(turn: &Turn) -> Ended {
+    turn.conversation.say([prompt::interrupted()]);
+    Ended::Interrupted
+}
+
+/// Puts the person's input into the history and shows it, before the model is asked.
+pub(super) fn take_input(turn: &Turn, inputs: Vec<Input>, first: bool) {
+    for (index, input) in inputs.into_iter().enumerate() {
+        if let Some(context) = &input.context {
+            let open = turn.desk.open_files();
+            turn.conversation
+                .say(prompt::editor_context(context, &open, &turn.settings.cwd));
+        }
+        let message = prompt::user_message(&input.content, &turn.settings.cwd, &super::images::data_url);
+        turn.conversation.say([message]);
+        {
+            let mut data = turn.conversation.data();
+            if data.preview.is_empty() {
+                data.preview = prompt::words(&input.content);
+            }
+        }
+        // The input that began the turn has the turn's id, as the answer to its start showed it.
+        let id = if first && index == 0 {
+            turn.id.as_str().into()
+        } else {
+            ItemId::fresh()
+        };
+        turn.complete_item(ThreadItem::UserMessage {
+            id,
+            content: input.content,
+            client_id: input.client_id,
+        });
+    }
+}
+
+/// One round. True if the model must be asked again: it called tools, or its answer broke off after finished items.
+async fn round(turn: &Arc<Turn>) -> Result<bool, Broken> {
+    let mut retry = Retry::new(turn.provider().client.provider());
+    loop {
+        let mut calls = Calls::new(turn.clone());
+        let outcome = attempt(turn, &mut calls).await;
+        turn.close_streamed();
+        let called = !calls.is_empty();
+        let fatal = finish_calls(turn, calls).await;
+        if turn.cancel.is_cancelled() {
+            return Err(Broken::Stopped);
+        }
+        if let Some(message) = fatal {
+            return Err(Broken::Fatal(message));
+        }
+        let error = match outcome {
+            Ok(()) => return Ok(called),
+            Err(Broken::Model(error)) => error,
+            Err(other) => return Err(other),
+        };
+        note_limits(turn, &error);
+        let Some(wait) = retry.next(&error) else {
+            return Err(Broken::Model(error));
+        };
+        turn.publish(EventKind::TurnRetrying(TurnRetrying {
+            attempt: wait.attempt,
+            limit: wait.limit,
+            delay_ms: u64::try_from(wait.delay.as_millis()).unwrap_or(u64::MAX),
+            message: error.turn_error().message,
+        }));
+        tokio::select! {
+            () = tokio::time::sleep(wait.delay) => {}
+            () = turn.cancel.cancelled() => return Err(Broken::Stopped),
+        }
+    }
+}
+
+/// Waits for all calls, records their outputs in call order, shows the diff. Returns the message of a fatal one.
+async fn finish_calls(turn: &Arc<Turn>, calls: Calls) -> Option<String> {
+    if calls.is_empty() {
+        return None;
+    }
+    let (outputs, fatal) = calls.finish().await;
+    turn.conversation.say(outputs);
+    if let Some(diff) = turn.changed_diff() {
+        turn.publish(EventKind::TurnDiff(TurnDiff { diff }));
+    }
+    fatal
+}
+
+/// A request that does not fit fills the window in the numbers, so that the person sees why.
+fn note_limits(turn: &Turn, error: &ModelError) {
+    if error.turn_error().kind == TurnErrorKind::ContextWindowExceeded {
+        show_usage(turn, turn.conversation.fill_window(turn.provider().context_window));
+    }
+}
+
+fn show_usage(turn: &Turn, usage: crate::protocol::model::ThreadTokenUsage) {
+    turn.publish(EventKind::TokenUsageUpdated(TokenUsageUpdated { token_usage: usage }));
+}
+
+fn request(turn: &Turn) -> ModelRequest {
+    ModelRequest {
+        model: turn.provider().model.clone(),
+        instructions: turn.base_instructions.clone(),
+        input: Arc::new(turn.conversation.data().history.for_model()),
+        tools: turn.desk.tools.specs(),
+        parallel_tool_calls: true,
+        effort: turn.settings.effort.clone(),
+        summary: turn.settings.summary,
+        output_schema: turn.output_schema.clone(),
+        max_output_tokens: turn.config.max_output_tokens,
+        cache_key: turn.conversation.id.to_string(),
+        turn_id: turn.id.to_string(),
+    }
+}
+
+/// One request and its stream. Tools start as their calls complete; what is finished is in the history even if the
+/// stream breaks off later.
+async fn attempt(turn: &Arc<Turn>, calls: &mut Calls) -> Result<(), Broken> {
+    turn.conversation
+        .record(RolloutItem::TurnContext(TurnContextRecord::new(
+            &turn.id,
+            &turn.settings,
+        )));
+    let request = request(turn);
+    let mut stream = tokio::select! {
+        stream = turn.provider().client.stream(&request) => stream?,
+        () = turn.cancel.cancelled() => return Err(Broken::Stopped),
+    };
+    let mut answer = Answer {
+        turn,
+        calls,
+        text_size: 0,
+        usage: None,
+    };
+    loop {
+        let event = tokio::select! {
+            biased;
+            () = turn.cancel.cancelled() => {
+                answer.keep_partial();
+                return Err(Broken::Stopped);
+            }
+            event = stream.next() => event,
+        };
+        match event {
+            Some(Ok(ModelEvent::Completed { usage, .. })) => {
+                answer.usage = usage;
+                break;
+            }
+            Some(Ok(event)) => answer.take(event).await?,
+            Some(Err(error)) => return Err(error.into()),
+            None => {
+                return Err(Broken::Fatal(
+                    "The model's answer ended without an end; ask again.".to_owned(),
+                ));
+            }
+        }
+    }
+    if let Some(usage) = answer.usage {
+        show_usage(turn, turn.conversation.add_usage(usage, turn.provider().context_window));
+    }
+    Ok(())
+}
+
+/// The answer as it streams in.
+struct Answer<'a> {
+    turn: &'a Arc<Turn>,
+    calls: &'a mut Calls,
+    text_size: usize,
+    usage: Option<TokenUsage>,
+}
+
+impl Answer<'_> {
+    async fn take(&mut self, event: ModelEvent) -> Result<(), Broken> {
+        match event {
+            ModelEvent::ItemAdded(item) => {
+                if let Some(item) = shown(&item, self.turn.config.show_raw_agent_reasoning) {
+                    self.turn.start_item(item);
+                }
+            }
+            ModelEvent::TextDelta { item_id, delta } => {
+                self.count(&delta)?;
+                let id = ItemId::from(item_id);
+                if !self.turn.is_open(&id) {
+                    self.turn.start_item(ThreadItem::AgentMessage {
+                        id: id.clone(),
+                        text: String::new(),
+                        partial: false,
+                    });
+                }
+                self.turn.message_delta(&id, &delta);
+            }
+            ModelEvent::ReasoningSummaryDelta { item_id, index, delta } => {
+                self.reasoning(item_id, index, &delta, false)?
+            }
+            ModelEvent::ReasoningDelta { item_id, index, delta } if self.turn.config.show_raw_agent_reasoning => {
+                self.reasoning(item_id, index, &delta, true)?;
+            }
+            ModelEvent::ItemDone(item) => self.done(item).await,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn reasoning(&mut self, item_id: String, index: u32, delta: &str, raw: bool) -> Result<(), Broken> {
+        self.count(delta)?;
+        let id = ItemId::from(item_id);
+        if !self.turn.is_open(&id) {
+            self.turn.start_item(ThreadItem::Reasoning {
+                id: id.clone(),
+                summary: Vec::new(),
+                content: Vec::new(),
+            });
+        }
+        self.turn.reasoning_delta(&id, index, delta, raw);
+        Ok(())
+    }
+
+    fn count(&mut self, delta: &str) -> Result<(), Broken> {
+        self.text_size += delta.len();
+        if self.text_size > MOST_TEXT {
+            return Err(Broken::Fatal(format!(
+                "The model's answer passed {} MiB without an end, so the turn was stopped. Ask again; if it happens again, \
+                 try another model.",
+                MOST_TEXT >> 20
+            )));
+        }
+        Ok(())
+    }
+
+    /// An item is complete: into the history, and either shown or started as a call.
+    async fn done(&mut self, item: ResponseItem) {
+        match &item {
+            ResponseItem::FunctionCall { .. }
+            | ResponseItem::CustomToolCall { .. }
+            | ResponseItem::LocalShellCall { .. } => {
+                self.calls.start(item).await;
+            }
+            ResponseItem::FunctionCallOutput { .. }
+            | ResponseItem::CustomToolCallOutput { .. }
+            | ResponseItem::LocalShellCallOutput { .. }
+            | ResponseItem::Other => tracing::debug!("an item that no model should send was ignored"),
+            _ => {
+                if let Some(shown) = shown(&item, self.turn.config.show_raw_agent_reasoning) {
+                    self.turn.complete_item(shown);
+                }
+                self.turn.conversation.say([item]);
+            }
+        }
+    }
+
+    /// The person stopped the turn in the middle of a message: what was said is kept.
+    fn keep_partial(&self) {
+        if let Some((_, text)) = self.turn.open_message().filter(|(_, text)| !text.is_empty()) {
+            self.turn.conversation.say([ResponseItem::Message {
+                id: None,
+                role: "assistant".to_owned(),
+                content: vec![ContentPart::OutputText { text }],
+            }]);
+        }
+    }
+}
+
+/// How an item of the model is shown; calls and unknown kinds are not shown here.
+fn shown(item: &ResponseItem, raw_reasoning: bool) -> Option<ThreadItem> {
+    match item {
+        ResponseItem::Message { id, role, content } if role == "assistant" => {
+            let texts = content.iter().filter_map(|part| match part {
+                ContentPart::OutputText { text } | ContentPart::InputText { text } => Some(text.as_str()),
+                ContentPart::Refusal { refusal } => Some(refusal.as_str()),
+                _ => None,
+            });
+            Some(ThreadItem::AgentMessage {
+                id: item_id(id.as_deref()),
+                text: texts.collect(),
+                partial: false,
+            })
+        }
+        ResponseItem::Reasoning {
+            id, summary, content, ..
+        } => {
+            let texts = |parts: &[ReasoningPart]| parts.iter().filter_map(reasoning_text).collect();
+            let content = content
+                .as_deref()
+                .filter(|_| raw_reasoning)
+                .map(texts)
+                .unwrap_or_default();
+            Some(ThreadItem::Reasoning {
+                id: item_id(id.as_deref()),
+                summary: texts(summary),
+                content,
+            })
+        }
+        _ => None,
+    }
+}
+
+fn reasoning_text(part: &ReasoningPart) -> Option<String> {
+    match part {
+        ReasoningPart::SummaryText { text } | ReasoningPart::ReasoningText { text } | ReasoningPart::Text { text } => {
+            Some(text.clone())
+        }
+        ReasoningPart::Other => None,
+    }
+}
+
+fn item_id(id: Option<&str>) -> ItemId {
+    id.filter(|id| !id.is_empty()).map_or_else(ItemId::fresh, ItemId::from)
+}

@@ -1,0 +1,267 @@
+//! One thread's events: numbered, ordered, handed to every subscriber.
+//!
+//! A subscriber that lags costs the agent nothing and memory little: deltas of the same item that it has not
+//! taken yet are joined into one.
+
+use crate::ids::{ThreadId, TurnId};
+use crate::protocol::event::{At, Event, EventKind};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::Notify;
+
+/// Events kept for subscribers that come late. Deltas are not kept: the completed item says it all.
+const REPLAY: usize = 4096;
+
+/// The publishing end; cheap to clone.
+#[derive(Clone)]
+pub struct Stream {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    thread_id: ThreadId,
+    state: Mutex<State>,
+}
+
+struct State {
+    last_seq: u64,
+    kept: VecDeque<Event>,
+    queues: Vec<Arc<Queue>>,
+    closed: bool,
+}
+
+#[derive(Default)]
+struct Queue {
+    waiting: Mutex<Waiting>,
+    arrived: Notify,
+}
+
+#[derive(Default)]
+struct Waiting {
+    events: VecDeque<Event>,
+    /// The stream is closed, or the subscriber is gone.
+    ended: bool,
+}
+
+/// The receiving end.
+pub struct Subscription {
+    queue: Arc<Queue>,
+}
+
+/// The data behind these locks is valid after every statement, so a panic elsewhere does not spoil it.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Stream {
+    pub fn new(thread_id: ThreadId) -> Self {
+        let state = State {
+            last_seq: 0,
+            kept: VecDeque::new(),
+            queues: Vec::new(),
+            closed: false,
+        };
+        Self {
+            shared: Arc::new(Shared {
+                thread_id,
+                state: Mutex::new(state),
+            }),
+        }
+    }
+
+    /// Numbers an event and hands it to all subscribers. Never waits. Nothing is published after `thread/closed`.
+    pub fn publish(&self, turn_id: Option<TurnId>, kind: EventKind) {
+        self.publish_after(turn_id, kind, |_| ());
+    }
+
+    /// As [`Stream::publish`]; `before` sees the event first, in the order of the numbers, and must not wait.
+    pub fn publish_after(&self, turn_id: Option<TurnId>, kind: EventKind, before: impl FnOnce(&Event)) {
+        let mut state = lock(&self.shared.state);
+        if state.closed {
+            tracing::warn!(
+                method = kind.method(),
+                "an event after the end of its thread was dropped"
+            );
+            return;
+        }
+        state.last_seq += 1;
+        let at = At {
+            thread_id: self.shared.thread_id.clone(),
+            turn_id,
+            seq: state.last_seq,
+        };
+        let event = Event { at, kind };
+        before(&event);
+        state.queues.retain(|queue| queue.push(&event));
+        state.closed = matches!(event.kind, EventKind::ThreadClosed(_));
+        if state.closed {
+            state.queues.drain(..).for_each(|queue| queue.end());
+        }
+        if !is_delta(&event.kind) {
+            if state.kept.len() == REPLAY {
+                state.kept.pop_front();
+            }
+            state.kept.push_back(event);
+        }
+    }
+
+    /// Number of the latest event.
+    pub fn last_seq(&self) -> u64 {
+        lock(&self.shared.state).last_seq
+    }
+
+    /// Subscribes to all that comes. With `after`, what is kept of the events with higher numbers comes first.
+    pub fn subscribe(&self, after: Option<u64>) -> Subscription {
+        let mut state = lock(&self.shared.state);
+        let queue = Arc::new(Queue::default());
+        if let Some(after) = after {
+            lock(&queue.waiting)
+                .events
+                .extend(state.kept.iter().filter(|event| event.at.seq > after).cloned());
+        }
+        if state.closed {
+            queue.end();
+        } else {
+            state.queues.push(queue.clone());
+        }
+        Subscription { queue }
+    }
+}
+
+fn is_delta(kind: &EventKind) -> bool {
+    matches!(
+        kind,
+        EventKind::AgentMessageDelta(_)
+            | EventKind::ReasoningSummaryDelta(_)
+            | EventKind::ReasoningDelta(_)
+            | EventKind::CommandOutputDelta(_)
+    )
+}
+
+impl Queue {
+    /// False once the subscriber is gone.
+    fn push(&self, event: &Event) -> bool {
+        let mut waiting = lock(&self.waiting);
+        if waiting.ended {
+            return false;
+        }
+        let last = waiting
+            .events
+            .back_mut()
+            .filter(|last| last.at.turn_id == event.at.turn_id);
+        let joined = last.is_some_and(|last| {
+            let joined = last.kind.join(&event.kind);
+            if joined {
+                last.at.seq = event.at.seq;
+            }
+            joined
+        });
+        if !joined {
+            waiting.events.push_back(event.clone());
+        }
+        drop(waiting);
+        self.arrived.notify_one();
+        true
+    }
+
+    fn end(&self) {
+        lock(&self.waiting).ended = true;
+        self.arrived.notify_one();
+    }
+}
+
+impl Subscription {
+    /// The next event; `None` after the thread's last one. Safe to cancel.
+    pub async fn next(&mut self) -> Option<Event> {
+        loop {
+            {
+                let mut waiting = lock(&self.queue.waiting);
+                if let Some(event) = waiting.events.pop_front() {
+                    return Some(event);
+                }
+                if waiting.ended {
+                    return None;
+                }
+            }
+            self.queue.arrived.notified().await;
+        }
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        lock(&self.queue.waiting).ended = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::event::{ItemDelta, ThreadClosed, Warning};
+
+    fn delta(item: &str, text: &str) -> EventKind {
+        EventKind::AgentMessageDelta(ItemDelta {
+            item_id: item.into(),
+            delta: text.to_owned(),
+        })
+    }
+
+    fn warning(text: &str) -> EventKind {
+        EventKind::Warning(Warning {
+            message: text.to_owned(),
+        })
+    }
+
+    async fn all(mut subscription: Subscription) -> Vec<(u64, String)> {
+        let mut seen = Vec::new();
+        while let Some(event) = subscription.next().await {
+            let text = match event.kind {
+                EventKind::AgentMessageDelta(d) => d.delta,
+                EventKind::Warning(w) => w.message,
+                other => other.method().to_owned(),
+            };
+            seen.push((event.at.seq, text));
+        }
+        seen
+    }
+
+    #[tokio::test]
+    async fn deltas_of_one_item_are_joined_while_nobody_takes_them() {
+        let stream = Stream::new("t".into());
+        let slow = stream.subscribe(None);
+        for _ in 0..1000 {
+            stream.publish(None, delta("a", "x"));
+        }
+        stream.publish(None, delta("b", "y"));
+        stream.publish(None, delta("a", "z"));
+        stream.publish(None, EventKind::ThreadClosed(ThreadClosed {}));
+        let seen = all(slow).await;
+        assert_eq!(seen.len(), 4);
+        assert_eq!(seen[0], (1000, "x".repeat(1000)));
+        assert_eq!(seen[1..3], [(1001, "y".to_owned()), (1002, "z".to_owned())]);
+    }
+
+    /// Shows S-452.
+    #[tokio::test]
+    async fn every_subscriber_sees_every_event_and_late_ones_can_catch_up() {
+        let stream = Stream::new("t".into());
+        let first = stream.subscribe(None);
+        stream.publish(None, warning("one"));
+        stream.publish(None, warning("two"));
+        let second = stream.subscribe(Some(1));
+        stream.publish(None, warning("three"));
+        stream.publish(None, EventKind::ThreadClosed(ThreadClosed {}));
+        stream.publish(None, warning("after the end"));
+        let closed = (4, "countersign/thread/closed".to_owned());
+        let expect = |texts: &[(u64, &str)]| {
+            texts
+                .iter()
+                .map(|(seq, text)| (*seq, (*text).to_owned()))
+                .chain([closed.clone()])
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(all(first).await, expect(&[(1, "one"), (2, "two"), (3, "three")]));
+        assert_eq!(all(second).await, expect(&[(2, "two"), (3, "three")]));
+        assert_eq!(all(stream.subscribe(Some(3))).await, expect(&[]));
+    }
+}

@@ -1,0 +1,386 @@
+//! One running turn: what it shows, what it records, and that it ends exactly once.
+
+use super::conversation::Conversation;
+use super::desk::Desk;
+use super::pending::Pending;
+use super::provider::Provider;
+use crate::config::Config;
+use crate::ids::{ItemId, TurnId};
+use crate::patch::turn_diff::TurnDiff;
+use crate::protocol::event::{
+    ErrorEvent, EventKind, ItemCompleted, ItemDelta, ItemPartDelta, ItemStarted, ThreadStatusChanged, TurnCompleted,
+    TurnStarted,
+};
+use crate::protocol::item::{ItemStatus, ThreadItem};
+use crate::protocol::settings::ThreadSettings;
+use crate::protocol::thread::ThreadStatus;
+use crate::protocol::turn::{Turn as TurnRecord, TurnError, TurnStatus};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use tokio_util::sync::CancellationToken;
+
+/// How a turn ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ended {
+    Completed,
+    Interrupted,
+    Failed(TurnError),
+}
+
+/// A snapshot of everything a turn works with; later changes of settings do not reach into it.
+pub struct Turn {
+    pub id: TurnId,
+    pub conversation: Arc<Conversation>,
+    pub desk: Arc<Desk>,
+    pub config: Arc<Config>,
+    pub settings: ThreadSettings,
+    /// Workspace folders at the start of the turn.
+    pub roots: Vec<PathBuf>,
+    /// Which model answers; set once, before the first request.
+    pub provider: OnceLock<Provider>,
+    pub output_schema: Option<serde_json::Value>,
+    pub base_instructions: String,
+    /// Fires when the turn is to stop.
+    pub cancel: CancellationToken,
+    /// Input that came while the turn runs.
+    pub pending: Pending,
+    shown: Mutex<Shown>,
+}
+
+/// What has been shown of the turn so far.
+struct Shown {
+    started_at_ms: i64,
+    /// Items begun and not yet done, in their order.
+    open: Vec<ThreadItem>,
+    /// Items done.
+    done: Vec<ThreadItem>,
+    last_agent_message: Option<String>,
+    diff: TurnDiff,
+    /// The diff as it was shown last.
+    shown_diff: Option<String>,
+    /// Questions that wait for the person.
+    waiting: usize,
+    ended: bool,
+}
+
+pub struct TurnParts {
+    pub conversation: Arc<Conversation>,
+    pub desk: Arc<Desk>,
+    pub config: Arc<Config>,
+    pub settings: ThreadSettings,
+    pub roots: Vec<PathBuf>,
+    pub output_schema: Option<serde_json::Value>,
+    pub base_instructions: String,
+}
+
+impl Turn {
+    pub fn new(id: TurnId, parts: TurnParts) -> Self {
+        let TurnParts {
+            conversation,
+            desk,
+            config,
+            settings,
+            roots,
+            output_schema,
+            base_instructions,
+        } = parts;
+        let shown = Shown {
+            started_at_ms: super::now_ms(),
+            open: Vec::new(),
+            done: Vec::new(),
+            last_agent_message: None,
+            diff: TurnDiff::default(),
+            shown_diff: None,
+            waiting: 0,
+            ended: false,
+        };
+        Self {
+            id,
+            conversation,
+            desk,
+            config,
+            settings,
+            roots,
+            provider: OnceLock::new(),
+            output_schema,
+            base_instructions,
+            cancel: CancellationToken::new(),
+            pending: Pending::default(),
+            shown: Mutex::new(shown),
+        }
+    }
+
+    /// The model that answers.
+    pub fn provider(&self) -> &Provider {
+        self.provider.get().expect("set before the first request")
+    }
+
+    fn shown(&self) -> MutexGuard<'_, Shown> {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn publish(&self, kind: EventKind) {
+        self.conversation.publish(Some(&self.id), kind);
+    }
+
+    fn thread_status(&self, status: ThreadStatus) {
+        self.conversation
+            .publish(None, EventKind::ThreadStatusChanged(ThreadStatusChanged { status }));
+    }
+
+    pub fn warn(&self, message: String) {
+        self.conversation.warn(Some(&self.id), message);
+    }
+
+    /// The turn as a client reads it now.
+    pub fn record(&self, status: TurnStatus, error: Option<TurnError>) -> TurnRecord {
+        let shown = self.shown();
+        TurnRecord {
+            id: self.id.clone(),
+            status,
+            items: shown.done.iter().chain(&shown.open).cloned().collect(),
+            error,
+            started_at_ms: Some(shown.started_at_ms),
+            completed_at_ms: (status != TurnStatus::InProgress).then(super::now_ms),
+        }
+    }
+
+    /// The turn's first event.
+    pub fn begin(&self, context_window: Option<u32>) {
+        self.thread_status(ThreadStatus::Active);
+        let turn = TurnRecord {
+            items: Vec::new(),
+            ..self.record(TurnStatus::InProgress, None)
+        };
+        self.publish(EventKind::TurnStarted(TurnStarted {
+            turn,
+            model_context_window: context_window,
+        }));
+    }
+
+    /// An item begins. One that is open already is only brought up to date.
+    pub fn start_item(&self, item: ThreadItem) {
+        {
+            let mut shown = self.shown();
+            if shown.ended {
+                return;
+            }
+            if let Some(open) = shown.open.iter_mut().find(|open| open.id() == item.id()) {
+                *open = item;
+                return;
+            }
+            shown.open.push(item.clone());
+        }
+        self.publish(EventKind::ItemStarted(ItemStarted {
+            item,
+            started_at_ms: super::now_ms(),
+        }));
+    }
+
+    /// An item is done. Recorded first, then shown. Each item is completed once.
+    pub fn complete_item(&self, item: ThreadItem) {
+        {
+            let mut shown = self.shown();
+            if shown.ended || shown.done.iter().any(|done| done.id() == item.id()) {
+                return;
+            }
+            match shown.open.iter().position(|open| open.id() == item.id()) {
+                Some(at) => {
+                    shown.open.remove(at);
+                }
+                None => {
+                    drop(shown);
+                    self.publish(EventKind::ItemStarted(ItemStarted {
+                        item: item.clone(),
+                        started_at_ms: super::now_ms(),
+                    }));
+                    shown = self.shown();
+                }
+            }
+            if let ThreadItem::AgentMessage { text, .. } = &item {
+                shown.last_agent_message = Some(text.clone());
+            }
+            shown.done.push(item.clone());
+        }
+        self.publish_completed(item);
+    }
+
+    fn publish_completed(&self, item: ThreadItem) {
+        let completed_at_ms = super::now_ms();
+        self.publish(EventKind::ItemCompleted(ItemCompleted { item, completed_at_ms }));
+    }
+
+    /// More text of an open message.
+    pub fn message_delta(&self, item_id: &ItemId, delta: &str) {
+        if let Some(ThreadItem::AgentMessage { text, .. }) = self.shown().open_item(item_id) {
+            text.push_str(delta);
+        }
+        self.publish(EventKind::AgentMessageDelta(ItemDelta {
+            item_id: item_id.clone(),
+            delta: delta.to_owned(),
+        }));
+    }
+
+    /// More text of part `index` of an open reasoning item; `raw` is the reasoning itself, else its summary.
+    pub fn reasoning_delta(&self, item_id: &ItemId, index: u32, delta: &str, raw: bool) {
+        if let Some(ThreadItem::Reasoning { summary, content, .. }) = self.shown().open_item(item_id) {
+            let parts = if raw { content } else { summary };
+            // A provider that counts wildly must not make us reserve memory for it.
+            let index = (index as usize).min(parts.len());
+            if index == parts.len() {
+                parts.push(String::new());
+            }
+            parts[index].push_str(delta);
+        }
+        let params = ItemPartDelta {
+            item_id: item_id.clone(),
+            index,
+            delta: delta.to_owned(),
+        };
+        self.publish(if raw {
+            EventKind::ReasoningDelta(params)
+        } else {
+            EventKind::ReasoningSummaryDelta(params)
+        });
+    }
+
+    pub fn output_delta(&self, item_id: &ItemId, delta: &str) {
+        self.publish(EventKind::CommandOutputDelta(ItemDelta {
+            item_id: item_id.clone(),
+            delta: delta.to_owned(),
+        }));
+    }
+
+    /// Whether an item is begun and not yet done.
+    pub fn is_open(&self, item_id: &ItemId) -> bool {
+        self.shown().open_item(item_id).is_some()
+    }
+
+    /// Text of a message that is open: what has been streamed of it.
+    pub fn open_message(&self) -> Option<(ItemId, String)> {
+        self.shown().open.iter().find_map(|item| match item {
+            ThreadItem::AgentMessage { id, text, .. } => Some((id.clone(), text.clone())),
+            _ => None,
+        })
+    }
+
+    /// Closes messages and reasoning whose stream broke off; what was streamed of them is kept and marked.
+    pub fn close_streamed(&self) {
+        let open: Vec<_> = self
+            .shown()
+            .open
+            .iter()
+            .filter(|item| matches!(item, ThreadItem::AgentMessage { .. } | ThreadItem::Reasoning { .. }))
+            .cloned()
+            .collect();
+        for item in open {
+            self.complete_item(stopped(item));
+        }
+    }
+
+    /// A question is open: the thread waits for the person until the guard is dropped.
+    pub fn waiting(&self) -> WaitingGuard<'_> {
+        let first = {
+            let mut shown = self.shown();
+            shown.waiting += 1;
+            shown.waiting == 1
+        };
+        if first {
+            self.thread_status(ThreadStatus::WaitingOnApproval);
+        }
+        WaitingGuard(self)
+    }
+
+    pub fn is_waiting(&self) -> bool {
+        self.shown().waiting > 0
+    }
+
+    /// Works with the diff of the turn.
+    pub fn with_diff<T>(&self, work: impl FnOnce(&mut TurnDiff) -> T) -> T {
+        work(&mut self.shown().diff)
+    }
+
+    /// The diff of the turn, if it is another than was shown last.
+    pub fn changed_diff(&self) -> Option<String> {
+        let mut shown = self.shown();
+        let diff = shown.diff.unified(&self.settings.cwd);
+        if diff == shown.shown_diff {
+            return None;
+        }
+        shown.shown_diff.clone_from(&diff);
+        Some(diff.unwrap_or_default())
+    }
+
+    /// Closes the turn: open items first, then the one closing event. Later calls do nothing.
+    pub fn end(&self, ended: Ended) {
+        self.pending.close();
+        let open = {
+            let shown = self.shown();
+            if shown.ended {
+                return;
+            }
+            shown.open.clone()
+        };
+        for item in open {
+            self.complete_item(stopped(item));
+        }
+        let (status, error) = match ended {
+            Ended::Completed => (TurnStatus::Completed, None),
+            Ended::Interrupted => (TurnStatus::Interrupted, None),
+            Ended::Failed(error) => (TurnStatus::Failed, Some(error)),
+        };
+        if let Some(error) = &error {
+            tracing::warn!(thread = %self.conversation.id, turn = %self.id, kind = ?error.kind, "{}", error.message);
+            self.publish(EventKind::Error(ErrorEvent { error: error.clone() }));
+        }
+        let turn = self.record(status, error);
+        let last_agent_message = {
+            let mut shown = self.shown();
+            shown.ended = true;
+            shown.last_agent_message.clone()
+        };
+        {
+            let mut data = self.conversation.data();
+            data.updated_at_ms = super::now_ms();
+            data.turns.push(turn.clone());
+        }
+        self.thread_status(ThreadStatus::Idle);
+        self.publish(EventKind::TurnCompleted(TurnCompleted {
+            turn,
+            last_agent_message,
+        }));
+    }
+}
+
+impl Shown {
+    fn open_item(&mut self, id: &ItemId) -> Option<&mut ThreadItem> {
+        self.open.iter_mut().find(|item| item.id() == id)
+    }
+}
+
+/// The final form of an item that was stopped before it was done.
+fn stopped(mut item: ThreadItem) -> ThreadItem {
+    match &mut item {
+        ThreadItem::AgentMessage { partial, .. } => *partial = true,
+        ThreadItem::CommandExecution { status, .. }
+        | ThreadItem::FileChange { status, .. }
+        | ThreadItem::ToolCall { status, .. } => *status = ItemStatus::Interrupted,
+        ThreadItem::UserMessage { .. } | ThreadItem::Reasoning { .. } | ThreadItem::Plan { .. } => {}
+    }
+    item
+}
+
+pub struct WaitingGuard<'a>(&'a Turn);
+
+impl Drop for WaitingGuard<'_> {
+    fn drop(&mut self) {
+        let last = {
+            let mut shown = self.0.shown();
+            shown.waiting -= 1;
+            shown.waiting == 0 && !shown.ended
+        };
+        if last {
+            self.0.thread_status(ThreadStatus::Active);
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The life of the session: `initialize`, `initialized`, `shutdown`, folders.
+
+use crate::handlers::Context;
+use crate::lsp::client::Client;
+use crate::lsp::convert;
+use crate::lsp::error::RequestError;
+use crate::server;
+use crate::server::parent;
+use crate::server::session::Session;
+use crate::workspace::uri;
+use lsp_types::{
+    DidChangeConfigurationParams, DidChangeWorkspaceFoldersParams, InitializeParams, InitializeResult, MessageType,
+    ServerInfo, WorkspaceFolder,
+};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How long a client may take to tell its settings.
+const CONFIGURATION_LIMIT: Duration = Duration::from_secs(10);
+
+/// Learns who the client is. The whole of its parameters is in `initialization_options`, see the transport.
+pub fn initialize(context: &Context, params: InitializeParams) -> Result<InitializeResult, RequestError> {
+    let client = Client::read(&params.initialization_options.unwrap_or_default());
+    context.workspace.set_encoding(client.encoding);
+    context.workspace.set_roots(client.roots.clone());
+    if let Some(pid) = client.process_id {
+        parent::watch(pid, context.stop.clone());
+    }
+    tracing::info!(
+        client = client.name,
+        version = client.version,
+        plugin = client.can.plugin,
+        "initialize"
+    );
+    let capabilities = server::capabilities(convert::to_encoding_kind(client.encoding));
+    let session = Session::new(
+        client,
+        context.workspace.clone(),
+        context.outbound.clone(),
+        &context.setup,
+    );
+    let agent = session.agent().clone();
+    context.begin(session)?;
+    context
+        .teardown
+        .register("agent", || async move { agent.shutdown().await });
+    let server_info = ServerInfo {
+        name: server::NAME.to_owned(),
+        version: Some(server::VERSION.to_owned()),
+    };
+    Ok(InitializeResult {
+        capabilities,
+        server_info: Some(server_info),
+    })
+}
+
+pub fn initialized(context: &Context) {
+    if let Some(trouble) = &context.setup.log_trouble {
+        context.log(MessageType::WARNING, trouble.clone());
+    }
+    if let Ok(session) = context.session() {
+        fetch_configuration(session);
+    }
+}
+
+/// Ends everything that runs, in order, then answers. `exit` follows.
+pub async fn shutdown(context: &Context) {
+    context.teardown.run().await;
+}
+
+pub fn folders_changed(context: &Context, params: DidChangeWorkspaceFoldersParams) {
+    let removed = paths(&params.event.removed);
+    let mut roots = context.workspace.roots();
+    roots.retain(|root| !removed.contains(root));
+    roots.extend(paths(&params.event.added));
+    context.workspace.set_roots(roots);
+}
+
+/// The person's settings in the editor changed. Clients that send them along are taken at their word; from the others
+/// they are fetched.
+pub fn configuration_changed(context: &Context, params: DidChangeConfigurationParams) {
+    let Ok(session) = context.session() else { return };
+    let sent = params
+        .settings
+        .get("countersign")
+        .cloned()
+        .filter(serde_json::Value::is_object);
+    match sent {
+        Some(settings) => session.agent().set_client_config(Some(settings)),
+        None => fetch_configuration(session),
+    }
+}
+
+/// Asks the client for its section `countersign`, where it answers such questions.
+fn fetch_configuration(session: &Session) {
+    if !session.client().can.configuration {
+        return;
+    }
+    let params = serde_json::json!({"items": [{"section": "countersign"}]});
+    let pending = session
+        .outbound()
+        .request::<Vec<serde_json::Value>>("workspace/configuration", params);
+    let session = session.clone();
+    tokio::spawn(async move {
+        match tokio::time::timeout(CONFIGURATION_LIMIT, pending).await {
+            Ok(Ok(sections)) => {
+                // Null is a client that has nothing to say; what it said at the start stays.
+                if let Some(settings) = sections.into_iter().next().filter(serde_json::Value::is_object) {
+                    session.agent().set_client_config(Some(settings));
+                }
+            }
+            Ok(Err(error)) => tracing::warn!(%error, "the editor's settings were not read"),
+            Err(_) => tracing::warn!("the editor did not answer workspace/configuration"),
+        }
+    });
+}
+
+fn paths(folders: &[WorkspaceFolder]) -> Vec<PathBuf> {
+    let path = |folder: &WorkspaceFolder| match uri::to_path(folder.uri.as_str()) {
+        Ok(path) => path,
+        Err(error) => {
+            tracing::warn!(%error, "a folder of the workspace was left out");
+            None
+        }
+    };
+    folders.iter().filter_map(path).collect()
+}

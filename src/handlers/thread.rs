@@ -1,0 +1,57 @@
+//! `countersign/thread/…`.
+
+use crate::agent::Opened;
+use crate::lsp::error::RequestError;
+use crate::protocol::thread::{
+    ThreadListParams, ThreadListResult, ThreadReadParams, ThreadReadResult, ThreadResumeParams, ThreadStartParams,
+    ThreadStartResult,
+};
+use crate::server::call::after_reply;
+use crate::server::session::Session;
+
+pub async fn start(session: &Session, params: ThreadStartParams) -> Result<ThreadStartResult, RequestError> {
+    let opened = session.agent().start_thread(params).await?;
+    Ok(opened_result(session, opened, false))
+}
+
+pub async fn resume(session: &Session, params: ThreadResumeParams) -> Result<ThreadStartResult, RequestError> {
+    let opened = session.agent().resume_thread(params).await?;
+    Ok(opened_result(session, opened, true))
+}
+
+/// The answer; the thread's events follow it.
+fn opened_result(session: &Session, opened: Opened, include_turns: bool) -> ThreadStartResult {
+    let Opened {
+        handle,
+        instruction_sources,
+    } = opened;
+    let result = ThreadStartResult {
+        thread: handle.snapshot(include_turns),
+        settings: handle.settings(),
+        instruction_sources,
+    };
+    let session = session.clone();
+    after_reply(move || session.presenter().attach(&handle));
+    result
+}
+
+pub async fn list(session: &Session, params: ThreadListParams) -> Result<ThreadListResult, RequestError> {
+    let agent = session.agent().clone();
+    blocking(move || agent.list_threads(&params)).await
+}
+
+pub async fn read(session: &Session, params: ThreadReadParams) -> Result<ThreadReadResult, RequestError> {
+    let agent = session.agent().clone();
+    let thread = blocking(move || agent.read_thread(&params.thread_id, params.include_turns)).await?;
+    Ok(ThreadReadResult { thread })
+}
+
+/// Reading the store is disk work.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, crate::agent::AgentError> + Send + 'static,
+) -> Result<T, RequestError> {
+    let done = tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|error| RequestError::Internal(error.to_string()))?;
+    Ok(done?)
+}

@@ -1,0 +1,46 @@
+//! `countersign/turn/…`: answered at once; the story follows as notifications.
+
+use crate::agent::pending::Input;
+use crate::agent::thread::Start;
+use crate::lsp::error::RequestError;
+use crate::protocol::turn::{
+    TurnInterruptParams, TurnInterruptResult, TurnStartParams, TurnStartResult, TurnSteerParams, TurnSteerResult,
+};
+use crate::server::call::after_reply;
+use crate::server::session::Session;
+
+pub async fn start(session: &Session, params: TurnStartParams) -> Result<TurnStartResult, RequestError> {
+    let thread = session.agent().get(&params.thread_id)?;
+    let started = thread
+        .start_turn(Start {
+            content: params.input,
+            context: params.context,
+            settings: params.settings,
+            output_schema: params.output_schema,
+            client_id: params.client_user_message_id,
+        })
+        .await?;
+    let result = TurnStartResult {
+        turn: started.turn.clone(),
+        steered: started.steered,
+    };
+    after_reply(move || drop(started));
+    Ok(result)
+}
+
+pub async fn steer(session: &Session, params: TurnSteerParams) -> Result<TurnSteerResult, RequestError> {
+    let thread = session.agent().get(&params.thread_id)?;
+    let input = Input {
+        content: params.input,
+        context: None,
+        client_id: params.client_user_message_id,
+    };
+    let turn_id = thread.steer(params.expected_turn_id, input).await?;
+    Ok(TurnSteerResult { turn_id })
+}
+
+pub async fn interrupt(session: &Session, params: TurnInterruptParams) -> Result<TurnInterruptResult, RequestError> {
+    let thread = session.agent().get(&params.thread_id)?;
+    let interrupted = thread.interrupt(params.turn_id).await?;
+    Ok(TurnInterruptResult { interrupted })
+}

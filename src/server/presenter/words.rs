@@ -1,0 +1,173 @@
+//! Items in words, for progress and the log.
+
+use crate::protocol::approval::CommandApproval;
+use crate::protocol::item::{CommandAction, Confined, FileChangeKind, ItemStatus, ThreadItem};
+use crate::protocol::proposal::Proposal;
+use std::path::Path;
+
+/// What an item that begins is doing; nothing for items that are not worth a line.
+pub(super) fn doing(item: &ThreadItem) -> Option<String> {
+    Some(match item {
+        ThreadItem::Reasoning { .. } => "Thinking".to_owned(),
+        ThreadItem::AgentMessage { .. } => "Writing".to_owned(),
+        ThreadItem::CommandExecution {
+            command,
+            actions,
+            confined,
+            ..
+        } => {
+            let outside = if *confined == Confined::Outside {
+                " outside the sandbox"
+            } else {
+                ""
+            };
+            format!(
+                "{}{outside}",
+                in_short(actions).unwrap_or_else(|| format!("Running {}", cut(command, 80)))
+            )
+        }
+        ThreadItem::FileChange { changes, .. } => {
+            let names: Vec<_> = changes.iter().map(|change| name(&change.path)).collect();
+            format!("Proposing changes to {}", names.join(", "))
+        }
+        ThreadItem::ToolCall { title, .. } => title.clone(),
+        ThreadItem::Plan { .. } | ThreadItem::UserMessage { .. } => return None,
+    })
+}
+
+/// A command in the words of what it does, where all of it is known.
+fn in_short(actions: &[CommandAction]) -> Option<String> {
+    let words: Option<Vec<_>> = actions
+        .iter()
+        .map(|action| match action {
+            CommandAction::Read { name, .. } => Some(format!("Reading {name}")),
+            CommandAction::ListFiles { path, .. } => Some(format!("Listing {}", path.as_deref().unwrap_or("files"))),
+            CommandAction::Search { query, .. } => {
+                Some(format!("Searching for {}", query.as_deref().unwrap_or("text")))
+            }
+            CommandAction::Unknown { .. } => None,
+        })
+        .collect();
+    words.filter(|words| !words.is_empty()).map(|words| words.join(", "))
+}
+
+/// What an item came to, for the log.
+pub(super) fn done(item: &ThreadItem) -> Option<String> {
+    Some(match item {
+        ThreadItem::UserMessage { .. } | ThreadItem::Reasoning { .. } => return None,
+        ThreadItem::AgentMessage { text, .. } => format!("agent: {text}"),
+        ThreadItem::Plan { steps, .. } => {
+            let steps: Vec<_> = steps
+                .iter()
+                .map(|step| format!("{:?} {}", step.status, step.step))
+                .collect();
+            format!("plan: {}", steps.join("; "))
+        }
+        ThreadItem::CommandExecution {
+            command,
+            status,
+            exit_code,
+            aggregated_output,
+            reason,
+            ..
+        } => {
+            let code = exit_code.map(|code| format!(", exit code {code}")).unwrap_or_default();
+            let reason = reason
+                .as_deref()
+                .map(|reason| format!("\n{reason}"))
+                .unwrap_or_default();
+            let output = aggregated_output
+                .as_deref()
+                .map(|text| format!("\n{}", cut(text, 8000)))
+                .unwrap_or_default();
+            format!("$ {command}\n({}{code}){reason}{output}", status_word(*status))
+        }
+        ThreadItem::FileChange {
+            changes,
+            status,
+            outcome,
+            ..
+        } => {
+            let diffs: String = changes.iter().map(|change| change.diff.as_str()).collect();
+            let outcome = outcome.as_deref().unwrap_or_default();
+            format!(
+                "file change ({}): {outcome}\n{}",
+                status_word(*status),
+                cut(&diffs, 8000)
+            )
+        }
+        ThreadItem::ToolCall { title, status, .. } => format!("{title} ({})", status_word(*status)),
+    })
+}
+
+fn status_word(status: ItemStatus) -> &'static str {
+    match status {
+        ItemStatus::InProgress => "in progress",
+        ItemStatus::Completed => "done",
+        ItemStatus::Failed => "failed",
+        ItemStatus::Declined => "declined",
+        ItemStatus::Interrupted => "stopped",
+    }
+}
+
+/// A proposal in one line: each file with the lines that come and go.
+pub(super) fn proposal(proposal: &Proposal, cwd: &Path) -> String {
+    let files = proposal.files.iter().map(|file| {
+        let lines = |text: &str| text.lines().count();
+        let plus: usize = file.hunks.iter().map(|hunk| lines(&hunk.new_text)).sum();
+        let minus: usize = file.hunks.iter().map(|hunk| lines(&hunk.old_text)).sum();
+        let name = file.path.strip_prefix(cwd).unwrap_or(&file.path).display();
+        match &file.kind {
+            FileChangeKind::Add => format!("new {name} (+{plus})"),
+            FileChangeKind::Delete => format!("delete {name} (−{minus})"),
+            FileChangeKind::Update { move_path: Some(to) } => {
+                format!(
+                    "move {name} to {} (+{plus} −{minus})",
+                    to.strip_prefix(cwd).unwrap_or(to).display()
+                )
+            }
+            FileChangeKind::Update { move_path: None } => format!("{name} (+{plus} −{minus})"),
+        }
+    });
+    files.collect::<Vec<_>>().join(", ")
+}
+
+fn name(path: &Path) -> String {
+    path.file_name()
+        .unwrap_or(path.as_os_str())
+        .to_string_lossy()
+        .into_owned()
+}
+
+/// A text of at most `most` characters.
+pub(super) fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((at, _)) => format!("{} […]", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
+/// The question about a command: what it does, where, how confined, why it asks.
+pub(super) fn command_question(approval: &CommandApproval) -> String {
+    let place = match approval.confined {
+        Confined::ReadOnly => "in the sandbox, reading only",
+        Confined::Workspace => "in the sandbox",
+        Confined::Outside => "OUTSIDE the sandbox",
+    };
+    let what = in_short(&approval.actions)
+        .map(|words| format!(" ({words})"))
+        .unwrap_or_default();
+    let why = approval
+        .justification
+        .as_deref()
+        .filter(|words| !approval.reason.contains(*words));
+    let why = why
+        .map(|words| format!("\nThe agent says: {words}"))
+        .unwrap_or_default();
+    format!(
+        "Countersign wants to run, {place}{what}:\n  {}\nin {}\n{}{why}",
+        cut(&crate::exec::command::display(&approval.command), 600),
+        approval.cwd.display(),
+        approval.reason
+    )
+}

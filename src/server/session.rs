@@ -1,0 +1,120 @@
+//! One connected client and what serves it: made when `initialize` has told who it is.
+
+use super::editor::EditorPort;
+use super::outbound::Outbound;
+use super::presenter::Presenter;
+use crate::agent::{Agent, Setup};
+use crate::ids::ThreadId;
+use crate::lsp::client::Client;
+use crate::model::ModelClient;
+use crate::server;
+use crate::workspace::Workspace;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Cheap to clone; handlers get it by reference.
+#[derive(Clone)]
+pub struct Session(Arc<Shared>);
+
+struct Shared {
+    client: Arc<Client>,
+    workspace: Workspace,
+    outbound: Outbound,
+    agent: Agent,
+    presenter: Presenter,
+    /// The thread that code actions speak to, by workspace folder.
+    current: Mutex<BTreeMap<PathBuf, ThreadId>>,
+}
+
+impl Session {
+    pub fn new(client: Client, workspace: Workspace, outbound: Outbound, setup: &server::run::Setup) -> Self {
+        let client = Arc::new(client);
+        let editor = EditorPort::new(outbound.clone(), client.clone());
+        let agent = Agent::new(Setup {
+            workspace: workspace.clone(),
+            editor: Arc::new(editor),
+            home: setup.home.clone(),
+            env: setup.env.clone(),
+            client_config: Some(client.initialization_options.clone()).filter(serde_json::Value::is_object),
+            user_agent: ModelClient::user_agent(),
+            source: source(&client.name),
+        });
+        let presenter = Presenter::new(outbound.clone(), client.clone(), agent.clone());
+        let current = Mutex::default();
+        Self(Arc::new(Shared {
+            client,
+            workspace,
+            outbound,
+            agent,
+            presenter,
+            current,
+        }))
+    }
+
+    pub fn client(&self) -> &Client {
+        &self.0.client
+    }
+
+    pub fn workspace(&self) -> &Workspace {
+        &self.0.workspace
+    }
+
+    pub fn outbound(&self) -> &Outbound {
+        &self.0.outbound
+    }
+
+    pub fn agent(&self) -> &Agent {
+        &self.0.agent
+    }
+
+    pub fn presenter(&self) -> &Presenter {
+        &self.0.presenter
+    }
+
+    /// The folder that a file belongs to: its workspace folder, else the folder it lies in.
+    pub fn folder_of(&self, path: &Path) -> PathBuf {
+        self.workspace()
+            .root_of(path)
+            .or_else(|| path.parent().map(Path::to_owned))
+            .unwrap_or_else(|| self.agent().desk().home.clone())
+    }
+
+    /// The thread that code actions in a folder speak to, if there is one.
+    pub fn current_thread(&self, folder: &Path) -> Option<ThreadId> {
+        self.0
+            .current
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(folder)
+            .cloned()
+    }
+
+    pub fn set_current_thread(&self, folder: &Path, thread: ThreadId) {
+        self.0
+            .current
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(folder.to_owned(), thread);
+    }
+
+    /// The next code action in a folder starts a new conversation.
+    pub fn forget_current_thread(&self, folder: &Path) {
+        self.0
+            .current
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(folder);
+    }
+}
+
+/// A client's name as threads keep it.
+fn source(client: &str) -> String {
+    match client.to_ascii_lowercase().as_str() {
+        "" => "lsp".to_owned(),
+        name if name.contains("visual studio code") || name.contains("code-server") || name.contains("code - oss") => {
+            "vscode".to_owned()
+        }
+        name => name.to_owned(),
+    }
+}

@@ -1,0 +1,244 @@
+//! `grep_files`: searches the project's files as the person sees them.
+
+use super::{Call, Host, Look, Tool, ToolError, ToolOutput, arguments, schema, shown_arguments};
+use crate::model::item::ToolSpec;
+use crate::workspace::{Workspace, walk};
+use futures::future::BoxFuture;
+use globset::{GlobBuilder, GlobMatcher};
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, sinks::Lossy};
+use serde::Deserialize;
+use serde_json::json;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+const DEFAULT_LIMIT: usize = 100;
+/// Characters shown of one line.
+const LINE_LIMIT: usize = 300;
+
+pub struct GrepFiles;
+
+#[derive(Deserialize)]
+struct Arguments {
+    pattern: String,
+    #[serde(alias = "glob")]
+    include: Option<String>,
+    path: Option<String>,
+    #[serde(default)]
+    ignore_case: bool,
+    limit: Option<usize>,
+}
+
+impl Tool for GrepFiles {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec::Function {
+            name: "grep_files".to_owned(),
+            description:
+                "Searches files for a regular expression, as the person sees them in the editor, unsaved changes \
+                included. Answers with path:line: text. What .gitignore and .countersignignore name is left out."
+                    .to_owned(),
+            strict: false,
+            parameters: schema(
+                json!({
+                    "pattern": {"type": "string", "description": "Regular expression (Rust syntax), matched line by line."},
+                    "include": {"type": "string", "description": "Glob of file names to search, such as *.rs."},
+                    "path": {"type": "string", "description": "Folder or file to search; default is the working directory."},
+                    "ignore_case": {"type": "boolean"},
+                    "limit": {"type": "integer", "description": "Most lines. Default 100."},
+                }),
+                &["pattern"],
+            ),
+        }
+    }
+
+    fn only_reads(&self) -> bool {
+        true
+    }
+
+    fn look(&self, call: &Call) -> Option<Look> {
+        let arguments = shown_arguments(call);
+        let pattern = arguments
+            .get("pattern")
+            .and_then(|pattern| pattern.as_str())
+            .unwrap_or_default();
+        Some(Look {
+            title: format!("Search for {pattern}"),
+            arguments,
+        })
+    }
+
+    fn run<'a>(&'a self, call: &'a Call, host: &'a dyn Host) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let search = Search::new(arguments(call)?, host)?;
+            let (workspace, stop) = (host.workspace().clone(), host.cancelled());
+            // A folder may hold files that may not be read: the host decides on each file.
+            let found = tokio::task::spawn_blocking(move || search.run(&workspace, &|| stop.is_cancelled()))
+                .await
+                .map_err(|error| ToolError::Fatal(error.to_string()))??;
+            let mut shown = String::new();
+            let mut count = 0;
+            for (path, lines) in &found.files {
+                if host.may_read(path).is_err() {
+                    continue;
+                }
+                count += lines.len();
+                let name = path.strip_prefix(host.cwd()).unwrap_or(path).display();
+                for (number, line) in lines {
+                    let _ = writeln!(shown, "{name}:{number}: {line}");
+                }
+            }
+            if count == 0 {
+                return Ok(ToolOutput::ok("(nothing found)"));
+            }
+            if found.more {
+                shown.push_str("(more matches; narrow the search or raise limit)\n");
+            }
+            shown.truncate(shown.trim_end_matches('\n').len());
+            Ok(ToolOutput::ok(shown))
+        })
+    }
+}
+
+struct Search {
+    matcher: RegexMatcher,
+    include: Option<GlobMatcher>,
+    dir: PathBuf,
+    limit: usize,
+}
+
+#[derive(Default)]
+struct Found {
+    files: Vec<(PathBuf, Vec<(u64, String)>)>,
+    more: bool,
+}
+
+impl Search {
+    fn new(arguments: Arguments, host: &dyn Host) -> Result<Self, ToolError> {
+        let matcher = RegexMatcherBuilder::new()
+            .case_insensitive(arguments.ignore_case)
+            .line_terminator(Some(b'\n'))
+            .build(&arguments.pattern)
+            .map_err(|error| ToolError::Answer(format!("The pattern is no regular expression: {error}.")))?;
+        let include = arguments
+            .include
+            .map(|glob| {
+                GlobBuilder::new(&glob)
+                    .literal_separator(false)
+                    .build()
+                    .map(|glob| glob.compile_matcher())
+                    .map_err(|error| ToolError::Answer(format!("include is no glob: {error}.")))
+            })
+            .transpose()?;
+        let dir = host.resolve(arguments.path.as_deref().unwrap_or("."));
+        host.may_read(&dir)?;
+        if !dir.exists() && host.workspace().document(&dir).is_none() {
+            return Err(ToolError::Answer(format!("There is no {} to search.", dir.display())));
+        }
+        Ok(Self {
+            matcher,
+            include,
+            dir,
+            limit: arguments.limit.unwrap_or(DEFAULT_LIMIT).max(1),
+        })
+    }
+
+    fn run(&self, workspace: &Workspace, stop: &dyn Fn() -> bool) -> Result<Found, ToolError> {
+        let mut searcher = SearcherBuilder::new()
+            .line_number(true)
+            .binary_detection(BinaryDetection::quit(0))
+            .build();
+        let mut found = Found::default();
+        let mut room = self.limit;
+        let files: Box<dyn Iterator<Item = PathBuf>> = if self.dir.is_dir() {
+            Box::new(
+                walk::entries(&self.dir, None)
+                    .filter(|entry| !entry.is_dir)
+                    .map(|entry| entry.path),
+            )
+        } else {
+            Box::new(std::iter::once(self.dir.clone()))
+        };
+        for path in files {
+            if stop() {
+                return Err(ToolError::Answer("The search was stopped.".to_owned()));
+            }
+            if !self.wanted(&path) {
+                continue;
+            }
+            let lines = self.lines(&mut searcher, workspace, &path, room + 1);
+            if lines.is_empty() {
+                continue;
+            }
+            found.more = lines.len() > room;
+            let taken: Vec<_> = lines.into_iter().take(room).collect();
+            room -= taken.len();
+            if !taken.is_empty() {
+                found.files.push((path, taken));
+            }
+            if found.more {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    fn wanted(&self, path: &Path) -> bool {
+        self.include.as_ref().is_none_or(|include| {
+            let below = path.strip_prefix(&self.dir).unwrap_or(path);
+            include.is_match(below) || path.file_name().is_some_and(|name| include.is_match(name))
+        })
+    }
+
+    /// Matching lines of one file; a file that cannot be read has none.
+    fn lines(&self, searcher: &mut Searcher, workspace: &Workspace, path: &Path, most: usize) -> Vec<(u64, String)> {
+        let mut lines = Vec::new();
+        let sink = Lossy(|number, line: &str| {
+            let line = line.trim_end();
+            let cut = line.char_indices().nth(LINE_LIMIT).map_or(line.len(), |(at, _)| at);
+            lines.push((number, line[..cut].to_owned()));
+            Ok(lines.len() < most)
+        });
+        let searched = match workspace.document(path) {
+            Some(document) => searcher.search_reader(&self.matcher, RopeReader::new(&document.rope), sink),
+            // Never opens a pipe or a device: that could wait for ever.
+            None if std::fs::symlink_metadata(path).is_ok_and(|found| found.is_file()) => {
+                searcher.search_path(&self.matcher, path, sink)
+            }
+            None => Ok(()),
+        };
+        if let Err(error) = searched {
+            tracing::debug!(path = %path.display(), %error, "not searched");
+        }
+        lines
+    }
+}
+
+/// Reads a rope chunk by chunk, without a copy of the whole text.
+struct RopeReader<'a> {
+    chunks: ropey::iter::Chunks<'a>,
+    rest: &'a [u8],
+}
+
+impl<'a> RopeReader<'a> {
+    fn new(rope: &'a ropey::Rope) -> Self {
+        Self {
+            chunks: rope.chunks(),
+            rest: &[],
+        }
+    }
+}
+
+impl std::io::Read for RopeReader<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        while self.rest.is_empty() {
+            match self.chunks.next() {
+                Some(chunk) => self.rest = chunk.as_bytes(),
+                None => return Ok(0),
+            }
+        }
+        let count = self.rest.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&self.rest[..count]);
+        self.rest = &self.rest[count..];
+        Ok(count)
+    }
+}
