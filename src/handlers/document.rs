@@ -59,3 +59,66 @@ pub fn closed(context: &Context, params: DidCloseTextDocumentParams) {
         tracing::warn!(uri = %params.text_document.uri, "closed, but not open");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::outbound::Outbound;
+    use crate::server::run::Setup;
+    use crate::server::stop::Stop;
+    use crate::workspace::Encoding;
+    use serde_json::{Value, json};
+
+    fn decode<T: serde::de::DeserializeOwned>(value: Value) -> T {
+        serde_json::from_value(value).expect("right parameters")
+    }
+
+    #[test]
+    fn the_text_follows_the_editor_in_each_encoding() {
+        for (encoding, b, end) in [(Encoding::Utf8, 5, 6), (Encoding::Utf16, 3, 4), (Encoding::Utf32, 2, 3)] {
+            let setup = Setup {
+                home: "/nowhere".into(),
+                parent: None,
+                log_trouble: None,
+            };
+            let (outbound, _queue) = Outbound::new(Stop::default());
+            let context = Context::new(setup, outbound, Stop::default());
+            context.workspace.set_encoding(encoding);
+            let uri = "file:///w/a.txt";
+            let text = "a😀b\r\nlast";
+            opened(
+                &context,
+                decode(json!({"textDocument": {"uri": uri, "languageId": "", "version": 1, "text": text}})),
+            );
+            let change = |version: i32, changes: Value| {
+                let document = json!({"uri": uri, "version": version});
+                changed(
+                    &context,
+                    decode(json!({"textDocument": document, "contentChanges": changes})),
+                );
+                context
+                    .workspace
+                    .read(std::path::Path::new("/w/a.txt"))
+                    .expect("open")
+                    .text
+            };
+            let at = |line: u32, start: u32, end: u32, text: &str| {
+                let place = |column: u32| json!({"line": line, "character": column});
+                json!({"range": {"start": place(start), "end": place(end)}, "text": text})
+            };
+            assert_eq!(change(2, json!([at(0, b, end, "B")])), "a😀B\r\nlast");
+            // Several in one notification build on each other; what is out of range is clamped.
+            assert_eq!(
+                change(3, json!([at(0, 900, 999, "!"), at(0, end, end + 1, "?")])),
+                "a😀B?\r\nlast"
+            );
+            assert_eq!(change(3, json!([at(7, 0, 9, "\r\nmore")])), "a😀B?\r\nlast\r\nmore");
+            assert_eq!(change(2, json!([])), "a😀B?\r\nlast\r\nmore");
+            assert_eq!(change(4, json!([at(0, 0, 0, "x"), {"text": "new"}])), "new");
+            let version = context.workspace.document_by_uri(uri).expect("open").version;
+            assert_eq!(version, 4);
+            closed(&context, decode(json!({"textDocument": {"uri": uri}})));
+            assert!(context.workspace.documents().is_empty());
+        }
+    }
+}

@@ -330,8 +330,14 @@ impl Reply {
 }
 
 /// Makes up for what clients leave out or send too much, and for what the typed front cannot read.
-fn adjust(method: &str, params: Option<Value>) -> Option<Value> {
+fn adjust(method: &str, mut params: Option<Value>) -> Option<Value> {
     match method {
+        _ if method.starts_with("textDocument/") => {
+            if let Some(params) = &mut params {
+                clamp_places(params);
+            }
+            params
+        }
         // Takes none; some clients send `{}` or `[]`.
         "shutdown" => None,
         "initialized" => Some(params.unwrap_or_else(|| json!({}))),
@@ -344,6 +350,27 @@ fn adjust(method: &str, params: Option<Value>) -> Option<Value> {
         // All our parameters are objects; where every field is optional the object is, too.
         _ if method.starts_with("countersign/") => Some(params.unwrap_or_else(|| json!({}))),
         _ => params,
+    }
+}
+
+/// Lines and columns that are negative, fractions or beyond 32 bits are out of range like any other, and so mean the
+/// nearest place there is.
+fn clamp_places(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            for (name, member) in members {
+                match member.as_f64().filter(|_| name == "line" || name == "character") {
+                    Some(number) if member.as_u64().is_none_or(|whole| whole > u32::MAX.into()) => {
+                        // The cast saturates.
+                        *member = json!(number as u32);
+                    }
+                    Some(_) => {}
+                    None => clamp_places(member),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(clamp_places),
+        _ => {}
     }
 }
 
@@ -620,6 +647,35 @@ mod tests {
                 }
             }
             panic!("nothing comes");
+        }
+    }
+
+    #[test]
+    fn what_clients_leave_out_or_overdo_is_made_up_for() {
+        for (method, params, expected) in [
+            ("shutdown", Some(json!({})), None),
+            ("initialized", None, Some(json!({}))),
+            ("countersign/thread/list", None, Some(json!({}))),
+            (
+                "countersign/thread/list",
+                Some(json!({"limit": 1})),
+                Some(json!({"limit": 1})),
+            ),
+            ("initialize", None, None),
+            ("textDocument/hover", None, None),
+            (
+                "textDocument/x",
+                Some(json!({"position": {"line": -1, "character": 1e300}, "list": [{"line": 4294967296u64}]})),
+                Some(json!({"position": {"line": 0, "character": u32::MAX}, "list": [{"line": u32::MAX}]})),
+            ),
+            (
+                "textDocument/x",
+                Some(json!({"line": 1.5, "character": "x", "other": -1})),
+                Some(json!({"line": 1, "character": "x", "other": -1})),
+            ),
+            ("other/x", Some(json!({"line": -1})), Some(json!({"line": -1}))),
+        ] {
+            assert_eq!(adjust(method, params), expected, "{method}");
         }
     }
 

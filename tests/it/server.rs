@@ -118,7 +118,6 @@ async fn broken_frames_are_answered_and_the_stream_is_found_again() {
     client.settle().await;
 }
 
-/// Shows S-433.
 #[tokio::test]
 async fn wrong_messages_are_answered_once_with_what_is_wrong() {
     let client = Client::start(in_thread()).await;
