@@ -10,7 +10,10 @@
 
 pub mod approval;
 pub mod config;
+pub mod error;
 pub mod event;
+#[cfg(test)]
+mod generate;
 pub mod item;
 pub mod method;
 pub mod model;

@@ -67,6 +67,13 @@ macro_rules! events {
         pub const EVENTS: &[(&str, &str, &str)] = &[
             $(($method, stringify!($params), concat!($($doc),*)),)*
         ];
+
+        /// Shows the generator the types of every row.
+        #[cfg(test)]
+        pub(super) fn each_event(visitor: &mut impl super::generate::Visitor) {
+            visitor.visit::<At>();
+            $(visitor.visit::<$params>();)*
+        }
     };
 }
 

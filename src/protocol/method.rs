@@ -1,17 +1,29 @@
 //! The table of requests, both ways. Handlers, the generated pages and the plugins all follow it.
 
+#[cfg(test)]
+use super::{approval::*, config::*, generate::Visitor, model::*, proposal::*, thread::*, turn::*};
+
 macro_rules! requests {
-    ($table:ident: $($(#[doc = $doc:literal])* $name:ident = $method:literal ($params:ident) -> $result:ident),* $(,)?) => {
+    ($table:ident, $each:ident: $($(#[doc = $doc:literal])* $name:ident = $method:literal ($params:ident) -> $result:ident),* $(,)?) => {
         $($(#[doc = $doc])* pub const $name: &str = $method;)*
 
         /// Method, params type, result type and meaning.
         pub const $table: &[(&str, &str, &str, &str)] = &[
             $(($method, stringify!($params), stringify!($result), concat!($($doc),*)),)*
         ];
+
+        /// Shows the generator the types of every row.
+        #[cfg(test)]
+        pub(super) fn $each(visitor: &mut impl Visitor) {
+            $(
+                visitor.visit::<$params>();
+                visitor.visit::<$result>();
+            )*
+        }
     };
 }
 
-requests! { CLIENT_REQUESTS:
+requests! { CLIENT_REQUESTS, each_client_request:
     /// Starts a thread. The answer comes before any notification of the thread.
     THREAD_START = "countersign/thread/start" (ThreadStartParams) -> ThreadStartResult,
     /// Brings a stored thread back, or joins it if it is live.
@@ -40,7 +52,7 @@ requests! { CLIENT_REQUESTS:
     CONFIG_READ = "countersign/config/read" (ConfigReadParams) -> ConfigReadResult,
 }
 
-requests! { SERVER_REQUESTS:
+requests! { SERVER_REQUESTS, each_server_request:
     /// May this command run?
     APPROVAL_COMMAND = "countersign/approval/command" (CommandApproval) -> ApprovalResponse,
 }

@@ -1,0 +1,768 @@
+// The custom protocol's types and methods. Generated from the Rust types by `UPDATE=1 cargo test`; do not edit.
+/* eslint-disable */
+
+/** The person's answer. Anything that cannot be understood, a closed dialog and a lost client count as `decline`. */
+export type ApprovalDecision = "accept" | "acceptForSession" | "decline" | "cancel";
+
+/** One question to the person. */
+export type ApprovalId = string;
+
+/** When the person is asked about a command (configuration key `approval_policy`). */
+export type ApprovalPolicy = "untrusted" | "on-request" | "on-failure" | "never";
+
+export type ApprovalRequested = {
+  approval: CommandApproval;
+};
+
+export type ApprovalResolved = {
+  approvalId: ApprovalId;
+  /** Absent: withdrawn. */
+  decision: ApprovalDecision | null;
+};
+
+/** Settles a question from another surface than the one that was asked. */
+export type ApprovalRespondParams = {
+  approvalId: ApprovalId;
+  response: ApprovalResponse;
+};
+
+export type ApprovalRespondResult = {
+  /** False if the question was already settled. */
+  taken: boolean;
+};
+
+/** Answer of the client to `countersign/approval/command`. */
+export type ApprovalResponse = {
+  decision: ApprovalDecision;
+  /** Words to the model, with `decline`. */
+  feedback?: string | null;
+};
+
+/** Where in the conversation an event belongs. Part of the params of every notification of a thread. */
+export type At = {
+  threadId: ThreadId;
+  turnId?: TurnId | null;
+  /** Rises by one with each event of the thread. Deltas that were joined on their way carry the last number. */
+  seq: number;
+};
+
+/** What a command does, as far as its text tells. */
+export type CommandAction =
+  | {
+    "type": "read";
+    command: string;
+    name: string;
+    path: string;
+  }
+  | {
+    "type": "listFiles";
+    command: string;
+    path: string | null;
+  }
+  | {
+    "type": "search";
+    command: string;
+    query: string | null;
+    path: string | null;
+  }
+  | {
+    "type": "unknown";
+    command: string;
+  };
+
+/**
+ * A command that asks first. Sent as the request `countersign/approval/command` to clients with the plugin
+ * protocol, shown by `window/showMessageRequest` to all others.
+ */
+export type CommandApproval = {
+  id: ApprovalId;
+  threadId: ThreadId;
+  turnId: TurnId;
+  /** The command execution item. */
+  itemId: ItemId;
+  /** The command as an argument list. */
+  command: Array<string>;
+  cwd: string;
+  actions: Array<CommandAction>;
+  /** Why it asks. */
+  reason: string;
+  /** The model's own words on why it needs this. */
+  justification?: string | null;
+  /** How the command would run after a yes. A yes to a run inside the sandbox stays inside. */
+  confined: Confined;
+  /** What `acceptForSession` would cover, in words. */
+  sessionScope: string;
+  availableDecisions: Array<ApprovalDecision>;
+};
+
+export type ConfigReadParams = {
+  /** Adds the project layers of this folder. */
+  cwd?: string | null;
+};
+
+export type ConfigReadResult = {
+  /** The effective values by key, in the shape of `config.toml`. Secrets are not shown. */
+  config: JsonValue;
+  /** The layer that each top-level key came from. */
+  origins: { [key in string]: string };
+  warnings: Array<ConfigWarning>;
+};
+
+/** Something in the configuration that was not understood, or not allowed where it stands. */
+export type ConfigWarning = {
+  message: string;
+  path?: string | null;
+  /** Counted from 1. */
+  line?: number | null;
+};
+
+/** How a command is, or would be, confined. */
+export type Confined = "readOnly" | "workspace" | "outside";
+
+/** What the editor knows at the moment of asking; told to the model beside the person's words. */
+export type EditorContext = {
+  activeFile?: string | null;
+  selection?: LineRange | null;
+  diagnostics?: Array<EditorDiagnostic>;
+};
+
+export type EditorDiagnostic = {
+  path: string;
+  range: LineRange;
+  /** `error`, `warning`, `information` or `hint`. */
+  severity: string;
+  source?: string | null;
+  code?: string | null;
+  message: string;
+};
+
+export type ErrorEvent = {
+  error: TurnError;
+};
+
+export type FileChange = {
+  /** Absolute path. */
+  path: string;
+  kind: FileChangeKind;
+  /** Unified diff of this file. */
+  diff: string;
+};
+
+/** What happens to one file of a file change. */
+export type FileChangeKind =
+  | {
+    "type": "add"
+  }
+  | {
+    "type": "delete"
+  }
+  | {
+    "type": "update";
+    movePath?: string | null;
+  };
+
+export type GitInfo = {
+  sha?: string | null;
+  branch?: string | null;
+  originUrl?: string | null;
+};
+
+/** A contiguous change in one file. */
+export type Hunk = {
+  id: HunkId;
+  status: HunkStatus;
+  /** The lines it replaces, in today's text of the file. */
+  range: LineRange;
+  /** The lines it replaces, with their line ends. */
+  oldText: string;
+  /** What it puts there; as edited by the person, if so. */
+  newText: string;
+};
+
+/** One contiguous change of one file in a proposal; stable for the proposal's life. */
+export type HunkId = string;
+
+export type HunkStatus = "pending" | "accepted" | "rejected" | "conflicting" | "applied";
+
+export type ItemCompleted = {
+  item: ThreadItem;
+  completedAtMs: number;
+};
+
+export type ItemDelta = {
+  itemId: ItemId;
+  delta: string;
+};
+
+/** A thing in a turn. The provider's item or call id where there is one, else a UUIDv7. */
+export type ItemId = string;
+
+export type ItemPartDelta = {
+  itemId: ItemId;
+  /** Which part of the summary or content; counted from 0. */
+  index: number;
+  delta: string;
+};
+
+export type ItemStarted = {
+  item: ThreadItem;
+  startedAtMs: number;
+};
+
+/** Where a command, a patch or another call of a tool stands. */
+export type ItemStatus = "inProgress" | "completed" | "failed" | "declined" | "interrupted";
+
+export type JsonValue = number | string | boolean | Array<JsonValue> | { [key in string]: JsonValue } | null;
+
+/** Lines `start..end`, counted from 0. */
+export type LineRange = {
+  start: number;
+  end: number;
+};
+
+export type Model = {
+  /** The name to put into `model`. */
+  id: string;
+  displayName: string;
+  provider: string;
+  /** Context window in tokens, where it is known. */
+  contextWindow?: number | null;
+  supportedReasoningEfforts: Array<string>;
+  defaultReasoningEffort?: string | null;
+  isDefault: boolean;
+};
+
+export type ModelListParams = {
+  cursor?: string | null;
+  /** Default all, at least 1. */
+  limit?: number | null;
+};
+
+export type ModelListResult = {
+  data: Array<Model>;
+  nextCursor?: string | null;
+};
+
+export type PlanStep = {
+  step: string;
+  status: PlanStepStatus;
+};
+
+export type PlanStepStatus = "pending" | "inProgress" | "completed";
+
+export type PlanUpdated = {
+  explanation: string | null;
+  steps: Array<PlanStep>;
+};
+
+export type Proposal = {
+  id: ProposalId;
+  threadId: ThreadId;
+  turnId: TurnId;
+  itemId: ItemId;
+  status: ProposalStatus;
+  files: Array<ProposalFile>;
+  /** Unified diff of the whole. */
+  diff: string;
+  /** Why the person is asked more than usual, for example a path outside the workspace. */
+  reason?: string | null;
+  createdAtMs: number;
+};
+
+export type ProposalChanged = {
+  proposal: Proposal;
+};
+
+/** The person's word on some hunks. */
+export type ProposalDecideParams = {
+  proposalId: ProposalId;
+  decision: ProposalDecision;
+  /** The hunks meant; absent means all that are still pending. */
+  hunkIds?: Array<HunkId> | null;
+  /** All pending hunks of this file, where `hunkIds` is absent. */
+  path?: string | null;
+  /** Words to the model. */
+  feedback?: string | null;
+};
+
+/**
+ * The proposal after the decision. Once no hunk is pending the accepted ones are applied;
+ * `proposal/updated` tells when that is done.
+ */
+export type ProposalDecideResult = {
+  proposal: Proposal;
+};
+
+export type ProposalDecision = "accept" | "reject";
+
+export type ProposalFile = {
+  path: string;
+  uri: string;
+  kind: FileChangeKind;
+  /** Whether the file is open in the editor, so that the change goes through its buffer. */
+  open: boolean;
+  /** Version of the open document that the change was made against. */
+  baseVersion?: number | null;
+  /** Text before; absent for a new file. */
+  before?: string | null;
+  /** Text after, if every hunk is taken; absent for a deleted file. */
+  after?: string | null;
+  hunks: Array<Hunk>;
+};
+
+/** A patch that waits for the person. */
+export type ProposalId = string;
+
+export type ProposalListParams = {
+  threadId?: ThreadId | null;
+  /** Also those that are decided. */
+  includeSettled?: boolean;
+};
+
+export type ProposalListResult = {
+  data: Array<Proposal>;
+};
+
+export type ProposalReadParams = {
+  proposalId: ProposalId;
+};
+
+export type ProposalReadResult = {
+  proposal: Proposal;
+};
+
+export type ProposalStatus = "pending" | "applying" | "applied" | "rejected" | "failed" | "withdrawn";
+
+/** How much of its reasoning the model is asked to sum up. */
+export type ReasoningSummary = "auto" | "concise" | "detailed" | "none";
+
+/** What a command may touch. */
+export type SandboxPolicy =
+  | {
+    "type": "dangerFullAccess"
+  }
+  | {
+    "type": "readOnly";
+    networkAccess: boolean;
+  }
+  | {
+    "type": "workspaceWrite";
+  /** Further writable folders, absolute. */
+  writableRoots: Array<string>;
+    networkAccess: boolean;
+  /** Leave the folder named by `$TMPDIR` read-only. */
+  excludeTmpdirEnvVar: boolean;
+  /** Leave `/tmp` read-only. */
+  excludeSlashTmp: boolean;
+  };
+
+/** Changes to a thread's settings. Absent means no change; they stay in force for later turns. */
+export type SettingsOverride = {
+  model?: string | null;
+  modelProvider?: string | null;
+  /** `null` clears the effort, absence leaves it. */
+  effort?: string | null;
+  summary?: ReasoningSummary | null;
+  /** Must be absolute. */
+  cwd?: string | null;
+  approvalPolicy?: ApprovalPolicy | null;
+  sandboxPolicy?: SandboxPolicy | null;
+};
+
+export type Thread = {
+  id: ThreadId;
+  /** The person's first words. */
+  preview: string;
+  name?: string | null;
+  cwd: string;
+  modelProvider: string;
+  model?: string | null;
+  status: ThreadStatus;
+  createdAtMs: number;
+  updatedAtMs: number;
+  /** The rollout file. */
+  path?: string | null;
+  /** Where the thread was started: `vscode`, `neovim`, `cli`, … */
+  source: string;
+  /** Version of the program that wrote it. */
+  cliVersion: string;
+  gitInfo?: GitInfo | null;
+  forkedFromId?: ThreadId | null;
+  /** Empty where the request did not ask for them. */
+  turns: Array<Turn>;
+};
+
+export type ThreadClosed = Record<symbol, never>;
+
+export type ThreadConfigured = {
+  settings: ThreadSettings;
+};
+
+/** A conversation. A UUID; also the end of its rollout file's name. */
+export type ThreadId = string;
+
+/** A thing in a turn. `item/completed` carries its final, authoritative form. */
+export type ThreadItem =
+  | {
+    "type": "userMessage";
+    id: ItemId;
+    content: Array<UserInput>;
+  /** Echo of `clientUserMessageId`. */
+  clientId?: string | null;
+  }
+  | {
+    "type": "agentMessage";
+    id: ItemId;
+    text: string;
+  /** The turn was stopped, or the stream broke off, before the text was complete. */
+  partial?: boolean;
+  }
+  | {
+    "type": "reasoning";
+    id: ItemId;
+    summary: Array<string>;
+    content: Array<string>;
+  }
+  | {
+    "type": "plan";
+    id: ItemId;
+    explanation?: string | null;
+    steps: Array<PlanStep>;
+  }
+  | {
+    "type": "commandExecution";
+    id: ItemId;
+  /** The command as one line, for display. */
+  command: string;
+    cwd: string;
+    actions: Array<CommandAction>;
+    confined: Confined;
+    status: ItemStatus;
+  /** Standard output and error as they came, bounded, middle cut out. */
+  aggregatedOutput?: string | null;
+    exitCode?: number | null;
+    durationMs?: number | null;
+  /** Why it was asked about, refused or stopped. */
+  reason?: string | null;
+  }
+  | {
+    "type": "fileChange";
+    id: ItemId;
+  /** The proposal that the person decides on. */
+  proposalId?: ProposalId | null;
+    changes: Array<FileChange>;
+    status: ItemStatus;
+  /** What became of it, in words. */
+  outcome?: string | null;
+  }
+  | {
+    "type": "toolCall";
+    id: ItemId;
+    tool: string;
+  /** What the call does, in a few words for the person. */
+  title: string;
+    arguments: JsonValue;
+    status: ItemStatus;
+    output?: string | null;
+    durationMs?: number | null;
+  };
+
+export type ThreadListParams = {
+  /** From the `nextCursor` of the page before. */
+  cursor?: string | null;
+  /** Default 25, at least 1. */
+  limit?: number | null;
+  /** Absent: the current provider's; empty: all. */
+  modelProviders?: Array<string> | null;
+  /** Only threads of this folder. */
+  cwd?: string | null;
+  /** Only threads whose preview or name holds this text, whatever the case. */
+  searchTerm?: string | null;
+};
+
+/** Newest first by last use. */
+export type ThreadListResult = {
+  data: Array<Thread>;
+  /** Absent on the last page. */
+  nextCursor?: string | null;
+};
+
+export type ThreadReadParams = {
+  threadId: ThreadId;
+  includeTurns?: boolean;
+};
+
+export type ThreadReadResult = {
+  thread: Thread;
+};
+
+export type ThreadResumeParams = {
+  /** One of `threadId` and `path` must be there; `path` wins. */
+  threadId?: ThreadId | null;
+  path?: string | null;
+  settings?: SettingsOverride;
+};
+
+/** The settings in force for a thread; a turn works on a snapshot of them. */
+export type ThreadSettings = {
+  model: string;
+  /** Id of the provider in `model_providers`. */
+  modelProvider: string;
+  /** Reasoning effort; absent means the model's own default. */
+  effort: string | null;
+  summary: ReasoningSummary;
+  /** Absolute working directory of the thread. */
+  cwd: string;
+  approvalPolicy: ApprovalPolicy;
+  sandboxPolicy: SandboxPolicy;
+};
+
+export type ThreadStartParams = {
+  /** `settings.cwd` defaults to the workspace folder of the active document, else the first folder. */
+  settings?: SettingsOverride;
+  /** Free overrides by configuration key, above every other layer. */
+  config?: { [key in string]: JsonValue } | null;
+  /** Replaces the built-in instructions. */
+  baseInstructions?: string | null;
+  /** Added as a developer message. */
+  developerInstructions?: string | null;
+  /** Leave nothing on disk. */
+  ephemeral?: boolean;
+};
+
+/** Answer of `thread/start` and `thread/resume`. */
+export type ThreadStartResult = {
+  thread: Thread;
+  settings: ThreadSettings;
+  /** The instruction files (`AGENTS.md`) given to the model. */
+  instructionSources: Array<string>;
+};
+
+export type ThreadStarted = {
+  thread: Thread;
+};
+
+export type ThreadStatus = "notLoaded" | "idle" | "active" | "waitingOnApproval";
+
+export type ThreadStatusChanged = {
+  status: ThreadStatus;
+};
+
+/** Usage of a thread: of the latest response, the running sum, and the window it counts against. */
+export type ThreadTokenUsage = {
+  last: TokenUsage;
+  total: TokenUsage;
+  modelContextWindow?: number | null;
+};
+
+/** Tokens of one response, or of a thread so far. */
+export type TokenUsage = {
+  inputTokens: number;
+  cachedInputTokens: number;
+  outputTokens: number;
+  reasoningOutputTokens: number;
+  totalTokens: number;
+};
+
+export type TokenUsageUpdated = {
+  tokenUsage: ThreadTokenUsage;
+};
+
+export type Turn = {
+  id: TurnId;
+  status: TurnStatus;
+  items: Array<ThreadItem>;
+  error?: TurnError | null;
+  startedAtMs?: number | null;
+  completedAtMs?: number | null;
+};
+
+export type TurnCompleted = {
+  turn: Turn;
+  /** The last text of the agent in this turn. */
+  lastAgentMessage: string | null;
+};
+
+export type TurnDiff = {
+  diff: string;
+};
+
+export type TurnError = {
+  /** What happened, to what, and what to do next. */
+  message: string;
+  kind: TurnErrorKind;
+  /** HTTP status of the provider's answer, where there was one. */
+  httpStatus?: number | null;
+};
+
+/** The machine-readable side of a turn's error; the message says the same in words and what to do. */
+export type TurnErrorKind = "missingKey" | "unauthorized" | "modelNotFound" | "contextWindowExceeded" | "usageLimitExceeded" | "rateLimitExceeded" | "serverOverloaded" | "badRequest" | "serverError" | "connectionFailed" | "streamDisconnected" | "incomplete" | "tooManyRounds" | "sandboxError" | "internal";
+
+/** From one input of the person to the agent's final answer. A UUIDv7. */
+export type TurnId = string;
+
+export type TurnInterruptParams = {
+  threadId: ThreadId;
+  /** Refused if it is not the running turn; absent means whichever runs. */
+  turnId?: TurnId | null;
+};
+
+export type TurnInterruptResult = {
+  /** Whether a turn was running. `turn/completed` with status `interrupted` follows if so. */
+  interrupted: boolean;
+};
+
+export type TurnRetrying = {
+  /** Counted from 1. */
+  attempt: number;
+  /** Absent: without end, until the person stops the turn. */
+  limit: number | null;
+  delayMs: number;
+  message: string;
+};
+
+export type TurnStartParams = {
+  threadId: ThreadId;
+  input: Array<UserInput>;
+  context?: EditorContext | null;
+  /** Stays in force for later turns. */
+  settings?: SettingsOverride | null;
+  /** JSON Schema of the final answer; for this turn only. */
+  outputSchema?: JsonValue | null;
+  /** Echoed as `clientId` on the user message. */
+  clientUserMessageId?: string | null;
+};
+
+export type TurnStartResult = {
+  turn: Turn;
+  /** The input joined this running turn; no turn was started. */
+  steered: boolean;
+};
+
+export type TurnStarted = {
+  turn: Turn;
+  /** Tokens; absent where it is not known. */
+  modelContextWindow: number | null;
+};
+
+export type TurnStatus = "inProgress" | "completed" | "interrupted" | "failed";
+
+export type TurnSteerParams = {
+  threadId: ThreadId;
+  /** The turn that the person sees running; refused if another one runs. */
+  expectedTurnId: TurnId;
+  input: Array<UserInput>;
+  clientUserMessageId?: string | null;
+};
+
+export type TurnSteerResult = {
+  turnId: TurnId;
+};
+
+/** One piece of the person's input. */
+export type UserInput =
+  | {
+    "type": "text";
+    text: string;
+  }
+  | {
+    "type": "image";
+    url: string;
+  }
+  | {
+    "type": "localImage";
+    path: string;
+  }
+  | {
+    "type": "mention";
+    path: string;
+    lineRange?: LineRange | null;
+  };
+
+export type Warning = {
+  message: string;
+};
+
+/** What a client may ask, by method. */
+export interface ClientRequests {
+  /** Starts a thread. The answer comes before any notification of the thread. */
+  "countersign/thread/start": { params: ThreadStartParams; result: ThreadStartResult };
+  /** Brings a stored thread back, or joins it if it is live. */
+  "countersign/thread/resume": { params: ThreadResumeParams; result: ThreadStartResult };
+  /** Lists stored threads, newest first by last use. */
+  "countersign/thread/list": { params: ThreadListParams; result: ThreadListResult };
+  /** Reads a thread without loading it. */
+  "countersign/thread/read": { params: ThreadReadParams; result: ThreadReadResult };
+  /** Starts a turn, or steers the running one. Answered at once; the story follows as notifications. */
+  "countersign/turn/start": { params: TurnStartParams; result: TurnStartResult };
+  /** Adds input to the running turn. */
+  "countersign/turn/steer": { params: TurnSteerParams; result: TurnSteerResult };
+  /** Stops the running turn. Answered at once, also when nothing runs. */
+  "countersign/turn/interrupt": { params: TurnInterruptParams; result: TurnInterruptResult };
+  /** The proposals that wait, or all. */
+  "countersign/proposal/list": { params: ProposalListParams; result: ProposalListResult };
+  /** One proposal, with its hunks placed in today's text. */
+  "countersign/proposal/read": { params: ProposalReadParams; result: ProposalReadResult };
+  /** Accepts or rejects hunks. */
+  "countersign/proposal/decide": { params: ProposalDecideParams; result: ProposalDecideResult };
+  /** Settles an open question from another surface than the one that was asked. */
+  "countersign/approval/respond": { params: ApprovalRespondParams; result: ApprovalRespondResult };
+  /** The models that can be chosen. */
+  "countersign/model/list": { params: ModelListParams; result: ModelListResult };
+  /** The effective configuration and where each value came from. */
+  "countersign/config/read": { params: ConfigReadParams; result: ConfigReadResult };
+}
+
+/** What the server asks a client with the plugin protocol, by method. */
+export interface ServerRequests {
+  /** May this command run? */
+  "countersign/approval/command": { params: CommandApproval; result: ApprovalResponse };
+}
+
+/** What the server tells, by method. */
+export interface Notifications {
+  /** The thread exists. Follows the answer of the request that made it. */
+  "countersign/thread/started": At & ThreadStarted;
+  /** Its settings are in force; the first event after `thread/started`, and again after each change. */
+  "countersign/thread/configured": At & ThreadConfigured;
+  /** Idle, active, waiting. */
+  "countersign/thread/statusChanged": At & ThreadStatusChanged;
+  /** The thread's last event. */
+  "countersign/thread/closed": At & ThreadClosed;
+  /** A turn runs. */
+  "countersign/turn/started": At & TurnStarted;
+  /** The turn's last event, exactly one for each `turn/started`. */
+  "countersign/turn/completed": At & TurnCompleted;
+  /** Unified diff of all the turn has changed so far; replaces the one before. */
+  "countersign/turn/diff": At & TurnDiff;
+  /** A transient failure; the request is sent again. A notice, not an error. */
+  "countersign/turn/retrying": At & TurnRetrying;
+  /** An item begins. */
+  "countersign/item/started": At & ItemStarted;
+  /** An item is done; this is its final form. */
+  "countersign/item/completed": At & ItemCompleted;
+  /** More text of the answer. */
+  "countersign/item/agentMessage/delta": At & ItemDelta;
+  /** More text of a part of the reasoning's summary. */
+  "countersign/item/reasoning/summaryTextDelta": At & ItemPartDelta;
+  /** More raw reasoning; only where `show_raw_agent_reasoning` is on. */
+  "countersign/item/reasoning/textDelta": At & ItemPartDelta;
+  /** More output of a running command. */
+  "countersign/item/commandExecution/outputDelta": At & ItemDelta;
+  /** The plan as it stands. */
+  "countersign/turn/planUpdated": At & PlanUpdated;
+  /** Tokens used; after each response. */
+  "countersign/thread/tokenUsage": At & TokenUsageUpdated;
+  /** A patch waits for the person. */
+  "countersign/proposal/created": At & ProposalChanged;
+  /** A proposal's hunks were decided, moved with the text, or applied. */
+  "countersign/proposal/updated": At & ProposalChanged;
+  /** A command waits for the person. Clients with the plugin protocol are asked by request. */
+  "countersign/approval/requested": At & ApprovalRequested;
+  /** The question is settled or pointless; close what shows it. */
+  "countersign/approval/resolved": At & ApprovalResolved;
+  /** Something the person should know; never ends a turn. */
+  "countersign/warning": At & Warning;
+  /** A turn failed; `turn/completed` follows. */
+  "countersign/error": At & ErrorEvent;
+}

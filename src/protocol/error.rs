@@ -1,0 +1,115 @@
+//! The error codes of requests, and the kinds that stand in an error's `data.kind` for programs to read.
+
+/// A JSON-RPC code and what it means here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Code {
+    pub code: i64,
+    pub name: &'static str,
+    pub meaning: &'static str,
+}
+
+const fn code(code: i64, name: &'static str, meaning: &'static str) -> Code {
+    Code { code, name, meaning }
+}
+
+/// All codes that a request can be answered with.
+pub const CODES: &[Code] = &[
+    code(-32700, "ParseError", "The message is not JSON, or its frame is broken."),
+    code(
+        -32600,
+        "InvalidRequest",
+        "JSON, but no request; or a request after `shutdown`.",
+    ),
+    code(-32601, "MethodNotFound", "There is no such method."),
+    code(
+        -32602,
+        "InvalidParams",
+        "The parameters cannot be meant as they stand: a field is missing, of another type or out of range.",
+    ),
+    code(
+        -32603,
+        "InternalError",
+        "A fault of Countersign itself. Its log has the cause.",
+    ),
+    code(
+        -32002,
+        "ServerNotInitialized",
+        "A request before `initialize` was answered.",
+    ),
+    code(
+        -32803,
+        "RequestFailed",
+        "Well formed, but it cannot be done now; `data.kind` says why.",
+    ),
+    code(
+        -32801,
+        "ContentModified",
+        "Worked out for text that has changed since; ask again.",
+    ),
+    code(-32800, "RequestCancelled", "The client took the request back."),
+];
+
+/// A value of `data.kind`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kind {
+    pub name: &'static str,
+    /// The code it comes with.
+    pub code: i64,
+    pub meaning: &'static str,
+}
+
+macro_rules! kinds {
+    ($($(#[doc = $doc:literal])* $constant:ident = $name:literal ($code:literal)),* $(,)?) => {
+        $($(#[doc = $doc])* pub const $constant: &str = $name;)*
+
+        /// All kinds.
+        pub const KINDS: &[Kind] = &[
+            $(Kind { name: $name, code: $code, meaning: concat!($($doc),*) },)*
+        ];
+    };
+}
+
+kinds! {
+    /// The parameters cannot be meant as they stand.
+    INVALID_PARAMS = "invalidParams" (-32602),
+    /// The cursor is not one that a list gave out.
+    INVALID_CURSOR = "invalidCursor" (-32602),
+    /// The settings of the request do not make a valid configuration.
+    INVALID_CONFIG = "invalidConfig" (-32602),
+    /// No thread with this id is loaded or stored.
+    THREAD_NOT_FOUND = "threadNotFound" (-32803),
+    /// The thread is stored but not live; resume it first.
+    THREAD_NOT_LOADED = "threadNotLoaded" (-32803),
+    /// The thread has ended while the request was on its way.
+    THREAD_CLOSED = "threadClosed" (-32803),
+    /// No turn runs, so there is nothing to steer.
+    NO_ACTIVE_TURN = "noActiveTurn" (-32803),
+    /// Another turn runs than the one the request names.
+    TURN_MISMATCH = "turnMismatch" (-32803),
+    /// There is no proposal with this id.
+    PROPOSAL_NOT_FOUND = "proposalNotFound" (-32803),
+    /// The proposal was applied, rejected or withdrawn before.
+    PROPOSAL_SETTLED = "proposalSettled" (-32803),
+    /// There is no hunk with this id in the proposal.
+    HUNK_NOT_FOUND = "hunkNotFound" (-32803),
+    /// There is no question with this id.
+    APPROVAL_NOT_FOUND = "approvalNotFound" (-32803),
+    /// The thread's file cannot be read or written; the message has the path and the cause.
+    STORE_FAILED = "storeFailed" (-32803),
+    /// The provider could not be asked; the message says which and why.
+    PROVIDER_FAILED = "providerFailed" (-32803),
+    /// Worked out for text that has changed since.
+    CONTENT_MODIFIED = "contentModified" (-32801),
+    /// A fault of Countersign itself.
+    INTERNAL = "internal" (-32603),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_has_a_known_code() {
+        assert!(KINDS.iter().all(|kind| CODES.iter().any(|code| code.code == kind.code)));
+    }
+}

@@ -1,0 +1,507 @@
+//! One example a method, made from Rust values so that it cannot go stale.
+
+use crate::protocol::approval::*;
+use crate::protocol::config::*;
+use crate::protocol::event::{self, At, Event, EventKind};
+use crate::protocol::item::*;
+use crate::protocol::method::*;
+use crate::protocol::model::*;
+use crate::protocol::proposal::*;
+use crate::protocol::settings::*;
+use crate::protocol::thread::*;
+use crate::protocol::turn::*;
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// Parameters, and the result of a request.
+pub(super) struct Example {
+    pub(super) params: Value,
+    pub(super) result: Option<Value>,
+}
+
+const THREAD: &str = "0199a213-81c0-7800-8aa1-bbab2a035a53";
+const TURN: &str = "0199a213-9f10-7d21-9c39-7a1f6f2f0c11";
+const AT_MS: i64 = 1_767_225_600_000;
+
+pub(super) fn all() -> BTreeMap<&'static str, Example> {
+    let mut all = BTreeMap::new();
+    requests(&mut all);
+    for kind in events() {
+        let turn_id = match kind {
+            EventKind::ThreadStarted(_)
+            | EventKind::ThreadConfigured(_)
+            | EventKind::ThreadStatusChanged(_)
+            | EventKind::ThreadClosed(_) => None,
+            _ => Some(TURN.into()),
+        };
+        let event = Event {
+            at: At {
+                thread_id: THREAD.into(),
+                turn_id,
+                seq: 7,
+            },
+            kind,
+        };
+        all.insert(
+            event.kind.method(),
+            Example {
+                params: event.params(),
+                result: None,
+            },
+        );
+    }
+    all
+}
+
+fn value(of: impl Serialize) -> Value {
+    serde_json::to_value(of).expect("protocol types have a JSON form")
+}
+
+fn requests(all: &mut BTreeMap<&'static str, Example>) {
+    let mut add = |method: &'static str, params: Value, result: Value| {
+        all.insert(
+            method,
+            Example {
+                params,
+                result: Some(result),
+            },
+        );
+    };
+    let started = || ThreadStartResult {
+        thread: thread(),
+        settings: settings(),
+        instruction_sources: vec!["/home/ada/sums/AGENTS.md".into()],
+    };
+    add(
+        THREAD_START,
+        value(ThreadStartParams {
+            settings: SettingsOverride {
+                cwd: Some("/home/ada/sums".into()),
+                ..SettingsOverride::default()
+            },
+            ..ThreadStartParams::default()
+        }),
+        value(started()),
+    );
+    add(
+        THREAD_RESUME,
+        value(ThreadResumeParams {
+            thread_id: Some(THREAD.into()),
+            path: None,
+            settings: SettingsOverride::default(),
+        }),
+        value(started()),
+    );
+    add(
+        THREAD_LIST,
+        value(ThreadListParams {
+            limit: Some(1),
+            cwd: Some("/home/ada/sums".into()),
+            ..ThreadListParams::default()
+        }),
+        value(ThreadListResult {
+            data: vec![thread()],
+            next_cursor: Some("MXwxNzY3MjI1NjAw".into()),
+        }),
+    );
+    add(
+        THREAD_READ,
+        value(ThreadReadParams {
+            thread_id: THREAD.into(),
+            include_turns: true,
+        }),
+        value(ThreadReadResult {
+            thread: Thread {
+                turns: vec![turn(TurnStatus::Completed)],
+                ..thread()
+            },
+        }),
+    );
+    add(
+        TURN_START,
+        value(TurnStartParams {
+            thread_id: THREAD.into(),
+            input: vec![UserInput::Text {
+                text: "Make the test pass.".into(),
+            }],
+            context: Some(EditorContext {
+                active_file: Some("/home/ada/sums/src/lib.rs".into()),
+                selection: Some(LineRange { start: 3, end: 5 }),
+                diagnostics: vec![],
+            }),
+            settings: None,
+            output_schema: None,
+            client_user_message_id: Some("m-1".into()),
+        }),
+        value(TurnStartResult {
+            turn: turn(TurnStatus::InProgress),
+            steered: false,
+        }),
+    );
+    add(
+        TURN_STEER,
+        value(TurnSteerParams {
+            thread_id: THREAD.into(),
+            expected_turn_id: TURN.into(),
+            input: vec![UserInput::Text {
+                text: "Leave the public names alone.".into(),
+            }],
+            client_user_message_id: None,
+        }),
+        value(TurnSteerResult { turn_id: TURN.into() }),
+    );
+    add(
+        TURN_INTERRUPT,
+        value(TurnInterruptParams {
+            thread_id: THREAD.into(),
+            turn_id: Some(TURN.into()),
+        }),
+        value(TurnInterruptResult { interrupted: true }),
+    );
+    add(
+        PROPOSAL_LIST,
+        value(ProposalListParams {
+            thread_id: Some(THREAD.into()),
+            include_settled: false,
+        }),
+        value(ProposalListResult {
+            data: vec![proposal(ProposalStatus::Pending, HunkStatus::Pending)],
+        }),
+    );
+    add(
+        PROPOSAL_READ,
+        value(ProposalReadParams {
+            proposal_id: "p-1".into(),
+        }),
+        value(ProposalReadResult {
+            proposal: proposal(ProposalStatus::Pending, HunkStatus::Pending),
+        }),
+    );
+    add(
+        PROPOSAL_DECIDE,
+        value(ProposalDecideParams {
+            proposal_id: "p-1".into(),
+            decision: ProposalDecision::Accept,
+            hunk_ids: Some(vec!["h-1".into()]),
+            path: None,
+            feedback: None,
+        }),
+        value(ProposalDecideResult {
+            proposal: proposal(ProposalStatus::Applying, HunkStatus::Accepted),
+        }),
+    );
+    add(
+        APPROVAL_RESPOND,
+        value(ApprovalRespondParams {
+            approval_id: "a-1".into(),
+            response: ApprovalResponse {
+                decision: ApprovalDecision::Decline,
+                feedback: Some("Use the mirror in vendor/ instead.".into()),
+            },
+        }),
+        value(ApprovalRespondResult { taken: true }),
+    );
+    add(
+        MODEL_LIST,
+        value(ModelListParams {
+            limit: Some(1),
+            cursor: None,
+        }),
+        value(ModelListResult {
+            data: vec![Model {
+                id: "gpt-5.1-codex".into(),
+                display_name: "GPT-5.1 Codex".into(),
+                provider: "openai".into(),
+                context_window: Some(272_000),
+                supported_reasoning_efforts: vec!["low".into(), "medium".into(), "high".into()],
+                default_reasoning_effort: Some("medium".into()),
+                is_default: true,
+            }],
+            next_cursor: None,
+        }),
+    );
+    add(
+        CONFIG_READ,
+        value(ConfigReadParams {
+            cwd: Some("/home/ada/sums".into()),
+        }),
+        value(ConfigReadResult {
+            config: json!({ "model": "gpt-5.1-codex", "approval_policy": "on-request" }),
+            origins: BTreeMap::from([
+                ("model".into(), "/home/ada/.countersign/config.toml".into()),
+                ("approval_policy".into(), "built-in".into()),
+            ]),
+            warnings: vec![ConfigWarning {
+                message: "`modle` is not a known key, so it is not used; did you mean `model`?".into(),
+                path: Some("/home/ada/.countersign/config.toml".into()),
+                line: Some(2),
+            }],
+        }),
+    );
+    add(
+        APPROVAL_COMMAND,
+        value(approval()),
+        value(ApprovalResponse {
+            decision: ApprovalDecision::Accept,
+            feedback: None,
+        }),
+    );
+}
+
+fn events() -> Vec<EventKind> {
+    let message = ThreadItem::AgentMessage {
+        id: "i-4".into(),
+        text: "The test passes now.".into(),
+        partial: false,
+    };
+    let error = || TurnError {
+        message: "There is no key for OpenAI: the environment variable OPENAI_API_KEY is not set.".into(),
+        kind: TurnErrorKind::MissingKey,
+        http_status: None,
+    };
+    vec![
+        EventKind::ThreadStarted(event::ThreadStarted { thread: thread() }),
+        EventKind::ThreadConfigured(event::ThreadConfigured { settings: settings() }),
+        EventKind::ThreadStatusChanged(event::ThreadStatusChanged {
+            status: ThreadStatus::Active,
+        }),
+        EventKind::ThreadClosed(event::ThreadClosed {}),
+        EventKind::TurnStarted(event::TurnStarted {
+            turn: turn(TurnStatus::InProgress),
+            model_context_window: Some(272_000),
+        }),
+        EventKind::TurnCompleted(event::TurnCompleted {
+            turn: turn(TurnStatus::Completed),
+            last_agent_message: Some("The test passes now.".into()),
+        }),
+        EventKind::TurnDiff(event::TurnDiff { diff: DIFF.into() }),
+        EventKind::TurnRetrying(event::TurnRetrying {
+            attempt: 1,
+            limit: Some(4),
+            delay_ms: 210,
+            message: "OpenAI is overloaded (status 503).".into(),
+        }),
+        EventKind::ItemStarted(event::ItemStarted {
+            item: command(ItemStatus::InProgress),
+            started_at_ms: AT_MS,
+        }),
+        EventKind::ItemCompleted(event::ItemCompleted {
+            item: message,
+            completed_at_ms: AT_MS + 900,
+        }),
+        EventKind::AgentMessageDelta(event::ItemDelta {
+            item_id: "i-4".into(),
+            delta: "The test ".into(),
+        }),
+        EventKind::ReasoningSummaryDelta(event::ItemPartDelta {
+            item_id: "i-2".into(),
+            index: 0,
+            delta: "**Reading the failing test**".into(),
+        }),
+        EventKind::ReasoningDelta(event::ItemPartDelta {
+            item_id: "i-2".into(),
+            index: 0,
+            delta: "The sum starts at one".into(),
+        }),
+        EventKind::CommandOutputDelta(event::ItemDelta {
+            item_id: "i-3".into(),
+            delta: "running 1 test\n".into(),
+        }),
+        EventKind::PlanUpdated(event::PlanUpdated {
+            explanation: None,
+            steps: vec![
+                PlanStep {
+                    step: "Find the cause".into(),
+                    status: PlanStepStatus::Completed,
+                },
+                PlanStep {
+                    step: "Mend it".into(),
+                    status: PlanStepStatus::InProgress,
+                },
+            ],
+        }),
+        EventKind::TokenUsageUpdated(event::TokenUsageUpdated {
+            token_usage: ThreadTokenUsage {
+                last: TokenUsage {
+                    input_tokens: 900,
+                    output_tokens: 80,
+                    total_tokens: 980,
+                    ..TokenUsage::default()
+                },
+                total: TokenUsage {
+                    input_tokens: 1800,
+                    output_tokens: 150,
+                    total_tokens: 1950,
+                    ..TokenUsage::default()
+                },
+                model_context_window: Some(272_000),
+            },
+        }),
+        EventKind::ProposalCreated(event::ProposalChanged {
+            proposal: proposal(ProposalStatus::Pending, HunkStatus::Pending),
+        }),
+        EventKind::ProposalUpdated(event::ProposalChanged {
+            proposal: proposal(ProposalStatus::Applied, HunkStatus::Applied),
+        }),
+        EventKind::ApprovalRequested(event::ApprovalRequested { approval: approval() }),
+        EventKind::ApprovalResolved(event::ApprovalResolved {
+            approval_id: "a-1".into(),
+            decision: Some(ApprovalDecision::Accept),
+        }),
+        EventKind::Warning(event::Warning {
+            message: "The model \"gpt-x\" is not known.".into(),
+        }),
+        EventKind::Error(event::ErrorEvent { error: error() }),
+    ]
+}
+
+const DIFF: &str =
+    "--- a/src/lib.rs\n+++ b/src/lib.rs\n@@ -4,1 +4,1 @@\n-    let mut sum = 1;\n+    let mut sum = 0;\n";
+
+fn thread() -> Thread {
+    Thread {
+        id: THREAD.into(),
+        preview: "Make the test pass.".into(),
+        name: None,
+        cwd: "/home/ada/sums".into(),
+        model_provider: "openai".into(),
+        model: Some("gpt-5.1-codex".into()),
+        status: ThreadStatus::Idle,
+        created_at_ms: AT_MS,
+        updated_at_ms: AT_MS,
+        path: Some(
+            format!("/home/ada/.countersign/sessions/2026/01/01/rollout-2026-01-01T00-00-00-{THREAD}.jsonl").into(),
+        ),
+        source: "neovim".into(),
+        cli_version: "0.1.0".into(),
+        git_info: Some(GitInfo {
+            sha: None,
+            branch: Some("main".into()),
+            origin_url: None,
+        }),
+        forked_from_id: None,
+        turns: vec![],
+    }
+}
+
+fn settings() -> ThreadSettings {
+    ThreadSettings {
+        model: "gpt-5.1-codex".into(),
+        model_provider: "openai".into(),
+        effort: None,
+        summary: ReasoningSummary::Auto,
+        cwd: "/home/ada/sums".into(),
+        approval_policy: ApprovalPolicy::OnRequest,
+        sandbox_policy: SandboxPolicy::default(),
+    }
+}
+
+fn turn(status: TurnStatus) -> Turn {
+    let items = match status {
+        TurnStatus::InProgress => vec![],
+        _ => vec![
+            ThreadItem::UserMessage {
+                id: "i-1".into(),
+                content: vec![UserInput::Text {
+                    text: "Make the test pass.".into(),
+                }],
+                client_id: Some("m-1".into()),
+            },
+            command(ItemStatus::Completed),
+        ],
+    };
+    Turn {
+        id: TURN.into(),
+        status,
+        items,
+        error: None,
+        started_at_ms: Some(AT_MS),
+        completed_at_ms: (status != TurnStatus::InProgress).then_some(AT_MS + 2000),
+    }
+}
+
+fn command(status: ItemStatus) -> ThreadItem {
+    let done = status == ItemStatus::Completed;
+    ThreadItem::CommandExecution {
+        id: "i-3".into(),
+        command: "cargo test".into(),
+        cwd: "/home/ada/sums".into(),
+        actions: vec![CommandAction::Unknown {
+            command: "cargo test".into(),
+        }],
+        confined: Confined::Workspace,
+        status,
+        aggregated_output: done.then(|| "test result: ok. 1 passed\n".into()),
+        exit_code: done.then_some(0),
+        duration_ms: done.then_some(840),
+        reason: None,
+    }
+}
+
+fn approval() -> CommandApproval {
+    CommandApproval {
+        id: "a-1".into(),
+        thread_id: THREAD.into(),
+        turn_id: TURN.into(),
+        item_id: "i-5".into(),
+        command: vec!["cargo".into(), "fetch".into()],
+        cwd: "/home/ada/sums".into(),
+        actions: vec![CommandAction::Unknown {
+            command: "cargo fetch".into(),
+        }],
+        reason: "It needs the network, which the sandbox does not give.".into(),
+        justification: Some("The test needs a crate that is not here yet.".into()),
+        confined: Confined::Outside,
+        session_scope: "cargo fetch".into(),
+        available_decisions: vec![
+            ApprovalDecision::Accept,
+            ApprovalDecision::AcceptForSession,
+            ApprovalDecision::Decline,
+            ApprovalDecision::Cancel,
+        ],
+    }
+}
+
+fn proposal(status: ProposalStatus, hunk: HunkStatus) -> Proposal {
+    Proposal {
+        id: "p-1".into(),
+        thread_id: THREAD.into(),
+        turn_id: TURN.into(),
+        item_id: "i-6".into(),
+        status,
+        files: vec![ProposalFile {
+            path: "/home/ada/sums/src/lib.rs".into(),
+            uri: "file:///home/ada/sums/src/lib.rs".into(),
+            kind: FileChangeKind::Update { move_path: None },
+            open: true,
+            base_version: Some(12),
+            before: Some("    let mut sum = 1;\n".into()),
+            after: Some("    let mut sum = 0;\n".into()),
+            hunks: vec![Hunk {
+                id: "h-1".into(),
+                status: hunk,
+                range: LineRange { start: 0, end: 1 },
+                old_text: "    let mut sum = 1;\n".into(),
+                new_text: "    let mut sum = 0;\n".into(),
+            }],
+        }],
+        diff: DIFF.into(),
+        reason: None,
+        created_at_ms: AT_MS,
+    }
+}
+
+#[test]
+fn every_method_has_an_example() {
+    let all = all();
+    let requests = CLIENT_REQUESTS
+        .iter()
+        .chain(SERVER_REQUESTS)
+        .map(|(method, ..)| *method);
+    let missing: Vec<&str> = requests
+        .chain(event::EVENTS.iter().map(|(method, ..)| *method))
+        .filter(|method| !all.contains_key(method))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}

@@ -1,0 +1,92 @@
+//! What the types cannot say: order, and the errors of each request.
+
+use crate::protocol::error;
+
+pub(super) struct Notes {
+    /// What comes before and after; a sentence or two.
+    pub(super) order: &'static str,
+    /// Kinds of errors beside `invalidParams` and `internal`.
+    pub(super) errors: &'static [&'static str],
+}
+
+const fn notes(order: &'static str, errors: &'static [&'static str]) -> Notes {
+    Notes { order, errors }
+}
+
+pub(super) fn of(method: &str) -> Notes {
+    match method.strip_prefix("countersign/").unwrap_or(method) {
+        "thread/start" => notes(
+            "The answer comes before `thread/started` and `thread/configured`, which follow at once.",
+            &[error::INVALID_CONFIG, error::STORE_FAILED],
+        ),
+        "thread/resume" => notes(
+            "As for `thread/start`. A thread that is live already is joined: its running turn goes on, and its settings \
+             stay. A file that another program wrote is continued in a copy, so the answer can have another id.",
+            &[error::THREAD_NOT_FOUND, error::INVALID_CONFIG, error::STORE_FAILED],
+        ),
+        "thread/list" => notes("Nothing is loaded; no notification follows.", &[error::INVALID_CURSOR]),
+        "thread/read" => notes(
+            "Nothing is loaded; no notification follows.",
+            &[error::THREAD_NOT_FOUND, error::STORE_FAILED],
+        ),
+        "turn/start" => notes(
+            "Answered as soon as the thread has taken the input. `turn/started` comes after the answer, then the turn's \
+             items, and `turn/completed` ends it. If a turn runs, the input joins it and `steered` is true.",
+            &[error::THREAD_NOT_LOADED, error::THREAD_CLOSED, error::INVALID_CONFIG],
+        ),
+        "turn/steer" => notes(
+            "The input shows as a user message item of the running turn, before the next request to the model.",
+            &[error::THREAD_NOT_LOADED, error::NO_ACTIVE_TURN, error::TURN_MISMATCH],
+        ),
+        "turn/interrupt" => notes(
+            "Open questions of the turn are withdrawn (`approval/resolved`, `proposal/updated`), its commands end, then \
+             `turn/completed` comes with status `interrupted`.",
+            &[error::THREAD_NOT_LOADED, error::TURN_MISMATCH],
+        ),
+        "proposal/list" => notes("Answered from what the server holds; nothing follows.", &[]),
+        "proposal/read" => notes(
+            "Answered from what the server holds; nothing follows.",
+            &[error::PROPOSAL_NOT_FOUND],
+        ),
+        "proposal/decide" => notes(
+            "`proposal/updated` follows each decision. With the last hunk decided the status is `applying`, and a further \
+             `proposal/updated` says what became of it.",
+            &[
+                error::PROPOSAL_NOT_FOUND,
+                error::PROPOSAL_SETTLED,
+                error::HUNK_NOT_FOUND,
+            ],
+        ),
+        "approval/respond" => notes(
+            "`approval/resolved` follows, unless the question was settled before; the first answer counts.",
+            &[error::APPROVAL_NOT_FOUND],
+        ),
+        "model/list" => notes(
+            "May ask the provider; nothing follows.",
+            &[error::INVALID_CURSOR, error::PROVIDER_FAILED],
+        ),
+        "config/read" => notes("Read anew from the files; nothing follows.", &[]),
+        "approval/command" => notes(
+            "Sent to clients with the plugin protocol, after `approval/requested`. An answer that cannot be understood, an \
+             error and a client that is gone count as `decline`. If the question is settled elsewhere the request is \
+             cancelled and `approval/resolved` comes.",
+            &[],
+        ),
+        other => panic!("{other} needs notes"),
+    }
+}
+
+/// What holds for the notifications of every thread.
+pub(super) const ORDER: &[&str] = &[
+    "`seq` rises by one with each notification of a thread. Deltas of the same place may be joined on their way to a \
+     slow client; the joined one carries the last number, so numbers can be left out but never go back.",
+    "`thread/started`, then `thread/configured`, come before anything else of a thread; `thread/closed` is its last.",
+    "Each `turn/started` has exactly one `turn/completed`, and nothing of the turn comes after it. One turn runs at a \
+     time in a thread; threads run side by side.",
+    "Each `item/started` has exactly one `item/completed` with the same item id, in the same turn. Deltas come between \
+     the two; the completed item is the whole truth, whatever deltas were missed.",
+    "A question is registered before it is told, so an answer can never come too early. `approval/requested` comes \
+     before `approval/resolved`, `proposal/created` before `proposal/updated`.",
+    "`thread/tokenUsage` comes after each response of the model. `error` comes before the `turn/completed` of the turn \
+     that failed. `warning` and `turn/retrying` end nothing.",
+];
