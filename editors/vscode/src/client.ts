@@ -6,7 +6,7 @@ import type { Executable, LanguageClientOptions, StaticFeature } from "vscode-la
 import { DidChangeConfigurationNotification, LanguageClient, RevealOutputChannelOn, TransportKind } from "vscode-languageclient/node";
 import { applyEdit } from "./apply_edit";
 import type { ServerSettings } from "./settings";
-import { forServer, serverEnvironment } from "./settings";
+import { answerFor, forServer, serverEnvironment } from "./settings";
 
 export interface ClientParts {
   readonly program: string;
@@ -36,11 +36,9 @@ export function createClient({ program, settings, log }: ClientParts): LanguageC
         didChangeConfiguration: () => Promise.resolve(),
         handleApplyEdit: applyEdit,
         configuration: async (params, token, next) => {
+          const settings = currentForServer();
           const answers: unknown = await next(params, token);
-          if (!Array.isArray(answers)) {
-            return [];
-          }
-          return answers.map((answer: unknown, i) => (params.items[i]?.section === "countersign" ? forServer(answer) : answer));
+          return params.items.map((item, i) => answerFor(item.section, settings) ?? (Array.isArray(answers) ? (answers[i] as unknown) : null));
         },
       },
     },
@@ -57,12 +55,8 @@ export function sendSettings(client: LanguageClient): Promise<void> {
   return client.sendNotification(DidChangeConfigurationNotification.type, { settings: { countersign: currentForServer() } });
 }
 
-/**
- * The server's settings and no others: `countersign.server.env` may hold keys, and what the person has not set must
- * not override the server's configuration files.
- */
 function currentForServer(): Record<string, unknown> {
-  return forServer(vscode.workspace.getConfiguration().get("countersign"));
+  return forServer(vscode.workspace.getConfiguration().inspect("countersign"));
 }
 
 /** Tells the server that this client speaks its own protocol, so that it is asked there and not by message boxes. */

@@ -11,22 +11,47 @@ export interface ServerSettings {
   readonly env: Readonly<Record<string, string | null>>;
 }
 
+/** The layers of a section, as the editor keeps them apart. */
+export interface Layers {
+  readonly defaultValue?: unknown;
+  /** The person's own settings. */
+  readonly globalValue?: unknown;
+  /** Settings that lie in the project's folder: whoever wrote the project wrote them. */
+  readonly workspaceValue?: unknown;
+}
+
 /**
  * The server's part of the section `countersign`, for `initializationOptions` and `workspace/configuration`.
- * What the person has not set is left out, so that the server's own configuration files decide.
+ *
+ * Only the person's own settings count. To the server they outrank every file, so a project could otherwise switch off
+ * the questions or send the person's key elsewhere; what a project may say stands in its `.countersign/config.toml`.
+ * What the person has not set is left out, so that the server's configuration files decide.
  */
-export function forServer(section: unknown): Record<string, unknown> {
-  if (!isRecord(section)) {
-    return {};
-  }
+export function forServer(layers: Layers | undefined): Record<string, unknown> {
+  const section = { ...record(layers?.defaultValue), ...record(layers?.globalValue) };
   const entries = Object.entries(section).filter(([key, value]) => !EXTENSION_SECTIONS.has(key) && isSet(value));
-  return Object.fromEntries(entries.map(([key, value]) => [key, isRecord(value) ? forServerNested(value) : value]));
+  return Object.fromEntries(entries.map(([key, value]) => [key, isRecord(value) ? withoutUnset(value) : value]));
+}
+
+/** What the server gets when it asks for `section`; undefined if that is none of its business. */
+export function answerFor(section: string | undefined, settings: Readonly<Record<string, unknown>>): unknown {
+  if (section === "countersign") {
+    return settings;
+  }
+  if (section?.startsWith("countersign.") !== true) {
+    return undefined;
+  }
+  let value: unknown = settings;
+  for (const key of section.split(".").slice(1)) {
+    value = record(value)[key];
+  }
+  return value ?? null;
 }
 
 /** Reads `countersign.server`. What has a wrong type is left out and named, since settings files are written by hand. */
 export function serverSettings(section: unknown): { settings: ServerSettings; problems: string[] } {
   const problems: string[] = [];
-  const raw = isRecord(section) ? section : {};
+  const raw = record(section);
   let file: string | undefined;
   if (typeof raw["path"] === "string") {
     file = raw["path"];
@@ -70,12 +95,16 @@ export function serverEnvironment(
   return Object.fromEntries(kept);
 }
 
-function forServerNested(section: Record<string, unknown>): Record<string, unknown> {
+function withoutUnset(section: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(section).filter(([, value]) => isSet(value)));
 }
 
 function isSet(value: unknown): boolean {
   return value !== null && value !== undefined;
+}
+
+function record(value: unknown): Record<string, unknown> {
+  return isRecord(value) ? value : {};
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

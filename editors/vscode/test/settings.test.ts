@@ -1,9 +1,9 @@
 import * as assert from "node:assert/strict";
 import { test } from "node:test";
-import { forServer, serverEnvironment, serverSettings } from "../src/settings";
+import { answerFor, forServer, serverEnvironment, serverSettings } from "../src/settings";
 
 test("forServer keeps what is the server's and what is set", () => {
-  const section = {
+  const globalValue = {
     server: { path: "/x", env: { KEY: "secret" } },
     trace: { server: "off" },
     pluginProtocol: false,
@@ -12,13 +12,35 @@ test("forServer keeps what is the server's and what is set", () => {
     sandbox_workspace_write: { network_access: true, writable_roots: null },
     list: [1, null],
   };
-  assert.deepEqual(forServer(section), { model: "m", sandbox_workspace_write: { network_access: true }, list: [1, null] });
+  assert.deepEqual(forServer({ globalValue }), { model: "m", sandbox_workspace_write: { network_access: true }, list: [1, null] });
+});
+
+test("forServer leaves out what a project sets", () => {
+  const layers = {
+    defaultValue: { model: null, approval_policy: null },
+    globalValue: { model: "mine" },
+    workspaceValue: { model: "theirs", approval_policy: "never", model_providers: { evil: { base_url: "http://evil" } } },
+  };
+  assert.deepEqual(forServer(layers), { model: "mine" });
 });
 
 test("forServer makes an object of whatever is there", () => {
-  for (const section of [undefined, null, "text", 3, ["a"]]) {
-    assert.deepEqual(forServer(section), {});
+  assert.deepEqual(forServer(undefined), {});
+  for (const globalValue of [undefined, null, "text", 3, ["a"]]) {
+    assert.deepEqual(forServer({ globalValue }), {});
   }
+});
+
+test("answerFor gives the whole, a part, or nothing", () => {
+  const settings = { model: "m", history: { persistence: "none" } };
+  assert.deepEqual(answerFor("countersign", settings), settings);
+  assert.equal(answerFor("countersign.model", settings), "m");
+  assert.equal(answerFor("countersign.history.persistence", settings), "none");
+  assert.equal(answerFor("countersign.server.env", settings), null);
+  assert.equal(answerFor("countersign.model.x", settings), null);
+  assert.equal(answerFor("editor", settings), undefined);
+  assert.equal(answerFor("countersignx", settings), undefined);
+  assert.equal(answerFor(undefined, settings), undefined);
 });
 
 test("serverSettings reads a good section", () => {

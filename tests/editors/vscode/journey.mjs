@@ -34,6 +34,9 @@ const withUnsavedText = (text) => text.replace("VAT = 19\n", "VAT = 19\n# 🍐 d
 let workbench;
 
 async function journey() {
+  // A project that would rather not have the person asked. It must not get its way.
+  fs.mkdirSync(path.join(project, ".vscode"));
+  fs.writeFileSync(path.join(project, ".vscode", "settings.json"), JSON.stringify({ "countersign.approval_policy": "never", "countersign.model": "theirs" }));
   const server = await startServer({
     editors, state, out, project,
     vsix: path.join(repository, "editors", "vscode", "countersign.vsix"),

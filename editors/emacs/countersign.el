@@ -1,0 +1,68 @@
+;;; countersign.el --- The Countersign agent through Eglot -*- lexical-binding: t; -*-
+
+;; Needs Emacs 30 (or Eglot 1.17 from GNU ELPA) and the program `countersign' on PATH.
+;;
+;;   (load "/path/to/countersign.el")
+;;
+;; M-x countersign        starts the agent for this buffer's project
+;; M-x countersign-fix    lets it fix what Flymake reports at point, or in the region
+;; M-x eglot-code-actions lists what else it offers here
+
+;;; Code:
+
+(require 'eglot)
+(require 'flymake)
+
+;; Last in the list: where you have a language server for a mode, that one stays the default.
+(add-to-list 'eglot-server-programs '((prog-mode text-mode conf-mode) . ("countersign")) t)
+
+(defun countersign ()
+  "Start the agent for this buffer's project.
+Eglot keeps one server for each buffer: where another one is to stay, see README.md for `lsp-mode'."
+  (interactive)
+  (let ((eglot-server-programs (list (cons major-mode '("countersign")))))
+    (call-interactively #'eglot)))
+
+(defun countersign--severity (type)
+  "The LSP severity of the Flymake diagnostic TYPE, whoever defined that type."
+  (let ((name (symbol-name type)))
+    (cond ((string-match-p "error" name) 1)
+          ((string-match-p "warning" name) 2)
+          (t 3))))
+
+(defun countersign--diagnostic (diagnostic)
+  "The Flymake DIAGNOSTIC in the shape that LSP wants."
+  (let ((backend (flymake-diagnostic-backend diagnostic)))
+    (list :range (list :start (eglot--pos-to-lsp-position (flymake-diagnostic-beg diagnostic))
+                       :end (eglot--pos-to-lsp-position (flymake-diagnostic-end diagnostic)))
+          :severity (countersign--severity (flymake-diagnostic-type diagnostic))
+          :source (if (symbolp backend) (symbol-name backend) "flymake")
+          :message (flymake-diagnostic-text diagnostic))))
+
+;; Eglot tells a server only of that server's own diagnostics. The agent is to fix those of others, so ask ourselves.
+(defun countersign-fix (beg end)
+  "Let the agent fix what Flymake reports on this line, or between BEG and END."
+  (interactive (if (use-region-p)
+                   (list (region-beginning) (region-end))
+                 (list (line-beginning-position) (line-end-position))))
+  (let* ((server (or (eglot-current-server)
+                     (user-error "The agent does not run for this buffer; start it with M-x countersign")))
+         (diagnostics (or (flymake-diagnostics beg end)
+                          (user-error "Flymake reports nothing here")))
+         (actions (append
+                   (eglot--request
+                    server :textDocument/codeAction
+                    (list :textDocument (eglot--TextDocumentIdentifier)
+                          :range (list :start (eglot--pos-to-lsp-position beg)
+                                       :end (eglot--pos-to-lsp-position end))
+                          :context (list :diagnostics (vconcat (mapcar #'countersign--diagnostic diagnostics))
+                                         :only ["quickfix.countersign"])))
+                   nil))
+         (titles (mapcar (lambda (action) (cons (plist-get action :title) action)) actions)))
+    (pcase titles
+      ('nil (user-error "The agent offers nothing here"))
+      (`((,_ . ,only)) (eglot-execute server only))
+      (_ (eglot-execute server (cdr (assoc (completing-read "Fix: " titles nil t) titles)))))))
+
+(provide 'countersign)
+;;; countersign.el ends here
