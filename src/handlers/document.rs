@@ -77,6 +77,7 @@ mod tests {
     fn the_text_follows_the_editor_in_each_encoding() {
         for (encoding, b, end) in [(Encoding::Utf8, 5, 6), (Encoding::Utf16, 3, 4), (Encoding::Utf32, 2, 3)] {
             let setup = Setup {
+                env: Default::default(),
                 home: "/nowhere".into(),
                 parent: None,
                 log_trouble: None,

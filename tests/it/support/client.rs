@@ -780,6 +780,7 @@ fn start_thread(home: &Path) -> Ends {
     let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");
     let setup = Setup {
         home: home.to_owned(),
+        env: std::env::vars().collect(),
         parent: None,
         log_trouble: None,
     };
