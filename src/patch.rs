@@ -1,1 +1,21 @@
 //! Patches, as pure functions: parse, find the place, plan, split into hunks, rebase.
+//!
+//! The way of a patch: [`recognise`] finds it in a command, [`parse`] reads it, [`plan`](plan::plan) fits it to one
+//! snapshot of the [`files`], [`hunk`]s are what the person decides on, [`rebase`] follows the text while the person
+//! types, and [`disk`] writes the closed files, all or none. Every format of patch text ends in the same
+//! [`parse::Patch`], so that there is one way to match, to plan and to apply.
+//!
+//! Who is asked, where it may be written and how it is shown are decided elsewhere.
+
+pub mod diff;
+pub mod disk;
+pub mod files;
+pub mod hunk;
+mod lines;
+pub mod parse;
+pub mod plan;
+pub mod rebase;
+pub mod recognise;
+mod seek;
+pub mod turn_diff;
+mod update;

@@ -1,0 +1,264 @@
+//! Differences of two texts: which lines changed, and that in the way of `git diff`.
+
+use similar::{Algorithm, DiffTag};
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::ops::Range;
+use std::path::Path;
+
+/// The ranges in which two sequences of lines differ, in order, with at least one equal line between them.
+pub(super) fn changed(old: &[&str], new: &[&str]) -> Vec<(Range<usize>, Range<usize>)> {
+    let same_start = old.iter().zip(new).take_while(|(a, b)| a == b).count();
+    let (old_rest, new_rest) = (&old[same_start..], &new[same_start..]);
+    let same_end = old_rest.iter().rev().zip(new_rest.iter().rev()).take_while(|(a, b)| a == b).count();
+    let old_middle = &old_rest[..old_rest.len() - same_end];
+    let new_middle = &new_rest[..new_rest.len() - same_end];
+    if old_middle.is_empty() && new_middle.is_empty() {
+        return Vec::new();
+    }
+    let (o, n) = (same_start, same_start);
+    if old_middle.is_empty() || new_middle.is_empty() {
+        return vec![(o..o + old_middle.len(), n..n + new_middle.len())];
+    }
+    // Numbers compare faster than lines.
+    let mut numbers = HashMap::new();
+    let mut number = |line| {
+        let next = numbers.len() as u32;
+        *numbers.entry(line).or_insert(next)
+    };
+    let old_numbers: Vec<u32> = old_middle.iter().map(|line| number(*line)).collect();
+    let new_numbers: Vec<u32> = new_middle.iter().map(|line| number(*line)).collect();
+    let mut found: Vec<(Range<usize>, Range<usize>)> = Vec::new();
+    for op in similar::capture_diff_slices(Algorithm::Myers, &old_numbers, &new_numbers) {
+        let (tag, old, new) = op.as_tag_tuple();
+        if tag == DiffTag::Equal {
+            continue;
+        }
+        let (old, new) = (o + old.start..o + old.end, n + new.start..n + new.end);
+        match found.last_mut() {
+            Some(last) if last.0.end == old.start && last.1.end == new.start => {
+                last.0.end = old.end;
+                last.1.end = new.end;
+            }
+            _ => found.push((old, new)),
+        }
+    }
+    found
+}
+
+/// How many unchanged lines surround a change.
+const CONTEXT: usize = 3;
+
+/// What became of one file in the way of `git diff`, so that `git apply` takes it. Empty if nothing did.
+///
+/// `before` is `None` for a new file, `after` for a deleted one. Paths below `relative_to` are shown relative to it,
+/// others as they are.
+pub fn unified_diff(
+    path: &Path,
+    relative_to: &Path,
+    before: Option<&str>,
+    after: Option<&str>,
+    move_to: Option<&Path>,
+) -> String {
+    let to = move_to.unwrap_or(path);
+    if before == after && to == path {
+        return String::new();
+    }
+    let (old_name, new_name) = (Name::new("a/", path, relative_to), Name::new("b/", to, relative_to));
+    let mut diff = format!("diff --git {} {}\n", old_name.shown, new_name.shown);
+    match (before, after) {
+        (None, Some(_)) => diff.push_str("new file mode 100644\n"),
+        (Some(_), None) => diff.push_str("deleted file mode 100644\n"),
+        _ if to != path => {
+            let (from, to) = (quote(&old_name.plain), quote(&new_name.plain));
+            let _ = write!(diff, "rename from {from}\nrename to {to}\n");
+        }
+        _ => {}
+    }
+    let body = body(before.unwrap_or_default(), after.unwrap_or_default());
+    if !body.is_empty() {
+        let old = if before.is_some() { old_name.in_header() } else { "/dev/null".to_owned() };
+        let new = if after.is_some() { new_name.in_header() } else { "/dev/null".to_owned() };
+        let _ = write!(diff, "--- {old}\n+++ {new}\n{body}");
+    }
+    diff
+}
+
+struct Name {
+    /// Without `a/` or `b/`.
+    plain: String,
+    shown: String,
+}
+
+impl Name {
+    fn new(side: &str, path: &Path, relative_to: &Path) -> Self {
+        let inside = path.strip_prefix(relative_to).ok().filter(|inside| !inside.as_os_str().is_empty());
+        let plain = inside.unwrap_or(path).to_string_lossy().into_owned();
+        let shown = quote(&if inside.is_some() { format!("{side}{plain}") } else { plain.clone() });
+        Self { plain, shown }
+    }
+
+    /// A name with blanks needs a tab behind it, or a reader may take a part of it for a date.
+    fn in_header(&self) -> String {
+        let tab = if self.shown.contains(' ') && !self.shown.starts_with('"') { "\t" } else { "" };
+        format!("{}{tab}", self.shown)
+    }
+}
+
+/// Names that would break the line are quoted in the way of C.
+fn quote(name: &str) -> String {
+    if !name.chars().any(|c| c.is_control() || matches!(c, '"' | '\\')) {
+        return name.to_owned();
+    }
+    let mut quoted = String::from("\"");
+    for c in name.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            '\n' => quoted.push_str("\\n"),
+            '\t' => quoted.push_str("\\t"),
+            '\r' => quoted.push_str("\\r"),
+            c if c.is_ascii_control() => {
+                let _ = write!(quoted, "\\{:03o}", u32::from(c));
+            }
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+/// The hunks. Lines end in `\n` here, as programs that read diffs have it.
+fn body(before: &str, after: &str) -> String {
+    let old: Vec<&str> = before.split_inclusive('\n').collect();
+    let new: Vec<&str> = after.split_inclusive('\n').collect();
+    let changes = changed(&old, &new);
+    let mut text = String::new();
+    let mut rest = &changes[..];
+    while let Some(first) = rest.first() {
+        let together =
+            1 + rest.windows(2).take_while(|pair| pair[1].0.start - pair[0].0.end <= 2 * CONTEXT).count();
+        let (group, later) = rest.split_at(together);
+        rest = later;
+        let last = &group[together - 1];
+        let lead = first.0.start.min(CONTEXT);
+        let tail = (old.len() - last.0.end).min(CONTEXT);
+        let old_range = first.0.start - lead..last.0.end + tail;
+        let new_range = first.1.start - lead..last.1.end + tail;
+        let _ = writeln!(text, "@@ -{} +{} @@", span(&old_range), span(&new_range));
+        let mut at = old_range.start;
+        for (removed, added) in group {
+            old[at..removed.start].iter().for_each(|line| push_line(&mut text, ' ', line));
+            old[removed.clone()].iter().for_each(|line| push_line(&mut text, '-', line));
+            new[added.clone()].iter().for_each(|line| push_line(&mut text, '+', line));
+            at = removed.end;
+        }
+        old[at..old_range.end].iter().for_each(|line| push_line(&mut text, ' ', line));
+    }
+    text
+}
+
+fn span(range: &Range<usize>) -> String {
+    match range.len() {
+        0 => format!("{},0", range.start),
+        1 => format!("{}", range.start + 1),
+        count => format!("{},{count}", range.start + 1),
+    }
+}
+
+fn push_line(text: &mut String, sign: char, line: &str) {
+    text.push(sign);
+    text.push_str(line);
+    if !line.ends_with('\n') {
+        text.push_str("\n\\ No newline at end of file\n");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::hunk::tests::any_text;
+    use super::*;
+    use proptest::prelude::*;
+
+    fn diff(path: &str, before: Option<&str>, after: Option<&str>, to: Option<&str>) -> String {
+        unified_diff(Path::new(path), Path::new("/w"), before, after, to.map(Path::new))
+    }
+
+    #[test]
+    fn is_in_the_way_of_git() {
+        let rows: &[(&str, String, &str)] = &[
+            ("new", diff("/w/a", None, Some("x\ny\n"), None),
+             "diff --git a/a b/a\nnew file mode 100644\n--- /dev/null\n+++ b/a\n@@ -0,0 +1,2 @@\n+x\n+y\n"),
+            ("new and empty", diff("/w/a", None, Some(""), None), "diff --git a/a b/a\nnew file mode 100644\n"),
+            ("deleted", diff("/w/a", Some("x"), None, None),
+             "diff --git a/a b/a\ndeleted file mode 100644\n--- a/a\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n\\ No newline at end of file\n"),
+            ("moved only", diff("/w/a", Some("x\n"), Some("x\n"), Some("/w/d/b")),
+             "diff --git a/a b/d/b\nrename from a\nrename to d/b\n"),
+            ("moved and changed", diff("/w/a", Some("x\n"), Some("y\n"), Some("/w/b")),
+             "diff --git a/a b/b\nrename from a\nrename to b\n--- a/a\n+++ b/b\n@@ -1 +1 @@\n-x\n+y\n"),
+            ("final newline", diff("/w/a", Some("x"), Some("x\n"), None),
+             "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n\\ No newline at end of file\n+x\n"),
+            ("blank in the name", diff("/w/a b", Some("x\n"), Some("y\n"), None),
+             "diff --git a/a b b/a b\n--- a/a b\t\n+++ b/a b\t\n@@ -1 +1 @@\n-x\n+y\n"),
+            ("line end in the name", diff("/w/a\n\"b", Some("x\n"), Some("y\n"), None),
+             "diff --git \"a/a\\n\\\"b\" \"b/a\\n\\\"b\"\n--- \"a/a\\n\\\"b\"\n+++ \"b/a\\n\\\"b\"\n@@ -1 +1 @@\n-x\n+y\n"),
+            ("outside", diff("/else/a", Some("x\n"), Some("y\n"), None),
+             "diff --git /else/a /else/a\n--- /else/a\n+++ /else/a\n@@ -1 +1 @@\n-x\n+y\n"),
+            ("nothing", diff("/w/a", Some("x\n"), Some("x\n"), None), ""),
+        ];
+        for (name, got, expected) in rows {
+            assert_eq!(got, expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn near_changes_share_a_hunk() {
+        let before: String = (1..=20).map(|n| format!("{n}\n")).collect();
+        let near = before.replace("\n5\n", "\nfive\n").replace("\n12\n", "\n");
+        assert_eq!(
+            body(&before, &near),
+            "@@ -2,14 +2,13 @@\n 2\n 3\n 4\n-5\n+five\n 6\n 7\n 8\n 9\n 10\n 11\n-12\n 13\n 14\n 15\n"
+        );
+        let far = before.replace("\n3\n", "\n").replace("\n14\n", "\n14\nx\n");
+        assert_eq!(body(&before, &far).matches("@@ -").count(), 2);
+    }
+
+    /// Puts a body back on a text, reading only what it says.
+    fn apply(before: &str, body: &str) -> String {
+        let old: Vec<&str> = before.split_inclusive('\n').collect();
+        let (mut text, mut at) = (String::new(), 0);
+        let lines: Vec<&str> = body.split_inclusive('\n').collect();
+        for (index, line) in lines.iter().enumerate() {
+            let cut = lines.get(index + 1).is_some_and(|next| next.starts_with('\\'));
+            let content = if cut { &line[1..line.len() - 1] } else { &line[1..] };
+            match line.as_bytes()[0] {
+                b'@' => {
+                    let (start, count) = line[4..].split(' ').next().unwrap().split_once(',').unwrap_or((&line[4..5], "1"));
+                    let start: usize = line[4..].split([',', ' ']).next().unwrap_or(start).parse().unwrap();
+                    let to = if count == "0" { start } else { start - 1 };
+                    text.push_str(&old[at..to].concat());
+                    at = to;
+                }
+                b' ' => {
+                    assert_eq!(old[at], content);
+                    text.push_str(content);
+                    at += 1;
+                }
+                b'-' => {
+                    assert_eq!(old[at], content);
+                    at += 1;
+                }
+                b'+' => text.push_str(content),
+                _ => {}
+            }
+        }
+        text.push_str(&old[at..].concat());
+        text
+    }
+
+    proptest! {
+        #[test]
+        fn a_diff_applied_gives_the_new_text(old in any_text(), new in any_text()) {
+            prop_assert_eq!(apply(&old, &body(&old, &new)), new);
+        }
+    }
+}

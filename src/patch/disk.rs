@@ -1,0 +1,257 @@
+//! Writing files on the disk, all or none.
+//!
+//! A [`Transaction`] says what every file holds now and what it shall hold. [`commit`] checks all of it before it
+//! touches anything, writes the new texts beside their targets, and only then swaps them in; whatever fails, every
+//! file, folder and mode is put back. Types are serialisable, so that a sandboxed process of our own can do the work
+//! ([`role`]): the sandbox holds against links that change while we look, the checks here give the clear message.
+//!
+//! What is kept: mode bits, owner, group, extended attributes and access lists of a file that was there. The new text
+//! arrives as a new file under the old name, so other hard links keep the old text: a link from elsewhere cannot be
+//! written through. Only where owner or group could not be kept that way is the file rewritten in place, and refused
+//! if it has other links. Symbolic links in the last place are refused, in parent folders they are followed as long
+//! as they stay inside the roots. A file without any write permission is refused rather than replaced.
+//!
+//! A process that is killed in the middle can leave files named `.countersign-…` behind: the texts before.
+
+mod check;
+pub mod role;
+mod step;
+
+use super::files::same_entry;
+use super::plan::FilePlan;
+use crate::protocol::item::FileChangeKind;
+use check::Target;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use step::Steps;
+
+/// Changes to files that happen together or not at all.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Transaction {
+    /// Folders (or files) inside which may be written, links resolved. None at all means nothing may be; `/` means
+    /// anything may.
+    pub roots: Vec<PathBuf>,
+    pub changes: Vec<DiskChange>,
+}
+
+/// One file's change. Paths are absolute, without `.` and `..`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum DiskChange {
+    /// The file shall hold this text. Folders on the way are made.
+    Write {
+        path: PathBuf,
+        text: String,
+        expect: Expect,
+        /// Permission bits of a new file; by default those that the system gives. One that is there keeps its own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mode: Option<u32>,
+    },
+    /// The file shall be gone.
+    Remove { path: PathBuf, expect: Expect },
+    /// The file shall have a new name, where nothing is yet, and hold this text. `expect` is about `from`.
+    Move { from: PathBuf, to: PathBuf, text: String, expect: Expect },
+}
+
+impl DiskChange {
+    /// What the accepted hunks of a planned file mean for the disk; `None` if they change nothing.
+    pub fn of(plan: &FilePlan, accepted: &[bool]) -> Option<Self> {
+        if !accepted.iter().zip(&plan.hunks).any(|(&accepted, _)| accepted) {
+            return None;
+        }
+        let (path, expect) = (plan.path.clone(), Expect::of(plan.before.as_deref()));
+        match (plan.with(accepted), &plan.kind) {
+            (None, _) => Some(Self::Remove { path, expect }),
+            (Some(text), FileChangeKind::Update { move_path: Some(to) }) => {
+                Some(Self::Move { from: path, to: to.clone(), text, expect })
+            }
+            (Some(text), _) => Some(Self::Write { path, text, expect, mode: None }),
+        }
+    }
+}
+
+/// What must be at a path before the change; anything else means that somebody was faster.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase")]
+pub enum Expect {
+    Absent,
+    /// A regular file with this SHA-256, in hexadecimal.
+    Content { sha256: String },
+}
+
+impl Expect {
+    /// What a snapshot showed: this text, or no file.
+    pub fn of(text: Option<&str>) -> Self {
+        text.map_or(Self::Absent, |text| Self::Content { sha256: content_hash(text.as_bytes()) })
+    }
+}
+
+/// SHA-256 in hexadecimal.
+pub fn content_hash(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// Why nothing was written. Every file is as it was, except as [`Stuck`](Self::Stuck) says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum CommitError {
+    #[error("{}: {found}. No file was changed; read it again and send the change again.", .path.display())]
+    Stale { path: PathBuf, found: Found },
+    #[error("{}: it is outside the folders that may be written (links resolved: {}). No file was changed.", .path.display(), .real.display())]
+    Outside { path: PathBuf, real: PathBuf },
+    #[error("{}: {reason}. No file was changed.", .path.display())]
+    Refused { path: PathBuf, reason: String },
+    #[error("{}: {doing} failed: {message}. No file was changed.", .path.display())]
+    Io { path: PathBuf, doing: String, kind: IoKind, message: String },
+    #[error("{cause} But putting things back failed too; the texts before are kept: {}", list(kept))]
+    Stuck { cause: Box<CommitError>, kept: Vec<Kept> },
+    #[error("the process that writes files failed: {message}. Look at the files before trying again.")]
+    Role { message: String },
+}
+
+impl CommitError {
+    /// The path that could not be written for want of permission: one that a grant may help.
+    pub fn denied(&self) -> Option<&PathBuf> {
+        match self {
+            Self::Outside { path, .. } | Self::Io { path, kind: IoKind::Denied, .. } => Some(path),
+            Self::Stuck { cause, .. } => cause.denied(),
+            _ => None,
+        }
+    }
+}
+
+/// What is there instead of what was expected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "camelCase")]
+pub enum Found {
+    #[error("the file is gone")]
+    Missing,
+    #[error("a file of this name is there already")]
+    Present,
+    #[error("the file has changed since it was read")]
+    Changed,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum IoKind {
+    /// Permission denied, or a file system that may only be read.
+    Denied,
+    /// No space left, or a quota.
+    Full,
+    Other,
+}
+
+/// A file that could not be put back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Kept {
+    pub path: PathBuf,
+    /// Where its text from before is.
+    pub copy: Option<PathBuf>,
+    pub message: String,
+}
+
+fn list(kept: &[Kept]) -> String {
+    let each = kept.iter().map(|one| match &one.copy {
+        Some(copy) => format!("{} in {} ({})", one.path.display(), copy.display(), one.message),
+        None => format!("{} ({})", one.path.display(), one.message),
+    });
+    each.collect::<Vec<_>>().join("; ")
+}
+
+/// Carries out a transaction, all or none.
+///
+/// # Errors
+/// The first expectation that does not hold, path that may not be written, or step that failed.
+pub fn commit(transaction: &Transaction) -> Result<(), CommitError> {
+    commit_with(transaction, Steps::default())
+}
+
+fn commit_with(transaction: &Transaction, mut steps: Steps) -> Result<(), CommitError> {
+    let works = check::works(transaction)?;
+    let done = works.iter().try_for_each(|work| prepare(work, &mut steps).map(drop)).and_then(|()| {
+        let texts = steps.take_texts();
+        works.iter().zip(texts).try_for_each(|(work, text)| swap(work, text, &mut steps))
+    });
+    match done {
+        Ok(()) => {
+            steps.forget_backups();
+            Ok(())
+        }
+        Err(cause) => Err(steps.roll_back(cause)),
+    }
+}
+
+/// A change whose expectations held.
+enum Work<'t> {
+    Write { target: Target, text: &'t str, mode: Option<u32> },
+    Remove { target: Target },
+    Move { from: Target, to: Target, text: &'t str, changed: bool },
+}
+
+/// Makes folders and writes the new text beside its target; nothing that is there changes.
+fn prepare(work: &Work<'_>, steps: &mut Steps) -> Result<(), CommitError> {
+    let text = match work {
+        Work::Write { target, text, mode } => {
+            steps.make_folders(target)?;
+            steps.write_beside(target, target.there.as_ref(), text, *mode)?
+        }
+        Work::Remove { .. } => None,
+        Work::Move { from, to, text, changed } => {
+            steps.make_folders(to)?;
+            // A file that only changes its name is renamed, which keeps all of it.
+            if *changed { steps.write_beside(to, from.there.as_ref(), text, None)? } else { None }
+        }
+    };
+    steps.keep_text(text);
+    Ok(())
+}
+
+/// Puts the new text in its place. `text` is the file beside the target; without it the file is renamed or
+/// rewritten in place.
+fn swap(work: &Work<'_>, text: Option<PathBuf>, steps: &mut Steps) -> Result<(), CommitError> {
+    match (work, text) {
+        (Work::Write { target, .. }, Some(new)) if target.there.is_some() => steps.replace(target, &new),
+        (Work::Write { target, .. }, Some(new)) => steps.place_new(target, &new),
+        (Work::Write { target, text, .. }, None) => steps.rewrite(target, text),
+        (Work::Remove { target }, _) => steps.take_away(target),
+        (Work::Move { from, to, text, changed }, new) if same_entry(&from.real, &to.real) => {
+            match new {
+                Some(new) => steps.replace(from, &new)?,
+                None if *changed => steps.rewrite(from, text)?,
+                None => {}
+            }
+            steps.rename_spelling(from, to)
+        }
+        (Work::Move { from, to, .. }, Some(new)) => {
+            steps.place_new(to, &new)?;
+            steps.take_away(from)
+        }
+        (Work::Move { from, to, text, changed }, None) => {
+            if steps.rename(from, to)? {
+                return if *changed { steps.rewrite(&from.renamed(to), text) } else { Ok(()) };
+            }
+            let new = steps.write_beside(to, from.there.as_ref(), text, None)?;
+            match new {
+                Some(new) => {
+                    steps.place_new(to, &new)?;
+                    steps.take_away(from)
+                }
+                None => {
+                    let reason = "it cannot be moved to another disk with its owner and group".to_owned();
+                    Err(CommitError::Refused { path: from.path.clone(), reason })
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

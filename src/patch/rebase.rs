@@ -1,0 +1,358 @@
+//! Hunks follow their text: a change made against one text finds its place in what the text has become.
+//!
+//! Three-way: where the person did not touch the lines that a hunk replaces, nor its insertion point, the hunk moves
+//! along with them. Text that was moved as a whole is found again by its surroundings if these are unique. Everything
+//! else is a conflict; nothing is placed by guess.
+
+use super::diff::changed;
+use super::hunk::PlannedHunk;
+use super::lines::Lines;
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Where a hunk is in today's text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rebased {
+    /// It replaces these lines of today's text.
+    Placed(Range<usize>),
+    Conflict {
+        why: Conflict,
+    },
+}
+
+/// Why a hunk has no place any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Conflict {
+    #[error("the lines it would replace have changed")]
+    Changed,
+    #[error("text was put in at the same place")]
+    SamePlace,
+    #[error("the same change is there already")]
+    AlreadyThere,
+}
+
+/// Follows each hunk, made against `before`, into `now`. The answers are in the order of the hunks, and the places
+/// do not overlap.
+pub fn rebase(before: &str, hunks: &[PlannedHunk], now: &str) -> Vec<Rebased> {
+    if before == now {
+        return hunks.iter().map(|hunk| Rebased::Placed(hunk.old.clone())).collect();
+    }
+    let (old_lines, new_lines) = (Lines::new(before), Lines::new(now));
+    let (old, new) = (old_lines.all(), new_lines.all());
+    let edits: Vec<Edit> =
+        changed(&old, &new).into_iter().map(|(range, with)| Edit::new(&old, &new, range, with)).collect();
+    let follow = Follow { old: &old, new: &new, edits: &edits };
+    let mut found: Vec<Rebased> = hunks.iter().map(|hunk| follow.hunk(hunk)).collect();
+    follow.find_moved(hunks, &mut found);
+    found
+}
+
+/// A change that the person made.
+struct Edit {
+    old: Range<usize>,
+    new: Range<usize>,
+    /// The lines of `old` that it may as well have been, when the text repeats itself: one of several equal lines was
+    /// removed or doubled.
+    blurred: Range<usize>,
+}
+
+impl Edit {
+    fn new(old: &[&str], new: &[&str], range: Range<usize>, with: Range<usize>) -> Self {
+        let (mut up, mut down) = (0, 0);
+        let slid = if range.is_empty() {
+            Some(&new[with.clone()])
+        } else if with.is_empty() {
+            Some(&old[range.clone()])
+        } else {
+            None
+        };
+        if let Some(lines) = slid {
+            let size = lines.len();
+            // A block slides over a line above if that equals the block's last line, and so on around.
+            let above = |steps: usize| range.start.checked_sub(steps + 1).map(|line| old[line]);
+            while above(up).is_some_and(|line| line == lines[size - 1 - up % size]) {
+                up += 1;
+            }
+            while old.get(range.end + down).is_some_and(|line| *line == lines[down % size]) {
+                down += 1;
+            }
+        }
+        Self { blurred: range.start - up..range.end + down, old: range, new: with }
+    }
+}
+
+struct Follow<'a> {
+    old: &'a [&'a str],
+    new: &'a [&'a str],
+    edits: &'a [Edit],
+}
+
+impl Follow<'_> {
+    fn hunk(&self, hunk: &PlannedHunk) -> Rebased {
+        let Range { start, end } = hunk.old;
+        // A hunk that does not belong to this text has no place in another.
+        if start > end || end > self.old.len() || self.old[start..end].concat() != hunk.old_text {
+            return Rebased::Conflict { why: Conflict::Changed };
+        }
+        if start == end { self.insertion(hunk, start) } else { self.replacement(hunk) }
+    }
+
+    fn replacement(&self, hunk: &PlannedHunk) -> Rebased {
+        let Range { start, end } = hunk.old;
+        let mut shift = 0isize;
+        for edit in self.edits {
+            let inside = edit.old.is_empty() && start < edit.old.start && edit.old.start < end;
+            let blurred = edit.blurred.start < end && start < edit.blurred.end && !edit.old.is_empty();
+            if inside || blurred || overlaps(&edit.old, &hunk.old) {
+                let why = if self.same_change(edit, hunk) { Conflict::AlreadyThere } else { Conflict::Changed };
+                return Rebased::Conflict { why };
+            }
+            if edit.old.end <= start {
+                shift += edit.new.len() as isize - edit.old.len() as isize;
+            }
+        }
+        Rebased::Placed(shifted(start, shift)..shifted(end, shift))
+    }
+
+    fn insertion(&self, hunk: &PlannedHunk, at: usize) -> Rebased {
+        let mut shift = 0isize;
+        for edit in self.edits {
+            let moved = edit.new.len() as isize - edit.old.len() as isize;
+            if edit.old.is_empty() {
+                // Text was put in here, or at a place that cannot be told from here.
+                if edit.blurred.start <= at && at <= edit.blurred.end {
+                    let there = self.new[edit.new.clone()].concat();
+                    let why = if there == hunk.new_text { Conflict::AlreadyThere } else { Conflict::SamePlace };
+                    return Rebased::Conflict { why };
+                }
+            } else if edit.blurred.start < at && at < edit.blurred.end {
+                return Rebased::Conflict { why: Conflict::Changed };
+            }
+            if edit.old.end <= at {
+                shift += moved;
+            }
+        }
+        // Both neighbours rewritten: nothing is left to hold on to.
+        let above = self.edits.iter().any(|edit| !edit.old.is_empty() && edit.old.end == at);
+        let below = self.edits.iter().any(|edit| !edit.old.is_empty() && edit.old.start == at);
+        if above && below || above && at == self.old.len() && at > 0 || below && at == 0 {
+            let why = if self.edits.iter().any(|edit| self.same_change(edit, hunk)) {
+                Conflict::AlreadyThere
+            } else {
+                Conflict::Changed
+            };
+            return Rebased::Conflict { why };
+        }
+        let place = shifted(at, shift);
+        Rebased::Placed(place..place)
+    }
+
+    /// Whether the person made the hunk's own change.
+    fn same_change(&self, edit: &Edit, hunk: &PlannedHunk) -> bool {
+        // The edit's text with the hunk applied to the old text of the same lines.
+        let start = edit.old.start.min(hunk.old.start);
+        let end = edit.old.end.max(hunk.old.end);
+        let wanted = [
+            self.old[start..hunk.old.start].concat(),
+            hunk.new_text.clone(),
+            self.old[hunk.old.end..end].concat(),
+        ]
+        .concat();
+        let there = [
+            self.old[start..edit.old.start].concat(),
+            self.new[edit.new.clone()].concat(),
+            self.old[edit.old.end..end].concat(),
+        ]
+        .concat();
+        wanted == there
+    }
+
+    /// Looks for hunks whose text was moved elsewhere as a whole: the lines with at least one unchanged line on each
+    /// side must stand in today's text exactly once, and must have stood in the old text exactly once.
+    fn find_moved(&self, hunks: &[PlannedHunk], found: &mut [Rebased]) {
+        const MOST_CONTEXT: usize = 3;
+        if found.iter().all(|one| *one != (Rebased::Conflict { why: Conflict::Changed })) {
+            return;
+        }
+        let places = |lines: &[&str]| {
+            let mut places: HashMap<u64, Vec<usize>> = HashMap::new();
+            for (at, line) in lines.iter().enumerate() {
+                places.entry(hash(line)).or_default().push(at);
+            }
+            places
+        };
+        let (in_old, in_new) = (places(self.old), places(self.new));
+        for index in 0..hunks.len() {
+            let hunk = &hunks[index];
+            let inside = hunk.old.start <= hunk.old.end && hunk.old.end <= self.old.len();
+            if found[index] != (Rebased::Conflict { why: Conflict::Changed })
+                || !inside
+                || self.old[hunk.old.clone()].concat() != hunk.old_text
+            {
+                continue;
+            }
+            for context in (1..=MOST_CONTEXT).rev() {
+                let (Some(start), end) = (hunk.old.start.checked_sub(context), hunk.old.end + context) else { continue };
+                let Some(block) = self.old.get(start..end) else { continue };
+                let telling = block.iter().filter(|line| line.trim().len() > 3).count();
+                if telling < 2 || occurrences(self.old, &in_old, block).len() != 1 {
+                    continue;
+                }
+                let [place] = occurrences(self.new, &in_new, block)[..] else { continue };
+                let place = place + context..place + context + hunk.old.len();
+                let free = found.iter().all(|other| match other {
+                    Rebased::Placed(taken) => taken.end < place.start || place.end < taken.start,
+                    Rebased::Conflict { .. } => true,
+                });
+                if free {
+                    found[index] = Rebased::Placed(place);
+                }
+                break;
+            }
+        }
+    }
+}
+
+fn overlaps(a: &Range<usize>, b: &Range<usize>) -> bool {
+    a.start < b.end && b.start < a.end
+}
+
+fn shifted(line: usize, shift: isize) -> usize {
+    line.saturating_add_signed(shift)
+}
+
+fn hash(line: &str) -> u64 {
+    use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+    let mut hasher = DefaultHasher::new();
+    line.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Where the block stands, at most two places.
+fn occurrences(lines: &[&str], places: &HashMap<u64, Vec<usize>>, block: &[&str]) -> Vec<usize> {
+    let rarest = (0..block.len()).min_by_key(|&line| places.get(&hash(block[line])).map_or(0, Vec::len)).unwrap_or(0);
+    let Some(hits) = places.get(&hash(block[rarest])) else { return Vec::new() };
+    hits.iter()
+        .filter_map(|hit| hit.checked_sub(rarest))
+        .filter(|&start| lines.get(start..start + block.len()) == Some(block))
+        .take(2)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::hunk::tests::any_text;
+    use super::super::hunk::{apply_hunks, hunks, with_hunks};
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The text with every hunk that found a place, and how many did not.
+    fn merged(before: &str, after: &str, now: &str) -> (String, Vec<Conflict>) {
+        let hunks = hunks(before, after);
+        let (mut placed, mut conflicts) = (Vec::new(), Vec::new());
+        for (hunk, one) in hunks.iter().zip(rebase(before, &hunks, now)) {
+            match one {
+                Rebased::Placed(range) => placed.push((range, hunk.new_text.clone())),
+                Rebased::Conflict { why } => conflicts.push(why),
+            }
+        }
+        (apply_hunks(now, &placed), conflicts)
+    }
+
+    #[test]
+    fn hunks_follow_their_text_or_conflict() {
+        use Conflict::{AlreadyThere, Changed, SamePlace};
+        let five = "1\n2\n3\n4\n5\n";
+        let rows: &[(&str, &str, &str, &str, &str, &[Conflict])] = &[
+            ("typed above", five, "1\n2\n3\n4\nE\n", "0\n1\n2\n3\n4\n5\n", "0\n1\n2\n3\n4\nE\n", &[]),
+            ("typed right above", five, "1\n2\nC\n4\n5\n", "1\n2\nx\n3\n4\n5\n", "1\n2\nx\nC\n4\n5\n", &[]),
+            ("typed right below", five, "1\n2\nC\n4\n5\n", "1\n2\n3\nx\n4\n5\n", "1\n2\nC\nx\n4\n5\n", &[]),
+            ("the line above rewritten", five, "1\n2\nC\n4\n5\n", "1\nx\n3\n4\n5\n", "1\nx\nC\n4\n5\n", &[]),
+            ("the line itself", five, "1\n2\nC\n4\n5\n", "1\n2\nx\n4\n5\n", "1\n2\nx\n4\n5\n", &[Changed]),
+            ("inside the lines", five, "1\nX\n4\n5\n", "1\n2\nx\n3\n4\n5\n", "1\n2\nx\n3\n4\n5\n", &[Changed]),
+            ("the lines are gone", five, "1\n2\nC\n4\n5\n", "1\n5\n", "1\n5\n", &[Changed]),
+            ("by hand already", five, "1\n2\nC\n4\n5\n", "1\n2\nC\n4\n5\n", "1\n2\nC\n4\n5\n", &[AlreadyThere]),
+            ("inserted by hand", five, "1\n2\nx\n3\n4\n5\n", "1\n2\nx\n3\n4\n5\n", "1\n2\nx\n3\n4\n5\n", &[AlreadyThere]),
+            ("two at one place", five, "1\n2\nx\n3\n4\n5\n", "1\n2\ny\n3\n4\n5\n", "1\n2\ny\n3\n4\n5\n", &[SamePlace]),
+            ("insertion, above rewritten", five, "1\n2\nx\n3\n4\n5\n", "1\ny\n3\n4\n5\n", "1\ny\nx\n3\n4\n5\n", &[]),
+            ("insertion, below rewritten", five, "1\n2\nx\n3\n4\n5\n", "1\n2\ny\n4\n5\n", "1\n2\nx\ny\n4\n5\n", &[]),
+            ("insertion, both rewritten", five, "1\n2\nx\n3\n4\n5\n", "1\ny\nz\n4\n5\n", "1\ny\nz\n4\n5\n", &[Changed]),
+            ("insertion, both gone", five, "1\n2\nx\n3\n4\n5\n", "1\n4\n5\n", "1\n4\n5\n", &[Changed]),
+            ("one of equal lines gone", "a\nx\nx\nb\n", "a\nx\nY\nb\n", "a\nx\nb\n", "a\nx\nb\n", &[AlreadyThere, Changed]),
+            ("all gone", five, "1\n2\nC\n4\n5\n", "", "", &[Changed]),
+            ("into what was empty", "", "x\n", "y\n", "y\n", &[SamePlace]),
+            ("the same into what was empty", "", "x\n", "x\n", "x\n", &[AlreadyThere]),
+        ];
+        for (name, before, after, now, expected, conflicts) in rows {
+            let (text, why) = merged(before, after, now);
+            assert_eq!(&text, expected, "{name}");
+            assert_eq!(why.len(), conflicts.len().min(1), "{name}: {why:?}");
+            assert!(why.iter().all(|why| conflicts.contains(why)), "{name}: {why:?}");
+        }
+    }
+
+    #[test]
+    fn text_moved_as_a_whole_is_found_again() {
+        let function = "fn moved() {\n    first();\n    second();\n    third();\n}\n";
+        let rest: String = (0..20).map(|n| format!("line number {n}\n")).collect();
+        let before = format!("{function}{rest}");
+        let after = before.replace("second", "other");
+        let now = format!("{rest}{function}");
+        assert_eq!(merged(&before, &after, &now), (now.replace("second", "other"), vec![]));
+        // Copied, so that it stands twice: no place is certain, but the one that was not touched is known.
+        let copied = format!("{function}{rest}{function}");
+        assert_eq!(merged(&before, &after, &copied).0, format!("{}{rest}{function}", function.replace("second", "other")));
+        // Moved and copied: conflict.
+        let twice = format!("{rest}{function}{function}");
+        assert_eq!(merged(&before, &after, &twice), (twice.clone(), vec![Conflict::Changed]));
+    }
+
+    #[test]
+    fn hunks_of_another_text_never_panic() {
+        let stray = PlannedHunk { old: 7..9, old_text: "x\n".into(), new_text: "y\n".into() };
+        let why = Conflict::Changed;
+        assert_eq!(rebase("a\n", &[stray], "b\n"), [Rebased::Conflict { why }]);
+    }
+
+    proptest! {
+        #[test]
+        fn unchanged_text_is_the_identity(before in any_text(), after in any_text()) {
+            let hunks = hunks(&before, &after);
+            let expected: Vec<_> = hunks.iter().map(|hunk| Rebased::Placed(hunk.old.clone())).collect();
+            prop_assert_eq!(rebase(&before, &hunks, &before), expected);
+        }
+
+        /// Only lines that equal what the hunk replaces are ever replaced, and no two hunks share a line.
+        #[test]
+        fn a_placed_hunk_replaces_its_own_text(before in any_text(), after in any_text(), now in any_text()) {
+            let hunks = hunks(&before, &after);
+            let lines = Lines::new(&now);
+            let mut taken: Vec<Range<usize>> = Vec::new();
+            for (hunk, one) in hunks.iter().zip(rebase(&before, &hunks, &now)) {
+                if let Rebased::Placed(range) = one {
+                    prop_assert!(range.end <= lines.len());
+                    prop_assert_eq!(lines.slice(&range), &hunk.old_text);
+                    prop_assert!(taken.iter().all(|other| range.end <= other.start || other.end <= range.start));
+                    taken.push(range);
+                }
+            }
+        }
+
+        /// Taking a part now and the rest later is the same as taking all.
+        #[test]
+        fn hunks_taken_one_after_the_other(before in any_text(), after in any_text(), mask in any::<u16>()) {
+            let hunks = hunks(&before, &after);
+            let first: Vec<bool> = (0..hunks.len()).map(|bit| mask >> (bit % 16) & 1 == 1).collect();
+            let now = with_hunks(&before, &hunks, &first);
+            let rest: Vec<_> = hunks.iter().zip(&first).filter(|&(_, &taken)| !taken).map(|(hunk, _)| hunk.clone()).collect();
+            let placed: Vec<_> = rest.iter().zip(rebase(&before, &rest, &now)).filter_map(|(hunk, one)| match one {
+                Rebased::Placed(range) => Some((range, hunk.new_text.clone())),
+                Rebased::Conflict { .. } => None,
+            }).collect();
+            // Where the text repeats itself a conflict is a right answer; a wrong text never is.
+            if placed.len() == rest.len() {
+                prop_assert_eq!(apply_hunks(&now, &placed), after);
+            }
+        }
+    }
+}
