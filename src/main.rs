@@ -2,11 +2,19 @@
 
 use clap::Parser;
 use countersign::exec::role;
+use countersign::patch::disk::role as apply;
 use std::process::ExitCode;
 
 /// The roles in which the program starts itself, by their first argument. They run before the command line is read and
 /// before any thread has started.
-const ROLES: &[(&str, fn() -> ExitCode)] = &[(role::SANDBOX, role::sandbox), (role::PROBE, role::probe)];
+const ROLES: &[(&str, fn() -> ExitCode)] =
+    &[(role::SANDBOX, role::sandbox), (role::PROBE, role::probe), (apply::NAME, apply_patch)];
+
+/// Writes the files of an accepted patch.
+fn apply_patch() -> ExitCode {
+    let status = apply::apply_role(std::io::stdin().lock(), std::io::stdout().lock());
+    ExitCode::from(u8::try_from(status).unwrap_or(u8::MAX))
+}
 
 fn main() -> ExitCode {
     if let Some(first) = std::env::args_os().nth(1)

@@ -5,6 +5,9 @@ use super::{CommitError, Transaction, commit};
 use serde::{Deserialize, Serialize};
 use std::io::{Read, Write};
 
+/// First argument of the process.
+pub const NAME: &str = "--apply-role";
+
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
 enum Outcome {
