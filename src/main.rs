@@ -7,8 +7,11 @@ use std::process::ExitCode;
 
 /// The roles in which the program starts itself, by their first argument. They run before the command line is read and
 /// before any thread has started.
-const ROLES: &[(&str, fn() -> ExitCode)] =
-    &[(role::SANDBOX, role::sandbox), (role::PROBE, role::probe), (apply::NAME, apply_patch)];
+const ROLES: &[(&str, fn() -> ExitCode)] = &[
+    (role::SANDBOX, role::sandbox),
+    (role::PROBE, role::probe),
+    (apply::NAME, apply_patch),
+];
 
 /// Writes the files of an accepted patch.
 fn apply_patch() -> ExitCode {

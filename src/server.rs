@@ -126,6 +126,14 @@ impl LanguageServer for Server {
         self.note(|context| lifecycle::folders_changed(context, params));
     }
 
+    async fn code_action(&self, params: CodeActionParams) -> Result<Option<CodeActionResponse>> {
+        Ok(Some(code_action::actions(self.0.session()?, &params)))
+    }
+
+    async fn code_lens(&self, params: CodeLensParams) -> Result<Option<Vec<CodeLens>>> {
+        Ok(Some(code_lens::lenses(self.0.session()?, &params)))
+    }
+
     async fn execute_command(&self, params: ExecuteCommandParams) -> Result<Option<Value>> {
         Ok(command::execute(self.0.session()?, params)?)
     }
@@ -142,14 +150,6 @@ impl Server {
                 progress::cancelled(session, &params);
             }
         });
-    }
-
-    async fn code_action(&self, params: CodeActionParams) -> Result<Vec<Value>> {
-        Ok(code_action::actions(self.0.session()?, &params))
-    }
-
-    async fn code_lens(&self, params: CodeLensParams) -> Result<Vec<Value>> {
-        Ok(code_lens::lenses(self.0.session()?, &params))
     }
 
     async fn thread_start(&self, params: ThreadStartParams) -> Result<ThreadStartResult> {
@@ -217,12 +217,10 @@ const NOTIFICATIONS: &[&str] = &[
     "window/workDoneProgress/cancel",
 ];
 
-/// The custom methods, and those of LSP whose answers are made as JSON.
+/// The custom methods, and the one of LSP that tower-lsp does not know.
 pub(crate) fn service(context: Arc<Context>) -> (LspService<Server>, ClientSocket) {
     LspService::build(|_| Server(context))
         .custom_method("window/workDoneProgress/cancel", Server::work_done_progress_cancel)
-        .custom_method("textDocument/codeAction", Server::code_action)
-        .custom_method("textDocument/codeLens", Server::code_lens)
         .custom_method(method::THREAD_START, Server::thread_start)
         .custom_method(method::THREAD_RESUME, Server::thread_resume)
         .custom_method(method::THREAD_LIST, Server::thread_list)

@@ -94,9 +94,8 @@ impl Proposals {
     }
 
     /// Registers a proposal, then shows it.
-    pub fn open(&self, plan: Plan, origin: Origin, stream: Stream) -> Waiting {
+    pub fn open(&self, id: ProposalId, plan: Plan, origin: Origin, stream: Stream) -> Waiting {
         let (waiter, decided) = oneshot::channel();
-        let id = ProposalId::fresh();
         let proposal = self.describe(&id, &plan, origin);
         let entry = Entry {
             proposal: proposal.clone(),

@@ -36,7 +36,12 @@ impl Files for View<'_> {
     }
 }
 
-pub(super) async fn run(turn: &Turn, item_id: ItemId, text: String, workdir: Option<String>) -> Result<ToolOutput, ToolError> {
+pub(super) async fn run(
+    turn: &Turn,
+    item_id: ItemId,
+    text: String,
+    workdir: Option<String>,
+) -> Result<ToolOutput, ToolError> {
     let answer = |error: &dyn std::fmt::Display| ToolError::Answer(format!("The patch was not proposed. {error}"));
     let parsed = parse(&text).map_err(|error| answer(&error))?;
     let base = crate::workspace::uri::clean(&turn.settings.cwd.join(workdir.as_deref().unwrap_or_default()));
@@ -52,18 +57,7 @@ pub(super) async fn run(turn: &Turn, item_id: ItemId, text: String, workdir: Opt
     };
     let nobody_asked = turn.settings.approval_policy == ApprovalPolicy::Never;
     let changes = changes(turn, &planned);
-    let mut waiting = turn.desk.proposals.open(
-        planned,
-        Origin {
-            thread_id: turn.conversation.id.clone(),
-            turn_id: turn.id.clone(),
-            item_id: item_id.clone(),
-            cwd: turn.settings.cwd.clone(),
-            reason,
-        },
-        turn.conversation.stream.clone(),
-    );
-    let proposal_id = waiting.id.clone();
+    let proposal_id = ProposalId::fresh();
     let item = |status, outcome| ThreadItem::FileChange {
         id: item_id.clone(),
         proposal_id: Some(proposal_id.clone()),
@@ -72,6 +66,15 @@ pub(super) async fn run(turn: &Turn, item_id: ItemId, text: String, workdir: Opt
         outcome,
     };
     turn.start_item(item(ItemStatus::InProgress, None));
+    let origin = Origin {
+        thread_id: turn.conversation.id.clone(),
+        turn_id: turn.id.clone(),
+        item_id: item_id.clone(),
+        cwd: turn.settings.cwd.clone(),
+        reason,
+    };
+    let stream = turn.conversation.stream.clone();
+    let mut waiting = turn.desk.proposals.open(proposal_id.clone(), planned, origin, stream);
     if nobody_asked {
         accept_all(turn, &proposal_id);
     }

@@ -53,7 +53,10 @@ impl Provider {
             "" => first_model(&client, provider).await?,
             model => model.to_owned(),
         };
-        Ok(Self::new(config, client, model))
+        let mut resolved = Self::new(config, client, model);
+        // A script has no window to know of.
+        resolved.is_known |= id == "rehearsal";
+        Ok(resolved)
     }
 
     fn new(config: &Config, client: ModelClient, model: String) -> Self {

@@ -8,9 +8,11 @@ use crate::protocol::proposal::{Hunk, HunkStatus, Proposal, ProposalDecision};
 use crate::protocol::turn::EditorDiagnostic;
 use crate::server::session::Session;
 use crate::workspace::uri;
-use lsp_types::{CodeActionParams, Diagnostic, DiagnosticSeverity, NumberOrString};
+use lsp_types::{
+    CodeAction, CodeActionKind, CodeActionOrCommand, CodeActionParams, CodeActionResponse, Command, Diagnostic,
+    DiagnosticSeverity, NumberOrString,
+};
 use serde::Serialize;
-use serde_json::{Value, json};
 use std::path::Path;
 
 pub const QUICKFIX: &str = "quickfix.countersign";
@@ -23,7 +25,7 @@ pub const KINDS: &[&str] = &[QUICKFIX, REWRITE, SOURCE];
 /// Source of our own diagnostics, which are not offered to be fixed as foreign ones.
 pub const OWN_SOURCE: &str = "countersign";
 
-pub fn actions(session: &Session, params: &CodeActionParams) -> Vec<Value> {
+pub fn actions(session: &Session, params: &CodeActionParams) -> CodeActionResponse {
     let document = params.text_document.uri.as_str();
     let path = uri::to_path(document).ok().flatten();
     let lines = LineRange {
@@ -54,14 +56,12 @@ pub fn actions(session: &Session, params: &CodeActionParams) -> Vec<Value> {
                 REWRITE,
                 command::REWRITE,
                 &place(Some(lines)),
-                &[],
             ));
             actions.push(action(
                 "Ask agent about the selection…",
                 REWRITE,
                 command::ASK,
                 &place(Some(lines)),
-                &[],
             ));
         }
         if wanted(SOURCE) {
@@ -70,31 +70,36 @@ pub fn actions(session: &Session, params: &CodeActionParams) -> Vec<Value> {
                 SOURCE,
                 command::REVIEW_FILE,
                 &place(None),
-                &[],
             ));
         }
     }
     if wanted(SOURCE) && session.agent().live().iter().any(|thread| thread.running().is_some()) {
-        actions.push(action("Stop the agent", SOURCE, command::STOP, &json!({}), &[]));
+        actions.push(action("Stop the agent", SOURCE, command::STOP, &()));
     }
+    let literals = session.client().can.code_action_literals;
     actions
+        .into_iter()
+        .filter_map(|action| match literals {
+            true => Some(CodeActionOrCommand::CodeAction(action)),
+            // Clients of the older kind take bare commands.
+            false => action.command.map(CodeActionOrCommand::Command),
+        })
+        .collect()
 }
 
 /// A code action that is a command.
-fn action(title: &str, kind: &str, command: &str, argument: &impl Serialize, diagnostics: &[&Diagnostic]) -> Value {
-    let mut action = json!({
-        "title": title,
-        "kind": kind,
-        "command": {"title": title, "command": command, "arguments": [argument]},
-    });
-    if !diagnostics.is_empty() {
-        action["diagnostics"] = json!(diagnostics);
+fn action(title: &str, kind: &str, command: &str, argument: &impl Serialize) -> CodeAction {
+    let argument = serde_json::to_value(argument).unwrap_or_default();
+    CodeAction {
+        title: title.to_owned(),
+        kind: Some(CodeActionKind::from(kind.to_owned())),
+        command: Some(Command::new(title.to_owned(), command.to_owned(), Some(vec![argument]))),
+        ..CodeAction::default()
     }
-    action
 }
 
 /// One fix for each foreign diagnostic, and one for all where there are several.
-fn fixes(document: &str, path: &Path, diagnostics: &[Diagnostic]) -> Vec<Value> {
+fn fixes(document: &str, path: &Path, diagnostics: &[Diagnostic]) -> Vec<CodeAction> {
     let foreign: Vec<_> = diagnostics
         .iter()
         .filter(|diagnostic| diagnostic.source.as_deref() != Some(OWN_SOURCE))
@@ -108,7 +113,11 @@ fn fixes(document: &str, path: &Path, diagnostics: &[Diagnostic]) -> Vec<Value> 
             diagnostics,
             instruction: None,
         };
-        action(title, QUICKFIX, command::FIX, &place, of)
+        let of = of.iter().map(|diagnostic| (*diagnostic).clone()).collect();
+        CodeAction {
+            diagnostics: Some(of),
+            ..action(title, QUICKFIX, command::FIX, &place)
+        }
     };
     match foreign.as_slice() {
         [] => Vec::new(),
@@ -161,7 +170,7 @@ fn told(path: &Path, diagnostic: &Diagnostic) -> EditorDiagnostic {
 }
 
 /// Accept and reject, where hunks of waiting proposals lie.
-fn decisions(session: &Session, path: &Path, lines: LineRange) -> Vec<Value> {
+fn decisions(session: &Session, path: &Path, lines: LineRange) -> Vec<CodeAction> {
     let proposals = &session.agent().desk().proposals;
     if !proposals.touches(path) {
         return Vec::new();
@@ -186,7 +195,7 @@ fn decisions(session: &Session, path: &Path, lines: LineRange) -> Vec<Value> {
                 };
                 if decision == ProposalDecision::Reject || conflict.is_empty() {
                     let title = format!("{word} the agent's change {number}{conflict}");
-                    actions.push(action(&title, QUICKFIX, command::DECIDE, &argument, &[]));
+                    actions.push(action(&title, QUICKFIX, command::DECIDE, &argument));
                 }
             }
         }
@@ -202,7 +211,7 @@ fn decisions(session: &Session, path: &Path, lines: LineRange) -> Vec<Value> {
                     path: None,
                 };
                 let title = format!("{word} all of the agent's changes ({} files)", proposal.files.len());
-                actions.push(action(&title, QUICKFIX, command::DECIDE, &argument, &[]));
+                actions.push(action(&title, QUICKFIX, command::DECIDE, &argument));
             }
         }
     }

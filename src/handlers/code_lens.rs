@@ -4,10 +4,9 @@ use super::command::{self, Decide};
 use crate::protocol::proposal::{HunkStatus, ProposalDecision};
 use crate::server::session::Session;
 use crate::workspace::uri;
-use lsp_types::CodeLensParams;
-use serde_json::{Value, json};
+use lsp_types::{CodeLens, CodeLensParams, Command, Position, Range};
 
-pub fn lenses(session: &Session, params: &CodeLensParams) -> Vec<Value> {
+pub fn lenses(session: &Session, params: &CodeLensParams) -> Vec<CodeLens> {
     let Some(path) = uri::to_path(params.text_document.uri.as_str()).ok().flatten() else {
         return Vec::new();
     };
@@ -34,11 +33,14 @@ pub fn lenses(session: &Session, params: &CodeLensParams) -> Vec<Value> {
                         hunk_ids: Some(vec![hunk.id.clone()]),
                         path: None,
                     };
-                    let at = json!({"line": hunk.range.start, "character": 0});
-                    lenses.push(json!({
-                        "range": {"start": at, "end": at},
-                        "command": {"title": title, "command": command::DECIDE, "arguments": [argument]},
-                    }));
+                    let at = Position::new(hunk.range.start, 0);
+                    let argument = serde_json::to_value(argument).unwrap_or_default();
+                    let command = Command::new((*title).to_owned(), command::DECIDE.to_owned(), Some(vec![argument]));
+                    lenses.push(CodeLens {
+                        range: Range::new(at, at),
+                        command: Some(command),
+                        data: None,
+                    });
                 }
             }
         }

@@ -39,9 +39,15 @@ pub fn rebase(before: &str, hunks: &[PlannedHunk], now: &str) -> Vec<Rebased> {
     }
     let (old_lines, new_lines) = (Lines::new(before), Lines::new(now));
     let (old, new) = (old_lines.all(), new_lines.all());
-    let edits: Vec<Edit> =
-        changed(&old, &new).into_iter().map(|(range, with)| Edit::new(&old, &new, range, with)).collect();
-    let follow = Follow { old: &old, new: &new, edits: &edits };
+    let edits: Vec<Edit> = changed(&old, &new)
+        .into_iter()
+        .map(|(range, with)| Edit::new(&old, &new, range, with))
+        .collect();
+    let follow = Follow {
+        old: &old,
+        new: &new,
+        edits: &edits,
+    };
     let mut found: Vec<Rebased> = hunks.iter().map(|hunk| follow.hunk(hunk)).collect();
     follow.find_moved(hunks, &mut found);
     found
@@ -73,11 +79,18 @@ impl Edit {
             while above(up).is_some_and(|line| line == lines[size - 1 - up % size]) {
                 up += 1;
             }
-            while old.get(range.end + down).is_some_and(|line| *line == lines[down % size]) {
+            while old
+                .get(range.end + down)
+                .is_some_and(|line| *line == lines[down % size])
+            {
                 down += 1;
             }
         }
-        Self { blurred: range.start - up..range.end + down, old: range, new: with }
+        Self {
+            blurred: range.start - up..range.end + down,
+            old: range,
+            new: with,
+        }
     }
 }
 
@@ -94,7 +107,11 @@ impl Follow<'_> {
         if start > end || end > self.old.len() || self.old[start..end].concat() != hunk.old_text {
             return Rebased::Conflict { why: Conflict::Changed };
         }
-        if start == end { self.insertion(hunk, start) } else { self.replacement(hunk) }
+        if start == end {
+            self.insertion(hunk, start)
+        } else {
+            self.replacement(hunk)
+        }
     }
 
     fn replacement(&self, hunk: &PlannedHunk) -> Rebased {
@@ -104,7 +121,11 @@ impl Follow<'_> {
             let inside = edit.old.is_empty() && start < edit.old.start && edit.old.start < end;
             let blurred = edit.blurred.start < end && start < edit.blurred.end && !edit.old.is_empty();
             if inside || blurred || overlaps(&edit.old, &hunk.old) {
-                let why = if self.same_change(edit, hunk) { Conflict::AlreadyThere } else { Conflict::Changed };
+                let why = if self.same_change(edit, hunk) {
+                    Conflict::AlreadyThere
+                } else {
+                    Conflict::Changed
+                };
                 return Rebased::Conflict { why };
             }
             if edit.old.end <= start {
@@ -122,7 +143,11 @@ impl Follow<'_> {
                 // Text was put in here, or at a place that cannot be told from here.
                 if edit.blurred.start <= at && at <= edit.blurred.end {
                     let there = self.new[edit.new.clone()].concat();
-                    let why = if there == hunk.new_text { Conflict::AlreadyThere } else { Conflict::SamePlace };
+                    let why = if there == hunk.new_text {
+                        Conflict::AlreadyThere
+                    } else {
+                        Conflict::SamePlace
+                    };
                     return Rebased::Conflict { why };
                 }
             } else if edit.blurred.start < at && at < edit.blurred.end {
@@ -134,7 +159,10 @@ impl Follow<'_> {
         }
         // Both neighbours rewritten: nothing is left to hold on to.
         let above = self.edits.iter().any(|edit| !edit.old.is_empty() && edit.old.end == at);
-        let below = self.edits.iter().any(|edit| !edit.old.is_empty() && edit.old.start == at);
+        let below = self
+            .edits
+            .iter()
+            .any(|edit| !edit.old.is_empty() && edit.old.start == at);
         if above && below || above && at == self.old.len() && at > 0 || below && at == 0 {
             let why = if self.edits.iter().any(|edit| self.same_change(edit, hunk)) {
                 Conflict::AlreadyThere
@@ -171,7 +199,10 @@ impl Follow<'_> {
     /// side must stand in today's text exactly once, and must have stood in the old text exactly once.
     fn find_moved(&self, hunks: &[PlannedHunk], found: &mut [Rebased]) {
         const MOST_CONTEXT: usize = 3;
-        if found.iter().all(|one| *one != (Rebased::Conflict { why: Conflict::Changed })) {
+        if found
+            .iter()
+            .all(|one| *one != (Rebased::Conflict { why: Conflict::Changed }))
+        {
             return;
         }
         let places = |lines: &[&str]| {
@@ -192,13 +223,19 @@ impl Follow<'_> {
                 continue;
             }
             for context in (1..=MOST_CONTEXT).rev() {
-                let (Some(start), end) = (hunk.old.start.checked_sub(context), hunk.old.end + context) else { continue };
-                let Some(block) = self.old.get(start..end) else { continue };
+                let (Some(start), end) = (hunk.old.start.checked_sub(context), hunk.old.end + context) else {
+                    continue;
+                };
+                let Some(block) = self.old.get(start..end) else {
+                    continue;
+                };
                 let telling = block.iter().filter(|line| line.trim().len() > 3).count();
                 if telling < 2 || occurrences(self.old, &in_old, block).len() != 1 {
                     continue;
                 }
-                let [place] = occurrences(self.new, &in_new, block)[..] else { continue };
+                let [place] = occurrences(self.new, &in_new, block)[..] else {
+                    continue;
+                };
                 let place = place + context..place + context + hunk.old.len();
                 let free = found.iter().all(|other| match other {
                     Rebased::Placed(taken) => taken.end < place.start || place.end < taken.start,
@@ -230,8 +267,12 @@ fn hash(line: &str) -> u64 {
 
 /// Where the block stands, at most two places.
 fn occurrences(lines: &[&str], places: &HashMap<u64, Vec<usize>>, block: &[&str]) -> Vec<usize> {
-    let rarest = (0..block.len()).min_by_key(|&line| places.get(&hash(block[line])).map_or(0, Vec::len)).unwrap_or(0);
-    let Some(hits) = places.get(&hash(block[rarest])) else { return Vec::new() };
+    let rarest = (0..block.len())
+        .min_by_key(|&line| places.get(&hash(block[line])).map_or(0, Vec::len))
+        .unwrap_or(0);
+    let Some(hits) = places.get(&hash(block[rarest])) else {
+        return Vec::new();
+    };
     hits.iter()
         .filter_map(|hit| hit.checked_sub(rarest))
         .filter(|&start| lines.get(start..start + block.len()) == Some(block))
@@ -264,21 +305,126 @@ mod tests {
         use Conflict::{AlreadyThere, Changed, SamePlace};
         let five = "1\n2\n3\n4\n5\n";
         let rows: &[(&str, &str, &str, &str, &str, &[Conflict])] = &[
-            ("typed above", five, "1\n2\n3\n4\nE\n", "0\n1\n2\n3\n4\n5\n", "0\n1\n2\n3\n4\nE\n", &[]),
-            ("typed right above", five, "1\n2\nC\n4\n5\n", "1\n2\nx\n3\n4\n5\n", "1\n2\nx\nC\n4\n5\n", &[]),
-            ("typed right below", five, "1\n2\nC\n4\n5\n", "1\n2\n3\nx\n4\n5\n", "1\n2\nC\nx\n4\n5\n", &[]),
-            ("the line above rewritten", five, "1\n2\nC\n4\n5\n", "1\nx\n3\n4\n5\n", "1\nx\nC\n4\n5\n", &[]),
-            ("the line itself", five, "1\n2\nC\n4\n5\n", "1\n2\nx\n4\n5\n", "1\n2\nx\n4\n5\n", &[Changed]),
-            ("inside the lines", five, "1\nX\n4\n5\n", "1\n2\nx\n3\n4\n5\n", "1\n2\nx\n3\n4\n5\n", &[Changed]),
-            ("the lines are gone", five, "1\n2\nC\n4\n5\n", "1\n5\n", "1\n5\n", &[Changed]),
-            ("by hand already", five, "1\n2\nC\n4\n5\n", "1\n2\nC\n4\n5\n", "1\n2\nC\n4\n5\n", &[AlreadyThere]),
-            ("inserted by hand", five, "1\n2\nx\n3\n4\n5\n", "1\n2\nx\n3\n4\n5\n", "1\n2\nx\n3\n4\n5\n", &[AlreadyThere]),
-            ("two at one place", five, "1\n2\nx\n3\n4\n5\n", "1\n2\ny\n3\n4\n5\n", "1\n2\ny\n3\n4\n5\n", &[SamePlace]),
-            ("insertion, above rewritten", five, "1\n2\nx\n3\n4\n5\n", "1\ny\n3\n4\n5\n", "1\ny\nx\n3\n4\n5\n", &[]),
-            ("insertion, below rewritten", five, "1\n2\nx\n3\n4\n5\n", "1\n2\ny\n4\n5\n", "1\n2\nx\ny\n4\n5\n", &[]),
-            ("insertion, both rewritten", five, "1\n2\nx\n3\n4\n5\n", "1\ny\nz\n4\n5\n", "1\ny\nz\n4\n5\n", &[Changed]),
-            ("insertion, both gone", five, "1\n2\nx\n3\n4\n5\n", "1\n4\n5\n", "1\n4\n5\n", &[Changed]),
-            ("one of equal lines gone", "a\nx\nx\nb\n", "a\nx\nY\nb\n", "a\nx\nb\n", "a\nx\nb\n", &[AlreadyThere, Changed]),
+            (
+                "typed above",
+                five,
+                "1\n2\n3\n4\nE\n",
+                "0\n1\n2\n3\n4\n5\n",
+                "0\n1\n2\n3\n4\nE\n",
+                &[],
+            ),
+            (
+                "typed right above",
+                five,
+                "1\n2\nC\n4\n5\n",
+                "1\n2\nx\n3\n4\n5\n",
+                "1\n2\nx\nC\n4\n5\n",
+                &[],
+            ),
+            (
+                "typed right below",
+                five,
+                "1\n2\nC\n4\n5\n",
+                "1\n2\n3\nx\n4\n5\n",
+                "1\n2\nC\nx\n4\n5\n",
+                &[],
+            ),
+            (
+                "the line above rewritten",
+                five,
+                "1\n2\nC\n4\n5\n",
+                "1\nx\n3\n4\n5\n",
+                "1\nx\nC\n4\n5\n",
+                &[],
+            ),
+            (
+                "the line itself",
+                five,
+                "1\n2\nC\n4\n5\n",
+                "1\n2\nx\n4\n5\n",
+                "1\n2\nx\n4\n5\n",
+                &[Changed],
+            ),
+            (
+                "inside the lines",
+                five,
+                "1\nX\n4\n5\n",
+                "1\n2\nx\n3\n4\n5\n",
+                "1\n2\nx\n3\n4\n5\n",
+                &[Changed],
+            ),
+            (
+                "the lines are gone",
+                five,
+                "1\n2\nC\n4\n5\n",
+                "1\n5\n",
+                "1\n5\n",
+                &[Changed],
+            ),
+            (
+                "by hand already",
+                five,
+                "1\n2\nC\n4\n5\n",
+                "1\n2\nC\n4\n5\n",
+                "1\n2\nC\n4\n5\n",
+                &[AlreadyThere],
+            ),
+            (
+                "inserted by hand",
+                five,
+                "1\n2\nx\n3\n4\n5\n",
+                "1\n2\nx\n3\n4\n5\n",
+                "1\n2\nx\n3\n4\n5\n",
+                &[AlreadyThere],
+            ),
+            (
+                "two at one place",
+                five,
+                "1\n2\nx\n3\n4\n5\n",
+                "1\n2\ny\n3\n4\n5\n",
+                "1\n2\ny\n3\n4\n5\n",
+                &[SamePlace],
+            ),
+            (
+                "insertion, above rewritten",
+                five,
+                "1\n2\nx\n3\n4\n5\n",
+                "1\ny\n3\n4\n5\n",
+                "1\ny\nx\n3\n4\n5\n",
+                &[],
+            ),
+            (
+                "insertion, below rewritten",
+                five,
+                "1\n2\nx\n3\n4\n5\n",
+                "1\n2\ny\n4\n5\n",
+                "1\n2\nx\ny\n4\n5\n",
+                &[],
+            ),
+            (
+                "insertion, both rewritten",
+                five,
+                "1\n2\nx\n3\n4\n5\n",
+                "1\ny\nz\n4\n5\n",
+                "1\ny\nz\n4\n5\n",
+                &[Changed],
+            ),
+            (
+                "insertion, both gone",
+                five,
+                "1\n2\nx\n3\n4\n5\n",
+                "1\n4\n5\n",
+                "1\n4\n5\n",
+                &[Changed],
+            ),
+            (
+                "one of equal lines gone",
+                "a\nx\nx\nb\n",
+                "a\nx\nY\nb\n",
+                "a\nx\nb\n",
+                "a\nx\nb\n",
+                &[AlreadyThere, Changed],
+            ),
             ("all gone", five, "1\n2\nC\n4\n5\n", "", "", &[Changed]),
             ("into what was empty", "", "x\n", "y\n", "y\n", &[SamePlace]),
             ("the same into what was empty", "", "x\n", "x\n", "x\n", &[AlreadyThere]),
@@ -301,15 +447,25 @@ mod tests {
         assert_eq!(merged(&before, &after, &now), (now.replace("second", "other"), vec![]));
         // Copied, so that it stands twice: no place is certain, but the one that was not touched is known.
         let copied = format!("{function}{rest}{function}");
-        assert_eq!(merged(&before, &after, &copied).0, format!("{}{rest}{function}", function.replace("second", "other")));
+        assert_eq!(
+            merged(&before, &after, &copied).0,
+            format!("{}{rest}{function}", function.replace("second", "other"))
+        );
         // Moved and copied: conflict.
         let twice = format!("{rest}{function}{function}");
-        assert_eq!(merged(&before, &after, &twice), (twice.clone(), vec![Conflict::Changed]));
+        assert_eq!(
+            merged(&before, &after, &twice),
+            (twice.clone(), vec![Conflict::Changed])
+        );
     }
 
     #[test]
     fn hunks_of_another_text_never_panic() {
-        let stray = PlannedHunk { old: 7..9, old_text: "x\n".into(), new_text: "y\n".into() };
+        let stray = PlannedHunk {
+            old: 7..9,
+            old_text: "x\n".into(),
+            new_text: "y\n".into(),
+        };
         let why = Conflict::Changed;
         assert_eq!(rebase("a\n", &[stray], "b\n"), [Rebased::Conflict { why }]);
     }

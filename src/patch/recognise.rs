@@ -27,7 +27,10 @@ pub const BARE_PATCH_ADVICE: &str = "the command is a patch text, which no shell
 pub fn recognise(argv: &[String], home: Option<&Path>) -> Recognised {
     match argv {
         [only] if starts_like_a_patch(only) => Recognised::BarePatch,
-        [program, text] if is_apply_patch(program) => Recognised::Patch { text: text.clone(), workdir: None },
+        [program, text] if is_apply_patch(program) => Recognised::Patch {
+            text: text.clone(),
+            workdir: None,
+        },
         [shell, flag, script] if runs_script(shell, flag) => {
             if starts_like_a_patch(script) {
                 return Recognised::BarePatch;
@@ -60,11 +63,17 @@ fn in_script(script: &str, home: Option<&Path>) -> Option<Recognised> {
             // The body is data: only the command around it is read as shell.
             let around = format!("{}\n{}\n", here.command, here.delimiter);
             let (workdir, argument) = call(&around, home)?;
-            argument.is_none().then_some(Recognised::Patch { text: here.body, workdir })
+            argument.is_none().then_some(Recognised::Patch {
+                text: here.body,
+                workdir,
+            })
         }
         None => {
             let (workdir, argument) = call(script, home)?;
-            Some(Recognised::Patch { text: argument?, workdir })
+            Some(Recognised::Patch {
+                text: argument?,
+                workdir,
+            })
         }
     }
 }
@@ -85,10 +94,18 @@ fn split_here_document(script: &str) -> Option<Split<'_>> {
     let mut body = String::new();
     let mut rest = script[line_end + 1..].split_inclusive('\n');
     for line in rest.by_ref() {
-        let line = if here.strip_tabs { line.trim_start_matches('\t') } else { line };
+        let line = if here.strip_tabs {
+            line.trim_start_matches('\t')
+        } else {
+            line
+        };
         if line.trim_end_matches(['\r', '\n']) == here.delimiter {
             let nothing_follows = rest.all(|line| line.trim().is_empty());
-            return nothing_follows.then_some(Split { command, delimiter: here.delimiter, body });
+            return nothing_follows.then_some(Split {
+                command,
+                delimiter: here.delimiter,
+                body,
+            });
         }
         body.push_str(line);
     }
@@ -148,7 +165,9 @@ fn is_plain(redirect: Node<'_>) -> bool {
 /// The one child of a node, which has no other, not even an unnamed one such as `;` or `&`.
 fn only_child(node: Node<'_>) -> Option<Node<'_>> {
     let mut cursor = node.walk();
-    let mut children = node.children(&mut cursor).filter(|child| child.end_byte() > child.start_byte());
+    let mut children = node
+        .children(&mut cursor)
+        .filter(|child| child.end_byte() > child.start_byte());
     let child = children.next()?;
     children.next().is_none().then_some(child)
 }
@@ -197,7 +216,10 @@ fn word_value(word: Node<'_>, script: &str) -> Option<String> {
         "raw_string" => Some(written.strip_prefix('\'')?.strip_suffix('\'')?.to_owned()),
         "string" => {
             let mut cursor = word.walk();
-            if !word.named_children(&mut cursor).all(|part| part.kind() == "string_content") {
+            if !word
+                .named_children(&mut cursor)
+                .all(|part| part.kind() == "string_content")
+            {
                 return None;
             }
             let inside = written.strip_prefix('"')?.strip_suffix('"')?;

@@ -47,6 +47,8 @@ struct State {
     attached: BTreeSet<ThreadId>,
     /// Turns by their progress token, for the Cancel button.
     tokens: BTreeMap<String, (ThreadId, TurnId)>,
+    /// Warnings that were shown.
+    warned: BTreeSet<String>,
     /// What asks the person; aborting it takes the question back.
     asking_approval: BTreeMap<ApprovalId, AbortHandle>,
     asking_proposal: BTreeMap<ProposalId, AbortHandle>,
@@ -122,7 +124,9 @@ impl Presenter {
             }
             EventKind::Warning(warning) => {
                 self.log(Severity::Warning, &warning.message);
-                if !plugin {
+                // The same words in every turn are for the log.
+                let new = self.state().warned.insert(warning.message.clone());
+                if new && !plugin {
                     self.message(Severity::Warning, &warning.message);
                 }
             }
