@@ -34,7 +34,12 @@ pub fn run(args: Args) -> ExitCode {
 }
 
 fn rehearse(args: &Args) -> Result<(), String> {
-    let Args { script: path, addr, record, remote } = args;
+    let Args {
+        script: path,
+        addr,
+        record,
+        remote,
+    } = args;
     if !addr.ip().is_loopback() && !remote {
         return Err(format!(
             "{addr} can be reached from other machines, and whoever reaches it can read the requests. Use 127.0.0.1, or \
@@ -45,11 +50,12 @@ fn rehearse(args: &Args) -> Result<(), String> {
         .map_err(|error| format!("cannot read the script {}: {error}. Check the path.", path.display()))?;
     let script = Script::parse(&text).map_err(|error| format!("{}: {error}", path.display()))?;
     let open = |path: &PathBuf| {
-        File::options()
-            .create(true)
-            .append(true)
-            .open(path)
-            .map_err(|error| format!("cannot write to {}: {error}. Choose another --record file.", path.display()))
+        File::options().create(true).append(true).open(path).map_err(|error| {
+            format!(
+                "cannot write to {}: {error}. Choose another --record file.",
+                path.display()
+            )
+        })
     };
     let record = record.as_ref().map(open).transpose()?;
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -22,7 +22,11 @@ impl ChatWire {
     pub(super) fn new(number: usize, request: &Value) -> Self {
         Self {
             id: format!("chatcmpl-{number}"),
-            model: request.get("model").and_then(Value::as_str).unwrap_or_default().to_owned(),
+            model: request
+                .get("model")
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned(),
             include_usage: request.pointer("/stream_options/include_usage") == Some(&Value::Bool(true)),
             open: None,
             custom_input: String::new(),
@@ -59,7 +63,11 @@ impl ChatWire {
     /// Appends to the arguments of the call that is open.
     fn arguments(&mut self, text: &str) -> String {
         let index = self.calls.len().saturating_sub(1);
-        if let Some(Value::String(arguments)) = self.calls.last_mut().and_then(|call| call.pointer_mut("/function/arguments")) {
+        if let Some(Value::String(arguments)) = self
+            .calls
+            .last_mut()
+            .and_then(|call| call.pointer_mut("/function/arguments"))
+        {
             arguments.push_str(text);
         }
         self.delta_chunk(json!({"tool_calls": [{"index": index, "function": {"arguments": text}}]}))

@@ -59,7 +59,11 @@ pub(super) struct Line {
 
 impl Line {
     fn new(stream: TcpStream, cut: CancellationToken) -> Self {
-        Self { stream, cut_wait: Box::pin(cut.clone().cancelled_owned()), cut }
+        Self {
+            stream,
+            cut_wait: Box::pin(cut.clone().cancelled_owned()),
+            cut,
+        }
     }
 
     fn is_cut(&mut self, context: &mut Context<'_>) -> io::Result<()> {

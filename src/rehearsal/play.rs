@@ -87,22 +87,47 @@ impl Player {
                     let opening = Opening::Refusal { id: manner.id.clone() };
                     self.stream_item(opening, text, manner).await?;
                 }
-                Output::Think { text, manner, encrypted } => {
-                    let opening = Opening::Thought { id: manner.id.clone(), encrypted: encrypted.clone() };
+                Output::Think {
+                    text,
+                    manner,
+                    encrypted,
+                } => {
+                    let opening = Opening::Thought {
+                        id: manner.id.clone(),
+                        encrypted: encrypted.clone(),
+                    };
                     self.stream_item(opening, text, manner).await?;
                 }
-                Output::Call { tool, arguments, id, manner } => {
+                Output::Call {
+                    tool,
+                    arguments,
+                    id,
+                    manner,
+                } => {
                     let arguments = match arguments {
                         Value::String(text) => text.clone(),
                         arguments => arguments.to_string(),
                     };
                     let (call_id, id) = (self.call_id(id), manner.id.clone());
-                    let opening = Opening::Call { tool: tool.clone(), call_id, id };
+                    let opening = Opening::Call {
+                        tool: tool.clone(),
+                        call_id,
+                        id,
+                    };
                     self.stream_item(opening, &arguments, manner).await?;
                 }
-                Output::CustomCall { tool, input, id, manner } => {
+                Output::CustomCall {
+                    tool,
+                    input,
+                    id,
+                    manner,
+                } => {
                     let (call_id, id) = (self.call_id(id), manner.id.clone());
-                    let opening = Opening::CustomCall { tool: tool.clone(), call_id, id };
+                    let opening = Opening::CustomCall {
+                        tool: tool.clone(),
+                        call_id,
+                        id,
+                    };
                     self.stream_item(opening, input, manner).await?;
                 }
                 Output::Item(item) => {
@@ -144,7 +169,10 @@ impl Player {
                     ending = None;
                 }
                 Output::Failed { code, message } => {
-                    ending = Some(Ending::Failed { code: code.clone(), message: message.clone() });
+                    ending = Some(Ending::Failed {
+                        code: code.clone(),
+                        message: message.clone(),
+                    });
                 }
                 Output::Incomplete(reason) => ending = Some(Ending::Incomplete(reason.clone())),
                 Output::NoCompleted => ending = None,
@@ -175,7 +203,9 @@ impl Player {
 
     fn call_id(&mut self, wanted: &Option<String>) -> String {
         self.calls += 1;
-        wanted.clone().unwrap_or_else(|| format!("call_{}_{}", self.number, self.calls))
+        wanted
+            .clone()
+            .unwrap_or_else(|| format!("call_{}_{}", self.number, self.calls))
     }
 
     async fn stream_item(&mut self, opening: Opening, text: &str, manner: &Manner) -> Result<(), Gone> {
@@ -198,7 +228,11 @@ impl Player {
 
     async fn trickle(&mut self, text: &str, manner: &Manner) -> Result<(), Gone> {
         let text = if text.is_empty() { "." } else { text };
-        let partial = Manner { partial: true, delay: Some(Duration::ZERO), ..manner.clone() };
+        let partial = Manner {
+            partial: true,
+            delay: Some(Duration::ZERO),
+            ..manner.clone()
+        };
         loop {
             let opening = Opening::Message { id: manner.id.clone() };
             self.stream_item(opening, text, &partial).await?;
@@ -213,7 +247,11 @@ impl Player {
     }
 
     async fn send(&mut self, events: String) -> Result<(), Gone> {
-        if events.is_empty() { Ok(()) } else { self.send_bytes(events.into()).await }
+        if events.is_empty() {
+            Ok(())
+        } else {
+            self.send_bytes(events.into()).await
+        }
     }
 
     async fn send_bytes(&mut self, bytes: Bytes) -> Result<(), Gone> {

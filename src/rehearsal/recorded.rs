@@ -39,10 +39,20 @@ impl Recorded {
     /// The instructions, or the system messages.
     pub fn instructions(&self) -> String {
         if !self.is_chat() {
-            return self.body.get("instructions").and_then(Value::as_str).unwrap_or_default().to_owned();
+            return self
+                .body
+                .get("instructions")
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned();
         }
         let system = |item: &&Value| matches!(role(item), "system" | "developer");
-        self.input().iter().filter(system).map(item_text).collect::<Vec<_>>().join("\n")
+        self.input()
+            .iter()
+            .filter(system)
+            .map(item_text)
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 
     /// Input items, or messages.
@@ -56,7 +66,11 @@ impl Recorded {
         if let Some(text) = self.body.get("input").and_then(Value::as_str) {
             return vec![text.to_owned()];
         }
-        self.input().iter().map(item_text).filter(|text| !text.is_empty()).collect()
+        self.input()
+            .iter()
+            .map(item_text)
+            .filter(|text| !text.is_empty())
+            .collect()
     }
 
     /// The text of the last message of the person's side.
@@ -64,14 +78,26 @@ impl Recorded {
         if let Some(text) = self.body.get("input").and_then(Value::as_str) {
             return text.to_owned();
         }
-        self.input().iter().rfind(|item| role(item) == "user").map(item_text).unwrap_or_default()
+        self.input()
+            .iter()
+            .rfind(|item| role(item) == "user")
+            .map(item_text)
+            .unwrap_or_default()
     }
 
     /// The names of the tools on offer.
     pub fn tools(&self) -> Vec<String> {
-        let tools = self.body.get("tools").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let tools = self
+            .body
+            .get("tools")
+            .and_then(Value::as_array)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         let name = |tool: &Value| {
-            tool.get("name").or_else(|| tool.pointer("/function/name"))?.as_str().map(str::to_owned)
+            tool.get("name")
+                .or_else(|| tool.pointer("/function/name"))?
+                .as_str()
+                .map(str::to_owned)
         };
         tools.iter().filter_map(name).collect()
     }
@@ -88,7 +114,10 @@ impl Recorded {
 
     /// The output for a call.
     pub fn output(&self, call_id: &str) -> Option<String> {
-        self.outputs().into_iter().find(|(id, _)| id == call_id).map(|(_, text)| text)
+        self.outputs()
+            .into_iter()
+            .find(|(id, _)| id == call_id)
+            .map(|(_, text)| text)
     }
 
     /// The rules that the request breaks: each call has exactly one output, after it, and no output is without a call.
@@ -115,7 +144,9 @@ impl Recorded {
                 } else if answered.contains(&call_id) {
                     found.push(format!("item {index}: a second output for {call_id}"));
                 } else {
-                    found.push(format!("item {index}: an output for {call_id:?}, which no call before it has"));
+                    found.push(format!(
+                        "item {index}: an output for {call_id:?}, which no call before it has"
+                    ));
                 }
             } else if self.is_chat() && role(item) != "tool" && calls_of(item).is_empty() && !open.is_empty() {
                 found.push(format!("item {index}: comes between a call and its output"));
@@ -158,7 +189,11 @@ fn calls_of(item: &Value) -> Vec<RecordedCall> {
             arguments: text(item.get("arguments")),
         }],
         Some("custom_tool_call") => {
-            vec![RecordedCall { call_id: call_id(), tool: text(item.get("name")), arguments: text(item.get("input")) }]
+            vec![RecordedCall {
+                call_id: call_id(),
+                tool: text(item.get("name")),
+                arguments: text(item.get("input")),
+            }]
         }
         Some("local_shell_call") => vec![RecordedCall {
             call_id: call_id(),
@@ -182,7 +217,10 @@ fn calls_of(item: &Value) -> Vec<RecordedCall> {
 fn output_of(item: &Value) -> Option<(String, String)> {
     let kind = item.get("type").and_then(Value::as_str).unwrap_or_default();
     let id = |key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-    if matches!(kind, "function_call_output" | "custom_tool_call_output" | "local_shell_call_output") {
+    if matches!(
+        kind,
+        "function_call_output" | "custom_tool_call_output" | "local_shell_call_output"
+    ) {
         return Some((id("call_id"), item_text(item)));
     }
     (role(item) == "tool").then(|| (id("tool_call_id"), item_text(item)))
@@ -190,7 +228,10 @@ fn output_of(item: &Value) -> Option<(String, String)> {
 
 /// All text in an item: of its content, its output, or its summary.
 fn item_text(item: &Value) -> String {
-    let texts = ["content", "output", "summary"].into_iter().filter_map(|key| item.get(key)).map(text_of);
+    let texts = ["content", "output", "summary"]
+        .into_iter()
+        .filter_map(|key| item.get(key))
+        .map(text_of);
     texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
@@ -200,7 +241,11 @@ fn text_of(content: &Value) -> String {
         Value::Array(parts) => {
             let part = |part: &Value| match part {
                 Value::String(text) => Some(text.clone()),
-                part => part.get("text").or_else(|| part.get("refusal"))?.as_str().map(str::to_owned),
+                part => part
+                    .get("text")
+                    .or_else(|| part.get("refusal"))?
+                    .as_str()
+                    .map(str::to_owned),
             };
             parts.iter().filter_map(part).collect::<Vec<_>>().join("\n")
         }
@@ -215,13 +260,26 @@ mod tests {
     use super::*;
 
     fn responses(input: Value) -> Recorded {
-        let body = json!({"model": "m", "instructions": "i", "input": input, "tools": [{"type": "function", "name": "f"}]});
-        Recorded { number: 1, path: "/v1/responses".into(), headers: BTreeMap::new(), body, step: None }
+        let body =
+            json!({"model": "m", "instructions": "i", "input": input, "tools": [{"type": "function", "name": "f"}]});
+        Recorded {
+            number: 1,
+            path: "/v1/responses".into(),
+            headers: BTreeMap::new(),
+            body,
+            step: None,
+        }
     }
 
     fn chat(messages: Value) -> Recorded {
         let body = json!({"model": "m", "messages": messages});
-        Recorded { number: 1, path: "/v1/chat/completions".into(), headers: BTreeMap::new(), body, step: None }
+        Recorded {
+            number: 1,
+            path: "/v1/chat/completions".into(),
+            headers: BTreeMap::new(),
+            body,
+            step: None,
+        }
     }
 
     #[test]
@@ -231,10 +289,25 @@ mod tests {
         let table = [
             (json!([call("a"), call("b"), output("b"), output("a")]), vec![]),
             (json!([call("a")]), vec!["the call a has no output"]),
-            (json!([output("a")]), vec!["item 0: an output for \"a\", which no call before it has"]),
-            (json!([output("a"), call("a")]), vec!["item 0: an output for \"a\", which no call before it has", "the call a has no output"]),
-            (json!([call("a"), output("a"), output("a")]), vec!["item 2: a second output for a"]),
-            (json!([call("a"), output("a"), call("a"), output("a")]), vec!["item 2: a second call has the id a", "item 3: a second output for a"]),
+            (
+                json!([output("a")]),
+                vec!["item 0: an output for \"a\", which no call before it has"],
+            ),
+            (
+                json!([output("a"), call("a")]),
+                vec![
+                    "item 0: an output for \"a\", which no call before it has",
+                    "the call a has no output",
+                ],
+            ),
+            (
+                json!([call("a"), output("a"), output("a")]),
+                vec!["item 2: a second output for a"],
+            ),
+            (
+                json!([call("a"), output("a"), call("a"), output("a")]),
+                vec!["item 2: a second call has the id a", "item 3: a second output for a"],
+            ),
             (json!([call("")]), vec!["item 0: the call of `f` has no call id"]),
         ];
         for (input, wanted) in table {
@@ -245,9 +318,15 @@ mod tests {
         let output = json!({"role": "tool", "tool_call_id": "a", "content": "o"});
         let user = json!({"role": "user", "content": "u"});
         assert!(chat(json!([user, call, output, user])).violations().is_empty());
-        assert_eq!(chat(json!([call, user, output])).violations(), ["item 1: comes between a call and its output"]);
+        assert_eq!(
+            chat(json!([call, user, output])).violations(),
+            ["item 1: comes between a call and its output"]
+        );
         assert_eq!(chat(json!([user, call])).violations(), ["the call a has no output"]);
-        let nothing = Recorded { body: Value::Null, ..chat(json!([])) };
+        let nothing = Recorded {
+            body: Value::Null,
+            ..chat(json!([]))
+        };
         assert_eq!(nothing.violations().len(), 1);
     }
 
@@ -263,16 +342,24 @@ mod tests {
         assert_eq!(recorded.input_texts(), ["one", "two", "out"]);
         assert_eq!(recorded.output("c").as_deref(), Some("out"));
         assert_eq!(recorded.calls()[0].arguments, "raw");
-        assert_eq!((recorded.tools(), recorded.instructions().as_str()), (vec!["f".to_owned()], "i"));
+        assert_eq!(
+            (recorded.tools(), recorded.instructions().as_str()),
+            (vec!["f".to_owned()], "i")
+        );
         let recorded = chat(json!([{"role": "system", "content": "s"}, {"role": "user", "content": [
             {"type": "text", "text": "u"}, {"type": "image_url", "image_url": {"url": "x"}}]}]));
-        assert_eq!((recorded.instructions().as_str(), recorded.last_user_text().as_str()), ("s", "u"));
+        assert_eq!(
+            (recorded.instructions().as_str(), recorded.last_user_text().as_str()),
+            ("s", "u")
+        );
     }
 
     #[test]
     fn the_key_is_not_shown() {
         let mut recorded = responses(json!([]));
-        recorded.headers.insert("authorization".into(), "Bearer sk-secret".into());
+        recorded
+            .headers
+            .insert("authorization".into(), "Bearer sk-secret".into());
         assert!(!recorded.to_json().to_string().contains("sk-secret"));
     }
 }

@@ -23,7 +23,14 @@ struct Open {
 impl ResponsesWire {
     pub(super) fn new(number: usize, model: &str) -> Self {
         let id = format!("resp_{number}");
-        Self { id, model: model.to_owned(), sequence: 0, open: None, output: Vec::new(), number }
+        Self {
+            id,
+            model: model.to_owned(),
+            sequence: 0,
+            open: None,
+            output: Vec::new(),
+            number,
+        }
     }
 
     fn event(&mut self, kind: &str, mut fields: Value) -> String {
@@ -111,9 +118,14 @@ impl Wire for ResponsesWire {
             Opening::CustomCall { id, .. } => ("ctc", id),
         };
         let place = self.place();
-        let id = wanted.clone().unwrap_or_else(|| format!("{prefix}_{}_{}", self.number, place + 1));
+        let id = wanted
+            .clone()
+            .unwrap_or_else(|| format!("{prefix}_{}_{}", self.number, place + 1));
         let added = item(opening, &id, None);
-        let mut events = self.event("response.output_item.added", json!({"output_index": place, "item": added}));
+        let mut events = self.event(
+            "response.output_item.added",
+            json!({"output_index": place, "item": added}),
+        );
         let at = json!({"item_id": id, "output_index": place});
         let with = |fields: Value| {
             let mut at = at.clone();
@@ -137,13 +149,19 @@ impl Wire for ResponsesWire {
             }
             Opening::Call { .. } | Opening::CustomCall { .. } => {}
         }
-        self.open = Some(Open { opening: opening.clone(), id, text: String::new() });
+        self.open = Some(Open {
+            opening: opening.clone(),
+            id,
+            text: String::new(),
+        });
         events
     }
 
     fn delta(&mut self, text: &str) -> String {
         let place = self.place();
-        let Some(open) = &mut self.open else { return String::new() };
+        let Some(open) = &mut self.open else {
+            return String::new();
+        };
         open.text.push_str(text);
         let at = |index: &str| json!({"item_id": open.id, "output_index": place, index: 0, "delta": text});
         let (kind, fields) = match &open.opening {
@@ -164,7 +182,9 @@ impl Wire for ResponsesWire {
 
     fn close(&mut self) -> String {
         let place = self.place();
-        let Some(Open { opening, id, text }) = self.open.take() else { return String::new() };
+        let Some(Open { opening, id, text }) = self.open.take() else {
+            return String::new();
+        };
         let at = |key: &str, index: Option<&str>| {
             let mut fields = json!({"item_id": id, "output_index": place, key: text});
             if let Some(index) = index {
@@ -175,7 +195,10 @@ impl Wire for ResponsesWire {
         let (kind, fields) = match &opening {
             Opening::Message { .. } => ("response.output_text.done", at("text", Some("content_index"))),
             Opening::Refusal { .. } => ("response.refusal.done", at("refusal", Some("content_index"))),
-            Opening::Thought { .. } => ("response.reasoning_summary_text.done", at("text", Some("summary_index"))),
+            Opening::Thought { .. } => (
+                "response.reasoning_summary_text.done",
+                at("text", Some("summary_index")),
+            ),
             Opening::Call { .. } => ("response.function_call_arguments.done", at("arguments", None)),
             Opening::CustomCall { .. } => ("response.custom_tool_call_input.done", at("input", None)),
         };
@@ -187,7 +210,10 @@ impl Wire for ResponsesWire {
     fn item(&mut self, item: &Value) -> String {
         let place = self.place();
         self.output.push(item.clone());
-        self.event("response.output_item.done", json!({"output_index": place, "item": item}))
+        self.event(
+            "response.output_item.done",
+            json!({"output_index": place, "item": item}),
+        )
     }
 
     fn raw_event(&mut self, event: &Value) -> String {

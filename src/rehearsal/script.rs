@@ -68,11 +68,31 @@ pub struct Manner {
 /// One thing that a step does.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Output {
-    Say { text: String, manner: Manner },
-    Think { text: String, manner: Manner, encrypted: Option<String> },
-    Refuse { text: String, manner: Manner },
-    Call { tool: String, arguments: Value, id: Option<String>, manner: Manner },
-    CustomCall { tool: String, input: String, id: Option<String>, manner: Manner },
+    Say {
+        text: String,
+        manner: Manner,
+    },
+    Think {
+        text: String,
+        manner: Manner,
+        encrypted: Option<String>,
+    },
+    Refuse {
+        text: String,
+        manner: Manner,
+    },
+    Call {
+        tool: String,
+        arguments: Value,
+        id: Option<String>,
+        manner: Manner,
+    },
+    CustomCall {
+        tool: String,
+        input: String,
+        id: Option<String>,
+        manner: Manner,
+    },
     /// A finished item, as it is.
     Item(Value),
     RawEvent(Value),
@@ -83,13 +103,23 @@ pub enum Output {
     Hold(String),
     /// Token usage in the closing event; `None` leaves it out.
     Usage(Option<Usage>),
-    Fail { status: u16, headers: Vec<(String, String)>, body: Option<Value> },
+    Fail {
+        status: u16,
+        headers: Vec<(String, String)>,
+        body: Option<Value>,
+    },
     Drop,
     Stall,
-    Trickle { text: String, manner: Manner },
+    Trickle {
+        text: String,
+        manner: Manner,
+    },
     BadEvent,
     ErrorEvent(Value),
-    Failed { code: String, message: String },
+    Failed {
+        code: String,
+        message: String,
+    },
     Incomplete(String),
     NoCompleted,
 }
@@ -127,11 +157,22 @@ impl Script {
 
     /// Reads a script: an object, or the bare list of its steps.
     pub fn from_json(value: &Value) -> Result<Self, ScriptError> {
-        let root = At { path: String::new(), value };
+        let root = At {
+            path: String::new(),
+            value,
+        };
         if value.is_array() {
             return Ok(Self::with_steps(root.list(Step::read)?));
         }
-        root.object(&["models", "lenient", "chunk", "delay_ms", "steps", "description", "$schema"])?;
+        root.object(&[
+            "models",
+            "lenient",
+            "chunk",
+            "delay_ms",
+            "steps",
+            "description",
+            "$schema",
+        ])?;
         let script = Self::with_steps(root.required("steps")?.list(Step::read)?);
         Ok(Self {
             models: match root.field("models") {
@@ -146,7 +187,13 @@ impl Script {
     }
 
     fn with_steps(steps: Vec<Step>) -> Self {
-        Self { models: vec!["rehearsal".to_owned()], lenient: false, chunk: DEFAULT_CHUNK, delay: Duration::ZERO, steps }
+        Self {
+            models: vec!["rehearsal".to_owned()],
+            lenient: false,
+            chunk: DEFAULT_CHUNK,
+            delay: Duration::ZERO,
+            steps,
+        }
     }
 }
 
@@ -155,7 +202,16 @@ impl Step {
         let (outputs, of_step) = match at.value {
             Value::Array(_) => (at.clone(), false),
             _ => {
-                at.object(&["name", "when", "repeat", "chunk", "delay_ms", "headers", "outputs", "description"])?;
+                at.object(&[
+                    "name",
+                    "when",
+                    "repeat",
+                    "chunk",
+                    "delay_ms",
+                    "headers",
+                    "outputs",
+                    "description",
+                ])?;
                 (at.required("outputs")?, true)
             }
         };
@@ -163,7 +219,15 @@ impl Step {
             if !of_step {
                 let (name, when, repeat, chunk, delay, headers) =
                     (None, When::default(), false, None, None, Vec::new());
-                return Ok(Self { name, when, repeat, chunk, delay, headers, outputs });
+                return Ok(Self {
+                    name,
+                    when,
+                    repeat,
+                    chunk,
+                    delay,
+                    headers,
+                    outputs,
+                });
             }
             Ok(Self {
                 name: at.optional_text("name")?,
@@ -171,7 +235,11 @@ impl Step {
                 repeat: at.flag("repeat")?,
                 chunk: at.chunk()?,
                 delay: at.delay()?,
-                headers: at.field("headers").map(|headers| headers.texts()).transpose()?.unwrap_or_default(),
+                headers: at
+                    .field("headers")
+                    .map(|headers| headers.texts())
+                    .transpose()?
+                    .unwrap_or_default(),
                 outputs,
             })
         };
@@ -187,7 +255,10 @@ impl Step {
                 }
                 _ => continue,
             };
-            return Err(ScriptError { path: path.clone(), reason });
+            return Err(ScriptError {
+                path: path.clone(),
+                reason,
+            });
         }
         step(list.into_iter().map(|(_, output)| output).collect())
     }
@@ -196,7 +267,16 @@ impl Step {
 impl When {
     fn read(at: At<'_>) -> Result<Self, ScriptError> {
         at.object(&[
-            "last_user", "input", "instructions", "output", "header", "request", "model", "tool", "api", "not",
+            "last_user",
+            "input",
+            "instructions",
+            "output",
+            "header",
+            "request",
+            "model",
+            "tool",
+            "api",
+            "not",
         ])?;
         let outputs = match at.field("output") {
             Some(output) if output.value.is_string() => vec![(output.text()?, String::new())],
@@ -219,7 +299,11 @@ impl When {
             input: at.optional_text("input")?,
             instructions: at.optional_text("instructions")?,
             outputs,
-            headers: at.field("header").map(|headers| headers.texts()).transpose()?.unwrap_or_default(),
+            headers: at
+                .field("header")
+                .map(|headers| headers.texts())
+                .transpose()?
+                .unwrap_or_default(),
             request,
             model: at.optional_text("model")?,
             tool: at.optional_text("tool")?,
@@ -258,7 +342,9 @@ const MANNER_OF_CALLS: &[&str] = &["chunk", "delay_ms", "partial"];
 
 impl Output {
     fn read(at: At<'_>) -> Result<Self, ScriptError> {
-        let Value::Object(fields) = at.value else { return Err(at.error("must be an object, such as {\"say\": \"…\"}")) };
+        let Value::Object(fields) = at.value else {
+            return Err(at.error("must be an object, such as {\"say\": \"…\"}"));
+        };
         let names = || KINDS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
         let kinds: Vec<_> = KINDS.iter().filter(|(name, _)| fields.contains_key(*name)).collect();
         let [(name, beside)] = kinds[..] else {
@@ -276,24 +362,56 @@ impl Output {
             chunk: at.chunk()?,
             delay: at.delay()?,
             partial: at.flag("partial")?,
-            id: if beside.contains(&"id") { at.optional_text("id")? } else { None },
+            id: if beside.contains(&"id") {
+                at.optional_text("id")?
+            } else {
+                None
+            },
         };
         Ok(match *name {
-            "say" => Self::Say { text: inner.text()?, manner },
-            "think" => Self::Think { text: inner.text()?, manner, encrypted: at.optional_text("encrypted")? },
-            "refuse" => Self::Refuse { text: inner.text()?, manner },
+            "say" => Self::Say {
+                text: inner.text()?,
+                manner,
+            },
+            "think" => Self::Think {
+                text: inner.text()?,
+                manner,
+                encrypted: at.optional_text("encrypted")?,
+            },
+            "refuse" => Self::Refuse {
+                text: inner.text()?,
+                manner,
+            },
             "call" => {
                 inner.object(&["tool", "arguments", "id", "item_id"])?;
-                let arguments = inner.field("arguments").map_or_else(|| Value::Object(Map::new()), |a| a.value.clone());
+                let arguments = inner
+                    .field("arguments")
+                    .map_or_else(|| Value::Object(Map::new()), |a| a.value.clone());
                 let (tool, id) = (inner.required("tool")?.text()?, inner.optional_text("id")?);
-                let manner = Manner { id: inner.optional_text("item_id")?, ..manner };
-                Self::Call { tool, arguments, id, manner }
+                let manner = Manner {
+                    id: inner.optional_text("item_id")?,
+                    ..manner
+                };
+                Self::Call {
+                    tool,
+                    arguments,
+                    id,
+                    manner,
+                }
             }
             "custom_call" => {
                 inner.object(&["tool", "input", "id", "item_id"])?;
                 let (tool, id) = (inner.required("tool")?.text()?, inner.optional_text("id")?);
-                let manner = Manner { id: inner.optional_text("item_id")?, ..manner };
-                Self::CustomCall { tool, input: inner.required("input")?.text()?, id, manner }
+                let manner = Manner {
+                    id: inner.optional_text("item_id")?,
+                    ..manner
+                };
+                Self::CustomCall {
+                    tool,
+                    input: inner.required("input")?.text()?,
+                    id,
+                    manner,
+                }
             }
             "item" => Self::Item(inner.with_type()?),
             "raw_event" => Self::RawEvent(inner.value.clone()),
@@ -305,13 +423,21 @@ impl Output {
             "fail" => inner.fail()?,
             "drop" => inner.yes(Self::Drop)?,
             "stall" => inner.yes(Self::Stall)?,
-            "trickle" => Self::Trickle { text: inner.text()?, manner },
+            "trickle" => Self::Trickle {
+                text: inner.text()?,
+                manner,
+            },
             "bad_event" => inner.yes(Self::BadEvent)?,
             "error_event" => Self::ErrorEvent(inner.value.clone()),
             "failed" => {
                 inner.object(&["code", "message"])?;
-                let message = inner.optional_text("message")?.unwrap_or_else(|| "A rehearsed failure.".to_owned());
-                Self::Failed { code: inner.required("code")?.text()?, message }
+                let message = inner
+                    .optional_text("message")?
+                    .unwrap_or_else(|| "A rehearsed failure.".to_owned());
+                Self::Failed {
+                    code: inner.required("code")?.text()?,
+                    message,
+                }
             }
             "incomplete" => Self::Incomplete(inner.text()?),
             _ => inner.yes(Self::NoCompleted)?,
@@ -351,7 +477,10 @@ struct At<'a> {
 impl<'a> At<'a> {
     fn error(&self, reason: &str) -> ScriptError {
         let path = if self.path.is_empty() { "the script" } else { &self.path };
-        ScriptError { path: path.to_owned(), reason: reason.to_owned() }
+        ScriptError {
+            path: path.to_owned(),
+            reason: reason.to_owned(),
+        }
     }
 
     /// The object, if it has no field but these.
@@ -361,30 +490,46 @@ impl<'a> At<'a> {
         };
         match fields.keys().find(|key| !known.contains(&key.as_str())) {
             None => Ok(fields),
-            Some(key) => {
-                Err(self.error(&format!("there is no field `{key}` here; there are {}", known.join(", "))))
-            }
+            Some(key) => Err(self.error(&format!(
+                "there is no field `{key}` here; there are {}",
+                known.join(", ")
+            ))),
         }
     }
 
     fn field(&self, name: &str) -> Option<At<'a>> {
         let value = self.value.get(name)?;
-        let path = if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) };
+        let path = if self.path.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{}.{name}", self.path)
+        };
         Some(At { path, value })
     }
 
     fn required(&self, name: &str) -> Result<At<'a>, ScriptError> {
-        self.field(name).ok_or_else(|| self.error(&format!("`{name}` is missing")))
+        self.field(name)
+            .ok_or_else(|| self.error(&format!("`{name}` is missing")))
     }
 
     fn list<T>(&self, read: impl Fn(At<'a>) -> Result<T, ScriptError>) -> Result<Vec<T>, ScriptError> {
-        let Value::Array(list) = self.value else { return Err(self.error("must be a list")) };
-        let element = |(index, value)| read(At { path: format!("{}[{index}]", self.path), value });
+        let Value::Array(list) = self.value else {
+            return Err(self.error("must be a list"));
+        };
+        let element = |(index, value)| {
+            read(At {
+                path: format!("{}[{index}]", self.path),
+                value,
+            })
+        };
         list.iter().enumerate().map(element).collect()
     }
 
     fn text(&self) -> Result<String, ScriptError> {
-        self.value.as_str().map(str::to_owned).ok_or_else(|| self.error("must be a text"))
+        self.value
+            .as_str()
+            .map(str::to_owned)
+            .ok_or_else(|| self.error("must be a text"))
     }
 
     fn optional_text(&self, name: &str) -> Result<Option<String>, ScriptError> {
@@ -394,16 +539,26 @@ impl<'a> At<'a> {
     fn flag(&self, name: &str) -> Result<bool, ScriptError> {
         match self.field(name) {
             None => Ok(false),
-            Some(field) => field.value.as_bool().ok_or_else(|| field.error("must be true or false")),
+            Some(field) => field
+                .value
+                .as_bool()
+                .ok_or_else(|| field.error("must be true or false")),
         }
     }
 
     fn yes(&self, output: Output) -> Result<Output, ScriptError> {
-        if self.value == &Value::Bool(true) { Ok(output) } else { Err(self.error("must be true; leave it out otherwise")) }
+        if self.value == &Value::Bool(true) {
+            Ok(output)
+        } else {
+            Err(self.error("must be true; leave it out otherwise"))
+        }
     }
 
     fn millis(&self) -> Result<Duration, ScriptError> {
-        self.value.as_u64().map(Duration::from_millis).ok_or_else(|| self.error("must be a number of milliseconds"))
+        self.value
+            .as_u64()
+            .map(Duration::from_millis)
+            .ok_or_else(|| self.error("must be a number of milliseconds"))
     }
 
     fn delay(&self) -> Result<Option<Duration>, ScriptError> {
@@ -422,7 +577,9 @@ impl<'a> At<'a> {
 
     /// An object of texts; numbers and booleans are written out.
     fn texts(&self) -> Result<Vec<(String, String)>, ScriptError> {
-        let Value::Object(fields) = self.value else { return Err(self.error("must be an object of texts")) };
+        let Value::Object(fields) = self.value else {
+            return Err(self.error("must be an object of texts"));
+        };
         let pair = |(name, value): (&String, &Value)| match value {
             Value::String(text) => Ok((name.clone(), text.clone())),
             Value::Number(_) | Value::Bool(_) => Ok((name.clone(), value.to_string())),
@@ -443,7 +600,10 @@ impl<'a> At<'a> {
         match self.value {
             Value::String(text) => Ok(text.clone().into_bytes()),
             Value::Array(_) => self.list(|byte| {
-                byte.value.as_u64().and_then(|byte| u8::try_from(byte).ok()).ok_or_else(|| byte.error("must be a byte, 0 to 255"))
+                byte.value
+                    .as_u64()
+                    .and_then(|byte| u8::try_from(byte).ok())
+                    .ok_or_else(|| byte.error("must be a byte, 0 to 255"))
             }),
             _ => Err(self.error("must be a text or a list of bytes")),
         }
@@ -454,7 +614,11 @@ impl<'a> At<'a> {
             return Ok(None);
         }
         self.object(&[
-            "input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens", "total_tokens",
+            "input_tokens",
+            "cached_input_tokens",
+            "output_tokens",
+            "reasoning_output_tokens",
+            "total_tokens",
         ])?;
         let number = |name: &str| match self.field(name) {
             None => Ok(None),
@@ -479,7 +643,11 @@ impl<'a> At<'a> {
         let status = self.required("status")?;
         let code = status.value.as_u64().filter(|code| (200..=599).contains(code));
         let code = code.ok_or_else(|| status.error("must be an HTTP status, 200 to 599"))?;
-        let mut headers = self.field("headers").map(|headers| headers.texts()).transpose()?.unwrap_or_default();
+        let mut headers = self
+            .field("headers")
+            .map(|headers| headers.texts())
+            .transpose()?
+            .unwrap_or_default();
         if let Some(after) = self.field("retry_after") {
             let text = match after.value {
                 Value::Number(seconds) => seconds.to_string(),
@@ -489,7 +657,11 @@ impl<'a> At<'a> {
             headers.push(("retry-after".to_owned(), text));
         }
         let body = self.field("body").map(|body| body.value.clone());
-        Ok(Output::Fail { status: code as u16, headers, body })
+        Ok(Output::Fail {
+            status: code as u16,
+            headers,
+            body,
+        })
     }
 }
 
@@ -504,7 +676,8 @@ mod tests {
         let long = Script::from_json(&json!({"steps": [{"outputs": [{"say": "hi"}]}]})).expect("fine");
         assert_eq!(short, long);
         assert_eq!(short.models, ["rehearsal"]);
-        let full = Script::from_json(&json!({"models": ["a"], "lenient": true, "chunk": 3, "delay_ms": 2, "steps": []}));
+        let full =
+            Script::from_json(&json!({"models": ["a"], "lenient": true, "chunk": 3, "delay_ms": 2, "steps": []}));
         let full = full.expect("fine");
         assert_eq!((full.lenient, full.chunk, full.delay.as_millis()), (true, 3, 2));
         assert!(Script::parse("\u{feff}[]").is_ok());
@@ -519,25 +692,93 @@ mod tests {
             (json!({"steps": 1}), "steps", "must be a list"),
             (json!({"steps": [], "lenint": 1}), "the script", "no field `lenint`"),
             (json!({"steps": [{}]}), "steps[0]", "`outputs` is missing"),
-            (json!({"steps": [{"outputs": [], "wen": 1}]}), "steps[0]", "no field `wen`"),
-            (outputs(json!([{"say": "a"}, {"sya": "b"}])), "steps[0].outputs[1]", "no output `sya`"),
+            (
+                json!({"steps": [{"outputs": [], "wen": 1}]}),
+                "steps[0]",
+                "no field `wen`",
+            ),
+            (
+                outputs(json!([{"say": "a"}, {"sya": "b"}])),
+                "steps[0].outputs[1]",
+                "no output `sya`",
+            ),
             (outputs(json!([{}])), "steps[0].outputs[0]", "is empty"),
             (outputs(json!(["say"])), "steps[0].outputs[0]", "must be an object"),
-            (outputs(json!([{"say": "a", "think": "b"}])), "steps[0].outputs[0]", "more than one"),
-            (outputs(json!([{"say": 1}])), "steps[0].outputs[0].say", "must be a text"),
-            (outputs(json!([{"say": "a", "chunk": 0}])), "steps[0].outputs[0].chunk", "at least 1"),
-            (outputs(json!([{"say": "a", "until": 0}])), "steps[0].outputs[0]", "no field `until`"),
-            (outputs(json!([{"call": {"arguments": {}}}])), "steps[0].outputs[0].call", "`tool` is missing"),
-            (outputs(json!([{"call": {"tool": "x", "args": {}}}])), "steps[0].outputs[0].call", "no field `args`"),
-            (outputs(json!([{"drop": false}])), "steps[0].outputs[0].drop", "must be true"),
-            (outputs(json!([{"drop": true}, {"say": "a"}])), "steps[0].outputs[0]", "nothing that follows"),
-            (outputs(json!([{"say": "a"}, {"fail": {"status": 500}}])), "steps[0].outputs[1]", "nothing may be said"),
-            (outputs(json!([{"fail": {"status": 42}}])), "steps[0].outputs[0].fail.status", "HTTP status"),
-            (outputs(json!([{"usage": {"input_tokens": -1}}])), "steps[0].outputs[0].usage.input_tokens", "tokens"),
-            (outputs(json!([{"raw_bytes": [1, 300]}])), "steps[0].outputs[0].raw_bytes[1]", "must be a byte"),
-            (json!([{"outputs": [], "when": {"request": 0}}]), "[0].when.request", "from 1"),
-            (json!([{"outputs": [], "when": {"api": "x"}}]), "[0].when.api", "responses"),
-            (json!([{"outputs": [], "when": {"not": {"imput": "x"}}}]), "[0].when.not", "no field `imput`"),
+            (
+                outputs(json!([{"say": "a", "think": "b"}])),
+                "steps[0].outputs[0]",
+                "more than one",
+            ),
+            (
+                outputs(json!([{"say": 1}])),
+                "steps[0].outputs[0].say",
+                "must be a text",
+            ),
+            (
+                outputs(json!([{"say": "a", "chunk": 0}])),
+                "steps[0].outputs[0].chunk",
+                "at least 1",
+            ),
+            (
+                outputs(json!([{"say": "a", "until": 0}])),
+                "steps[0].outputs[0]",
+                "no field `until`",
+            ),
+            (
+                outputs(json!([{"call": {"arguments": {}}}])),
+                "steps[0].outputs[0].call",
+                "`tool` is missing",
+            ),
+            (
+                outputs(json!([{"call": {"tool": "x", "args": {}}}])),
+                "steps[0].outputs[0].call",
+                "no field `args`",
+            ),
+            (
+                outputs(json!([{"drop": false}])),
+                "steps[0].outputs[0].drop",
+                "must be true",
+            ),
+            (
+                outputs(json!([{"drop": true}, {"say": "a"}])),
+                "steps[0].outputs[0]",
+                "nothing that follows",
+            ),
+            (
+                outputs(json!([{"say": "a"}, {"fail": {"status": 500}}])),
+                "steps[0].outputs[1]",
+                "nothing may be said",
+            ),
+            (
+                outputs(json!([{"fail": {"status": 42}}])),
+                "steps[0].outputs[0].fail.status",
+                "HTTP status",
+            ),
+            (
+                outputs(json!([{"usage": {"input_tokens": -1}}])),
+                "steps[0].outputs[0].usage.input_tokens",
+                "tokens",
+            ),
+            (
+                outputs(json!([{"raw_bytes": [1, 300]}])),
+                "steps[0].outputs[0].raw_bytes[1]",
+                "must be a byte",
+            ),
+            (
+                json!([{"outputs": [], "when": {"request": 0}}]),
+                "[0].when.request",
+                "from 1",
+            ),
+            (
+                json!([{"outputs": [], "when": {"api": "x"}}]),
+                "[0].when.api",
+                "responses",
+            ),
+            (
+                json!([{"outputs": [], "when": {"not": {"imput": "x"}}}]),
+                "[0].when.not",
+                "no field `imput`",
+            ),
         ];
         for (script, path, reason) in table {
             let error = Script::from_json(&script).expect_err(&script.to_string());

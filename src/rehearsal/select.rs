@@ -7,7 +7,11 @@ use crate::rehearsal::script::{Step, When};
 pub(super) fn select(steps: &[Step], used: &[bool], request: &Recorded) -> Result<usize, String> {
     let mut reasons = Vec::new();
     for (index, step) in steps.iter().enumerate() {
-        let name = step.name.as_deref().map(|name| format!(" ({name})")).unwrap_or_default();
+        let name = step
+            .name
+            .as_deref()
+            .map(|name| format!(" ({name})"))
+            .unwrap_or_default();
         if used[index] && !step.repeat {
             reasons.push(format!("steps[{index}]{name} has been played"));
             continue;
@@ -17,7 +21,11 @@ pub(super) fn select(steps: &[Step], used: &[bool], request: &Recorded) -> Resul
             Some(reason) => reasons.push(format!("steps[{index}]{name}: {reason}")),
         }
     }
-    let tried = if reasons.is_empty() { "the script has no steps".to_owned() } else { reasons.join("; ") };
+    let tried = if reasons.is_empty() {
+        "the script has no steps".to_owned()
+    } else {
+        reasons.join("; ")
+    };
     Err(format!(
         "No step of the rehearsal script fits request {}: {tried}. Its last user text is {:?}. Add a step, or let one \
          repeat with \"repeat\": true. GET /requests shows what came.",
@@ -28,10 +36,25 @@ pub(super) fn select(steps: &[Step], used: &[bool], request: &Recorded) -> Resul
 
 /// The first condition that does not hold.
 fn unmet(when: &When, request: &Recorded) -> Option<String> {
-    let When { last_user, input, instructions, outputs, headers, request: number, model, tool, api, not } = when;
-    let lacks = |text: &str, wanted: &Option<String>| wanted.as_ref().is_some_and(|wanted| !text.contains(wanted.as_str()));
+    let When {
+        last_user,
+        input,
+        instructions,
+        outputs,
+        headers,
+        request: number,
+        model,
+        tool,
+        api,
+        not,
+    } = when;
+    let lacks =
+        |text: &str, wanted: &Option<String>| wanted.as_ref().is_some_and(|wanted| !text.contains(wanted.as_str()));
     if lacks(&request.last_user_text(), last_user) {
-        return Some(format!("the last user text does not contain {:?}", last_user.as_deref().unwrap_or_default()));
+        return Some(format!(
+            "the last user text does not contain {:?}",
+            last_user.as_deref().unwrap_or_default()
+        ));
     }
     if let Some(wanted) = input
         && !request.input_texts().iter().any(|text| text.contains(wanted.as_str()))
@@ -39,19 +62,29 @@ fn unmet(when: &When, request: &Recorded) -> Option<String> {
         return Some(format!("no input item contains {wanted:?}"));
     }
     if lacks(&request.instructions(), instructions) {
-        return Some(format!("the instructions do not contain {:?}", instructions.as_deref().unwrap_or_default()));
+        return Some(format!(
+            "the instructions do not contain {:?}",
+            instructions.as_deref().unwrap_or_default()
+        ));
     }
     for (call_id, wanted) in outputs {
         match request.output(call_id) {
             None => return Some(format!("there is no output for {call_id}")),
             Some(text) if !text.contains(wanted.as_str()) => {
-                return Some(format!("the output for {call_id} does not contain {wanted:?} but is {:?}", excerpt(&text)));
+                return Some(format!(
+                    "the output for {call_id} does not contain {wanted:?} but is {:?}",
+                    excerpt(&text)
+                ));
             }
             Some(_) => {}
         }
     }
     for (name, wanted) in headers {
-        if !request.headers.get(&name.to_lowercase()).is_some_and(|value| value.contains(wanted.as_str())) {
+        if !request
+            .headers
+            .get(&name.to_lowercase())
+            .is_some_and(|value| value.contains(wanted.as_str()))
+        {
             return Some(format!("the header {name} does not contain {wanted:?}"));
         }
     }
@@ -59,7 +92,11 @@ fn unmet(when: &When, request: &Recorded) -> Option<String> {
         return Some(format!("it is for request {number}"));
     }
     if model.as_ref().is_some_and(|model| model != request.model()) {
-        return Some(format!("it is for the model {:?}, not {:?}", model.as_deref().unwrap_or_default(), request.model()));
+        return Some(format!(
+            "it is for the model {:?}, not {:?}",
+            model.as_deref().unwrap_or_default(),
+            request.model()
+        ));
     }
     if let Some(tool) = tool
         && !request.tools().contains(tool)
@@ -97,7 +134,13 @@ mod tests {
             {"type": "function_call", "call_id": "c", "name": "shell", "arguments": "{}"},
             {"type": "function_call_output", "call_id": "c", "output": "exit 1"}]});
         let headers = [("x-client-request-id".to_owned(), "turn-1".to_owned())].into();
-        Recorded { number, path: "/v1/responses".into(), headers, body, step: None }
+        Recorded {
+            number,
+            path: "/v1/responses".into(),
+            headers,
+            body,
+            step: None,
+        }
     }
 
     #[test]
@@ -147,7 +190,13 @@ mod tests {
         assert_eq!(select(&steps, &[false, true, true], &request(2)), Ok(2));
         assert_eq!(select(&steps, &[false, true, true], &request(9)), Ok(0));
         let error = select(&steps[..2], &[false, true], &request(2)).expect_err("none");
-        for words in ["request 2", "steps[0]: it is for request 9", "steps[1] has been played", "last words", "repeat"] {
+        for words in [
+            "request 2",
+            "steps[0]: it is for request 9",
+            "steps[1] has been played",
+            "last words",
+            "repeat",
+        ] {
             assert!(error.contains(words), "{error}");
         }
     }

@@ -45,7 +45,10 @@ impl Server {
         let address = listener.local_addr()?;
         let stop = CancellationToken::new();
         let stage = Arc::new(Stage {
-            state: Mutex::new(Progress { used: vec![false; script.steps.len()], requests: Vec::new() }),
+            state: Mutex::new(Progress {
+                used: vec![false; script.steps.len()],
+                requests: Vec::new(),
+            }),
             script,
             count: watch::Sender::new(0),
             holds: watch::Sender::new(Holds::default()),
@@ -75,7 +78,13 @@ impl Server {
                 }
             }
         });
-        Ok(Running { base_url: format!("http://{address}/v1"), address, stage, stop, task: Some(task) })
+        Ok(Running {
+            base_url: format!("http://{address}/v1"),
+            address,
+            stage,
+            stop,
+            task: Some(task),
+        })
     }
 }
 
@@ -117,7 +126,11 @@ impl Running {
     pub fn violations(&self) -> Vec<String> {
         let of_request = |request: &Recorded| -> Vec<String> {
             let number = request.number;
-            request.violations().into_iter().map(|violation| format!("request {number}: {violation}")).collect()
+            request
+                .violations()
+                .into_iter()
+                .map(|violation| format!("request {number}: {violation}"))
+                .collect()
         };
         self.stage.state().requests.iter().flat_map(of_request).collect()
     }
@@ -175,9 +188,12 @@ impl Stage {
 
     /// Records the request and chooses its step; or the status and the words for why there is none.
     fn admit(&self, path: &str, headers: &HeaderMap, body: &[u8]) -> (Recorded, Result<usize, (StatusCode, String)>) {
-        let headers = headers
-            .iter()
-            .map(|(name, value)| (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned()));
+        let headers = headers.iter().map(|(name, value)| {
+            (
+                name.as_str().to_owned(),
+                String::from_utf8_lossy(value.as_bytes()).into_owned(),
+            )
+        });
         let mut state = self.state();
         let mut request = Recorded {
             number: state.requests.len() + 1,
@@ -186,7 +202,11 @@ impl Stage {
             body: serde_json::from_slice(body).unwrap_or_default(),
             step: None,
         };
-        let violations = if self.script.lenient { Vec::new() } else { request.violations() };
+        let violations = if self.script.lenient {
+            Vec::new()
+        } else {
+            request.violations()
+        };
         let step = if violations.is_empty() {
             select::select(&self.script.steps, &state.used, &request)
                 .map_err(|reason| (StatusCode::INTERNAL_SERVER_ERROR, reason))
@@ -240,7 +260,10 @@ async fn answer(
         }
         _ => {}
     }
-    let usage_first = outputs.iter().take(outputs.len() - left.len()).filter(|output| matches!(output, Output::Usage(_)));
+    let usage_first = outputs
+        .iter()
+        .take(outputs.len() - left.len())
+        .filter(|output| matches!(output, Output::Usage(_)));
     let rest: Vec<Output> = usage_first.chain(left).cloned().collect();
     let streams = request.body.get("stream") == Some(&Value::Bool(true));
     let wire: Box<dyn Wire> = match request.is_chat() {
@@ -276,7 +299,10 @@ async fn answer(
         }
     };
     add_headers(response.headers_mut(), &step.headers);
-    add_headers(response.headers_mut(), &[("x-request-id".to_owned(), format!("req_{}", request.number))]);
+    add_headers(
+        response.headers_mut(),
+        &[("x-request-id".to_owned(), format!("req_{}", request.number))],
+    );
     response
 }
 
@@ -292,23 +318,30 @@ fn play_in_background(player: Player, outputs: Vec<Output>, sender: mpsc::Sender
 }
 
 fn body_of(receiver: mpsc::Receiver<Piece>, cut: CancellationToken) -> Body {
-    Body::from_stream(futures::stream::unfold((receiver, cut), |(mut receiver, cut)| async move {
-        match receiver.recv().await? {
-            Piece::Bytes(bytes) => Some((Ok::<_, io::Error>(bytes), (receiver, cut))),
-            Piece::Cut => {
-                // Once nothing is ready the connection sends what it has; only then is it cut.
-                tokio::task::yield_now().await;
-                cut.cancel();
-                std::future::pending().await
+    Body::from_stream(futures::stream::unfold(
+        (receiver, cut),
+        |(mut receiver, cut)| async move {
+            match receiver.recv().await? {
+                Piece::Bytes(bytes) => Some((Ok::<_, io::Error>(bytes), (receiver, cut))),
+                Piece::Cut => {
+                    // Once nothing is ready the connection sends what it has; only then is it cut.
+                    tokio::task::yield_now().await;
+                    cut.cancel();
+                    std::future::pending().await
+                }
             }
-        }
-    }))
+        },
+    ))
 }
 
 fn fail(status: u16, headers: &[(String, String)], body: Option<&Value>) -> Response {
     let code = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = match body {
-        None => error(code, "rehearsed_failure", &format!("A rehearsed failure with status {status}.")),
+        None => error(
+            code,
+            "rehearsed_failure",
+            &format!("A rehearsed failure with status {status}."),
+        ),
         Some(Value::String(text)) => (code, text.clone()).into_response(),
         Some(body) => (code, axum::Json(body.clone())).into_response(),
     };
@@ -317,8 +350,16 @@ fn fail(status: u16, headers: &[(String, String)], body: Option<&Value>) -> Resp
 }
 
 fn error(status: StatusCode, code: &str, message: &str) -> Response {
-    let kind = if status.is_server_error() { "server_error" } else { "invalid_request_error" };
-    (status, axum::Json(json!({"error": {"message": message, "type": kind, "code": code}}))).into_response()
+    let kind = if status.is_server_error() {
+        "server_error"
+    } else {
+        "invalid_request_error"
+    };
+    (
+        status,
+        axum::Json(json!({"error": {"message": message, "type": kind, "code": code}})),
+    )
+        .into_response()
 }
 
 fn add_headers(headers: &mut HeaderMap, more: &[(String, String)]) {

@@ -34,9 +34,8 @@ fn fill_value(value: &mut Value, request: &Recorded) -> Result<(), String> {
 }
 
 fn fill_text(text: &str, request: &Recorded) -> Result<String, String> {
-    static PLACE: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"\{\{(last_output|last_user|model|output:.*?)\}\}").expect("a valid pattern")
-    });
+    static PLACE: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"\{\{(last_output|last_user|model|output:.*?)\}\}").expect("a valid pattern"));
     let mut filled = String::with_capacity(text.len());
     let mut from = 0;
     for place in PLACE.captures_iter(text) {
@@ -51,15 +50,19 @@ fn fill_text(text: &str, request: &Recorded) -> Result<String, String> {
 
 fn value(name: &str, request: &Recorded) -> Result<String, String> {
     match name {
-        "last_output" => {
-            request.outputs().pop().map(|(_, text)| text).ok_or_else(|| "the request holds no output".to_owned())
-        }
+        "last_output" => request
+            .outputs()
+            .pop()
+            .map(|(_, text)| text)
+            .ok_or_else(|| "the request holds no output".to_owned()),
         "last_user" => Ok(request.last_user_text()),
         "model" => Ok(request.model().to_owned()),
         _ => {
             let rest = name.strip_prefix("output:").unwrap_or(name);
             let (call_id, pick) = rest.split_once(':').map_or((rest, None), |(id, pick)| (id, Some(pick)));
-            let output = request.output(call_id).ok_or_else(|| format!("the request holds no output for {call_id}"))?;
+            let output = request
+                .output(call_id)
+                .ok_or_else(|| format!("the request holds no output for {call_id}"))?;
             match pick {
                 None => Ok(output),
                 Some(pointer) if pointer.starts_with('/') => by_pointer(&output, pointer),
@@ -81,8 +84,14 @@ fn by_pointer(output: &str, pointer: &str) -> Result<String, String> {
 /// The first group of the match, or the whole of it.
 fn by_pattern(output: &str, pattern: &str) -> Result<String, String> {
     let regex = Regex::new(pattern).map_err(|error| format!("no valid pattern: {error}"))?;
-    let found = regex.captures(output).ok_or_else(|| "the output does not match".to_owned())?;
-    Ok(found.get(1).or(found.get(0)).map(|text| text.as_str().to_owned()).unwrap_or_default())
+    let found = regex
+        .captures(output)
+        .ok_or_else(|| "the output does not match".to_owned())?;
+    Ok(found
+        .get(1)
+        .or(found.get(0))
+        .map(|text| text.as_str().to_owned())
+        .unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -97,7 +106,13 @@ mod tests {
             {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"},
             {"type": "function_call_output", "call_id": "a", "output": "{\"exit\": 3, \"text\": \"t\"}"},
             {"type": "function_call_output", "call_id": "b", "output": "took 12 ms"}]});
-        let request = Recorded { number: 1, path: "/v1/responses".into(), headers: Default::default(), body, step: None };
+        let request = Recorded {
+            number: 1,
+            path: "/v1/responses".into(),
+            headers: Default::default(),
+            body,
+            step: None,
+        };
         let table = [
             ("plain {{x}} {{", Ok("plain {{x}} {{")),
             ("<{{last_output}}|{{last_user}}|{{model}}>", Ok("<took 12 ms|words|m>")),

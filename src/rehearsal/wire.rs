@@ -6,11 +6,26 @@ use serde_json::Value;
 /// The kinds of items that are streamed in pieces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Opening {
-    Message { id: Option<String> },
-    Refusal { id: Option<String> },
-    Thought { id: Option<String>, encrypted: Option<String> },
-    Call { tool: String, call_id: String, id: Option<String> },
-    CustomCall { tool: String, call_id: String, id: Option<String> },
+    Message {
+        id: Option<String>,
+    },
+    Refusal {
+        id: Option<String>,
+    },
+    Thought {
+        id: Option<String>,
+        encrypted: Option<String>,
+    },
+    Call {
+        tool: String,
+        call_id: String,
+        id: Option<String>,
+    },
+    CustomCall {
+        tool: String,
+        call_id: String,
+        id: Option<String>,
+    },
 }
 
 impl Opening {
