@@ -154,7 +154,7 @@ impl ModelClient {
             WireApi::Chat => (
                 "chat/completions",
                 chat::body(request, openai).map_err(unsendable)?,
-                Decoder::Chat(chat::Decoder::new(names, custom_tools(&request.tools))),
+                Decoder::Chat(Box::new(chat::Decoder::new(names, custom_tools(&request.tools)))),
             ),
         };
         let url = self.url(path)?;
@@ -225,8 +225,13 @@ impl ModelClient {
             .tcp_nodelay(true)
             // A redirected POST would arrive as a GET, or elsewhere without its key.
             .redirect(reqwest::redirect::Policy::none());
-        if is_loopback(&self.shared.provider.base_url) {
+        let base_url = self.shared.provider.base_url.trim();
+        if is_loopback(base_url) {
             builder = builder.no_proxy();
+            if base_url.starts_with("http://") {
+                // No certificate will be looked at: reading the system's takes longer than a whole local turn.
+                builder = builder.tls_certs_only([]);
+            }
         }
         let http = builder.build().map_err(|error| ErrorKind::Setup {
             reason: transport_reason(&error),

@@ -162,7 +162,8 @@ mod tests {
 
     #[test]
     fn shapes_of_streams() {
-        let table: &[(&[u8], &[(&str, &str)])] = &[
+        type Row = (&'static [u8], &'static [(&'static str, &'static str)]);
+        let table: &[Row] = &[
             (b"event: a\ndata: 1\n\ndata: 2\n\n", &[("a", "1"), ("", "2")]),
             (b"event: a\r\ndata: 1\r\n\r\ndata: 2\r\n\r\n", &[("a", "1"), ("", "2")]),
             (b"event: a\rdata: 1\r\rdata: 2\r\r", &[("a", "1"), ("", "2")]),

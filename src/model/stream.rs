@@ -20,7 +20,7 @@ const DRAIN_LIMIT: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(super) enum Decoder {
     Responses(responses::Decoder),
-    Chat(chat::Decoder),
+    Chat(Box<chat::Decoder>),
 }
 
 /// What the body turns out to be.

@@ -684,6 +684,29 @@ mod tests {
     }
 
     #[test]
+    fn the_page_names_every_output_and_its_scripts_can_be_played() {
+        let page = include_str!("../../docs/rehearsal.md");
+        for (name, beside) in KINDS {
+            assert!(page.contains(&format!("{{\"{name}\":")), "{name}");
+            assert!(
+                beside.iter().all(|field| page.contains(&format!("`{field}`"))),
+                "{beside:?}"
+            );
+        }
+        let scripts: Vec<_> = page
+            .split("```json\n")
+            .skip(1)
+            .filter_map(|rest| rest.split("```").next())
+            .collect();
+        assert!(scripts.len() >= 3);
+        for script in scripts {
+            if let Err(error) = Script::parse(script) {
+                panic!("{error}: {script}");
+            }
+        }
+    }
+
+    #[test]
     fn mistakes_are_told_with_their_place() {
         let outputs = |outputs: Value| json!({"steps": [{"outputs": outputs}]});
         let table = [

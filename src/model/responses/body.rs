@@ -117,7 +117,7 @@ pub(in crate::model) fn body(request: &ModelRequest, openai: bool) -> Result<Vec
         tools: &request.tools,
         tool_choice: has_tools.then_some("auto"),
         parallel_tool_calls: has_tools.then_some(request.parallel_tool_calls),
-        reasoning: reasons.then(|| Reasoning {
+        reasoning: reasons.then_some(Reasoning {
             effort: request.effort.as_deref(),
             summary: match request.summary {
                 ReasoningSummary::Auto => Some("auto"),
