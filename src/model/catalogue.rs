@@ -37,18 +37,39 @@ const LOW_TO_XHIGH: &[&str] = &["low", "medium", "high", "xhigh"];
 
 const fn plain(prefix: &'static str, context_window: u32) -> Family {
     let (efforts, default_effort) = (NO_EFFORTS, None);
-    Family { prefix, context_window, efforts, default_effort, parallel_tool_calls: true, custom_tools: false }
+    Family {
+        prefix,
+        context_window,
+        efforts,
+        default_effort,
+        parallel_tool_calls: true,
+        custom_tools: false,
+    }
 }
 
 const fn reasons(prefix: &'static str, context_window: u32, efforts: &'static [&'static str]) -> Family {
     let default_effort = Some("medium");
-    Family { prefix, context_window, efforts, default_effort, parallel_tool_calls: false, custom_tools: false }
+    Family {
+        prefix,
+        context_window,
+        efforts,
+        default_effort,
+        parallel_tool_calls: false,
+        custom_tools: false,
+    }
 }
 
 const fn gpt5(prefix: &'static str, efforts: &'static [&'static str]) -> Family {
     let default_effort = Some("medium");
     let context_window = 272_000;
-    Family { prefix, context_window, efforts, default_effort, parallel_tool_calls: true, custom_tools: true }
+    Family {
+        prefix,
+        context_window,
+        efforts,
+        default_effort,
+        parallel_tool_calls: true,
+        custom_tools: true,
+    }
 }
 
 /// Longer prefixes before the shorter ones that they begin with.
@@ -72,7 +93,11 @@ const FAMILIES: &[Family] = &[
     plain("gpt-4-32k", 32_768),
     plain("gpt-4", 8_192),
     plain("gpt-3.5-turbo", 16_385),
-    Family { custom_tools: false, parallel_tool_calls: false, ..reasons("gpt-oss", 131_072, CLASSIC) },
+    Family {
+        custom_tools: false,
+        parallel_tool_calls: false,
+        ..reasons("gpt-oss", 131_072, CLASSIC)
+    },
     plain("o1-mini", 128_000),
     plain("o1-preview", 128_000),
     reasons("o1", 200_000, CLASSIC),
@@ -125,7 +150,10 @@ pub fn context_window(model: &str, provider: &Provider, configured: Option<u32>)
 /// A model as clients see it.
 pub fn describe(model: &str, provider_id: &str, provider: &Provider, current: &str) -> Model {
     let family = family(model);
-    let known_name = OFFERED.iter().find(|(id, _)| *id == model).map(|(_, name)| (*name).to_owned());
+    let known_name = OFFERED
+        .iter()
+        .find(|(id, _)| *id == model)
+        .map(|(_, name)| (*name).to_owned());
     Model {
         id: model.to_owned(),
         display_name: known_name.unwrap_or_else(|| model.to_owned()),
@@ -146,7 +174,9 @@ pub fn offered(provider_id: &str, provider: &Provider, current: &str) -> Vec<Mod
     if !current.is_empty() && !ids.contains(&current) {
         ids.insert(0, current);
     }
-    ids.into_iter().map(|id| describe(id, provider_id, provider, current)).collect()
+    ids.into_iter()
+        .map(|id| describe(id, provider_id, provider, current))
+        .collect()
 }
 
 /// A model as its provider lists it.
@@ -170,19 +200,37 @@ pub(super) async fn list_within(client: &ModelClient, limit: Duration) -> Result
             url: client.provider().base_url.clone(),
         };
         let reason = "its list of models has no `data`".to_owned();
-        ModelError { kind: ErrorKind::Protocol { reason }, endpoint: std::sync::Arc::new(endpoint) }
+        ModelError {
+            kind: ErrorKind::Protocol { reason },
+            endpoint: std::sync::Arc::new(endpoint),
+        }
     })
 }
 
 fn parse_list(value: &Value) -> Option<Vec<RemoteModel>> {
-    let list = value.get("data").or_else(|| value.get("models")).unwrap_or(value).as_array()?;
+    let list = value
+        .get("data")
+        .or_else(|| value.get("models"))
+        .unwrap_or(value)
+        .as_array()?;
     let model = |entry: &Value| {
-        let id = entry.as_str().or_else(|| super::json::text(entry, &["id", "slug", "model", "name"]))?;
-        let window = ["/context_window", "/context_length", "/max_context_length", "/max_model_len", "/meta/n_ctx"]
-            .iter()
-            .find_map(|at| super::json::count(entry.pointer(at)))
-            .filter(|window| *window > 0);
-        Some(RemoteModel { id: id.to_owned(), context_window: window })
+        let id = entry
+            .as_str()
+            .or_else(|| super::json::text(entry, &["id", "slug", "model", "name"]))?;
+        let window = [
+            "/context_window",
+            "/context_length",
+            "/max_context_length",
+            "/max_model_len",
+            "/meta/n_ctx",
+        ]
+        .iter()
+        .find_map(|at| super::json::count(entry.pointer(at)))
+        .filter(|window| *window > 0);
+        Some(RemoteModel {
+            id: id.to_owned(),
+            context_window: window,
+        })
     };
     Some(list.iter().filter_map(model).collect())
 }
@@ -217,7 +265,9 @@ mod tests {
             assert_eq!(family(model).map(|family| family.prefix), wanted, "{model}");
         }
         for (at, family) in FAMILIES.iter().enumerate() {
-            let hidden = FAMILIES[..at].iter().find(|earlier| family.prefix.starts_with(earlier.prefix));
+            let hidden = FAMILIES[..at]
+                .iter()
+                .find(|earlier| family.prefix.starts_with(earlier.prefix));
             assert_eq!(hidden, None, "{} can never be found", family.prefix);
         }
     }
@@ -225,8 +275,14 @@ mod tests {
     /// Shows S-215.
     #[test]
     fn the_window_of_an_unknown_model_comes_from_the_configuration() {
-        let openai = Provider { base_url: "https://api.openai.com/v1".into(), ..Default::default() };
-        let local = Provider { base_url: "http://127.0.0.1:1/v1".into(), ..Default::default() };
+        let openai = Provider {
+            base_url: "https://api.openai.com/v1".into(),
+            ..Default::default()
+        };
+        let local = Provider {
+            base_url: "http://127.0.0.1:1/v1".into(),
+            ..Default::default()
+        };
         assert_eq!(context_window("mystery", &local, Some(1000)), Some(1000));
         assert_eq!(context_window("mystery", &local, None), None);
         assert_eq!(context_window("mystery", &openai, None), Some(272_000));
@@ -236,10 +292,22 @@ mod tests {
 
     #[test]
     fn the_current_model_is_always_on_offer() {
-        let openai = Provider { base_url: "https://api.openai.com/v1".into(), ..Default::default() };
-        let default = |models: &[Model]| models.iter().filter(|model| model.is_default).map(|m| m.id.clone()).collect();
+        let openai = Provider {
+            base_url: "https://api.openai.com/v1".into(),
+            ..Default::default()
+        };
+        let default = |models: &[Model]| {
+            models
+                .iter()
+                .filter(|model| model.is_default)
+                .map(|m| m.id.clone())
+                .collect()
+        };
         let models = offered("openai", &openai, "gpt-4.1");
-        assert_eq!((models.len(), default(&models)), (OFFERED.len(), vec!["gpt-4.1".to_owned()]));
+        assert_eq!(
+            (models.len(), default(&models)),
+            (OFFERED.len(), vec!["gpt-4.1".to_owned()])
+        );
         let models = offered("local", &Provider::default(), "llama");
         assert_eq!((models.len(), default(&models)), (1, vec!["llama".to_owned()]));
     }
@@ -247,7 +315,10 @@ mod tests {
     #[test]
     fn lists_in_their_shapes() {
         let ids = |value: Value| parse_list(&value).map(|list| list.into_iter().map(|m| m.id).collect::<Vec<_>>());
-        assert_eq!(ids(json!({"data": [{"id": "a"}, {"no": 1}, {"id": "b"}]})), Some(vec!["a".into(), "b".into()]));
+        assert_eq!(
+            ids(json!({"data": [{"id": "a"}, {"no": 1}, {"id": "b"}]})),
+            Some(vec!["a".into(), "b".into()])
+        );
         assert_eq!(ids(json!({"models": [{"name": "a"}]})), Some(vec!["a".into()]));
         assert_eq!(ids(json!(["a"])), Some(vec!["a".into()]));
         assert_eq!(ids(json!({"data": []})), Some(vec![]));

@@ -39,7 +39,9 @@ struct Shared {
 /// Without the key and the headers, which may hold one.
 impl fmt::Debug for ModelClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ModelClient").field("endpoint", &self.shared.endpoint).finish_non_exhaustive()
+        f.debug_struct("ModelClient")
+            .field("endpoint", &self.shared.endpoint)
+            .finish_non_exhaustive()
     }
 }
 
@@ -47,13 +49,20 @@ impl ModelClient {
     /// `key`: the value of the provider's `env_key`, if it is set. `user_agent`: see [`user_agent`](Self::user_agent).
     pub fn new(provider: &Provider, key: Option<String>, user_agent: &str) -> ModelClient {
         let key = key.or_else(|| provider.experimental_bearer_token.clone());
-        let name = if provider.name.is_empty() { "The provider" } else { &provider.name };
+        let name = if provider.name.is_empty() {
+            "The provider"
+        } else {
+            &provider.name
+        };
         ModelClient {
             shared: Arc::new(Shared {
                 key: key.map(|key| key.trim().to_owned()).filter(|key| !key.is_empty()),
                 user_agent: user_agent.to_owned(),
                 headers: Vec::new(),
-                endpoint: Arc::new(Endpoint { name: name.to_owned(), url: public_url(&provider.base_url) }),
+                endpoint: Arc::new(Endpoint {
+                    name: name.to_owned(),
+                    url: public_url(&provider.base_url),
+                }),
                 http: OnceLock::new(),
                 provider: provider.clone(),
             }),
@@ -62,7 +71,13 @@ impl ModelClient {
 
     /// The same client with further headers: the values of the provider's `env_http_headers`.
     pub fn with_headers(self, headers: impl IntoIterator<Item = (String, String)>) -> ModelClient {
-        let Shared { provider, key, user_agent, endpoint, .. } = &*self.shared;
+        let Shared {
+            provider,
+            key,
+            user_agent,
+            endpoint,
+            ..
+        } = &*self.shared;
         ModelClient {
             shared: Arc::new(Shared {
                 provider: provider.clone(),
@@ -77,7 +92,12 @@ impl ModelClient {
 
     /// What we call ourselves: `countersign/<version> (<os>; <arch>)`.
     pub fn user_agent() -> String {
-        format!("countersign/{} ({}; {})", env!("CARGO_PKG_VERSION"), std::env::consts::OS, std::env::consts::ARCH)
+        format!(
+            "countersign/{} ({}; {})",
+            env!("CARGO_PKG_VERSION"),
+            std::env::consts::OS,
+            std::env::consts::ARCH
+        )
     }
 
     pub fn provider(&self) -> &Provider {
@@ -98,11 +118,18 @@ impl ModelClient {
     pub(super) async fn get_json(&self, path: &str, limit: Duration) -> Result<serde_json::Value, ModelError> {
         let attempt = async {
             let url = self.url(path)?;
-            let response = self.http()?.get(url).headers(self.headers()?).send().await.map_err(transport_kind)?;
+            let response = self
+                .http()?
+                .get(url)
+                .headers(self.headers()?)
+                .send()
+                .await
+                .map_err(transport_kind)?;
             let response = self.check(response, &self.context("")).await?;
             let body = read_bounded(response, crate::model::sse::MAX_EVENT_BYTES).await;
-            super::json::parse(&String::from_utf8_lossy(&body))
-                .ok_or_else(|| ErrorKind::Protocol { reason: format!("`{path}` is no JSON") })
+            super::json::parse(&String::from_utf8_lossy(&body)).ok_or_else(|| ErrorKind::Protocol {
+                reason: format!("`{path}` is no JSON"),
+            })
         };
         let outcome = match tokio::time::timeout(limit, attempt).await {
             Ok(outcome) => outcome,
@@ -114,7 +141,9 @@ impl ModelClient {
     async fn try_stream(&self, request: &ModelRequest, context: Context) -> Result<ModelStream, ErrorKind> {
         let Provider { wire_api, base_url, .. } = &self.shared.provider;
         let openai = is_openai(base_url);
-        let unsendable = |error: serde_json::Error| ErrorKind::Setup { reason: format!("the request: {error}") };
+        let unsendable = |error: serde_json::Error| ErrorKind::Setup {
+            reason: format!("the request: {error}"),
+        };
         let names = Names::new(&request.input);
         let (path, body, decoder) = match wire_api {
             WireApi::Responses => (
@@ -138,7 +167,11 @@ impl ModelClient {
         let send = self.http()?.post(url).headers(headers).body(body).send();
         let response = match tokio::time::timeout(context.idle_limit, send).await {
             Ok(sent) => sent.map_err(transport_kind)?,
-            Err(_) => return Err(ErrorKind::Idle { limit: context.idle_limit }),
+            Err(_) => {
+                return Err(ErrorKind::Idle {
+                    limit: context.idle_limit,
+                });
+            }
         };
         let response = self.check(response, &context).await?;
         Ok(ModelStream::new(response, decoder, context))
@@ -162,7 +195,11 @@ impl ModelClient {
     }
 
     fn context(&self, model: &str) -> Context {
-        let Provider { env_key, stream_idle_timeout_ms, .. } = &self.shared.provider;
+        let Provider {
+            env_key,
+            stream_idle_timeout_ms,
+            ..
+        } = &self.shared.provider;
         Context {
             endpoint: self.shared.endpoint.clone(),
             model: model.to_owned(),
@@ -191,12 +228,16 @@ impl ModelClient {
         if is_loopback(&self.shared.provider.base_url) {
             builder = builder.no_proxy();
         }
-        let http = builder.build().map_err(|error| ErrorKind::Setup { reason: transport_reason(&error) })?;
+        let http = builder.build().map_err(|error| ErrorKind::Setup {
+            reason: transport_reason(&error),
+        })?;
         Ok(self.shared.http.get_or_init(|| http))
     }
 
     fn url(&self, path: &str) -> Result<Url, ErrorKind> {
-        let Provider { base_url, query_params, .. } = &self.shared.provider;
+        let Provider {
+            base_url, query_params, ..
+        } = &self.shared.provider;
         let setup = |reason: String| ErrorKind::Setup { reason };
         if base_url.trim().is_empty() {
             return Err(setup("it has no `base_url`".to_owned()));
@@ -204,7 +245,9 @@ impl ModelClient {
         let mut url = Url::parse(base_url.trim())
             .map_err(|error| setup(format!("its `base_url` {base_url:?} is no URL ({error})")))?;
         if !matches!(url.scheme(), "http" | "https") || url.cannot_be_a_base() {
-            return Err(setup(format!("its `base_url` {base_url:?} does not begin with http:// or https://")));
+            return Err(setup(format!(
+                "its `base_url` {base_url:?} does not begin with http:// or https://"
+            )));
         }
         if !url.path().trim_end_matches('/').ends_with(&format!("/{path}"))
             && let Ok(mut segments) = url.path_segments_mut()
@@ -218,10 +261,17 @@ impl ModelClient {
     }
 
     fn headers(&self) -> Result<HeaderMap, ErrorKind> {
-        let Shared { provider, key, user_agent, headers: further, .. } = &*self.shared;
+        let Shared {
+            provider,
+            key,
+            user_agent,
+            headers: further,
+            ..
+        } = &*self.shared;
         let mut headers = HeaderMap::new();
-        let user_agent = HeaderValue::from_str(user_agent)
-            .map_err(|_| ErrorKind::Setup { reason: "the user agent is no text for a header".to_owned() })?;
+        let user_agent = HeaderValue::from_str(user_agent).map_err(|_| ErrorKind::Setup {
+            reason: "the user agent is no text for a header".to_owned(),
+        })?;
         headers.insert("user-agent", user_agent);
         if let (Some(var), None) = (&provider.env_key, key) {
             return Err(ErrorKind::MissingKey {
@@ -232,13 +282,21 @@ impl ModelClient {
         if let Some(key) = key {
             let mut value = HeaderValue::from_str(&format!("Bearer {key}")).map_err(|_| {
                 let place = provider.env_key.as_deref().unwrap_or("experimental_bearer_token");
-                ErrorKind::Setup { reason: format!("the key in {place} holds characters that no key has") }
+                ErrorKind::Setup {
+                    reason: format!("the key in {place} holds characters that no key has"),
+                }
             })?;
             value.set_sensitive(true);
             headers.insert("authorization", value);
         }
-        for (name, value) in provider.http_headers.iter().chain(further.iter().map(|(name, value)| (name, value))) {
-            let setup = |what: &str| ErrorKind::Setup { reason: format!("its header {name:?} {what}") };
+        for (name, value) in provider
+            .http_headers
+            .iter()
+            .chain(further.iter().map(|(name, value)| (name, value)))
+        {
+            let setup = |what: &str| ErrorKind::Setup {
+                reason: format!("its header {name:?} {what}"),
+            };
             let header = HeaderName::from_bytes(name.as_bytes()).map_err(|_| setup("has no valid name"))?;
             let value = HeaderValue::from_str(value).map_err(|_| setup("has no valid value"))?;
             headers.insert(header, value);
@@ -263,7 +321,9 @@ pub(super) fn is_openai(base_url: &str) -> bool {
 }
 
 fn is_loopback(base_url: &str) -> bool {
-    let Ok(url) = Url::parse(base_url.trim()) else { return false };
+    let Ok(url) = Url::parse(base_url.trim()) else {
+        return false;
+    };
     match url.host() {
         Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
         Some(url::Host::Ipv4(ip)) => ip.is_loopback(),
@@ -274,7 +334,9 @@ fn is_loopback(base_url: &str) -> bool {
 
 /// The URL as people may see it: a password or a key in it stays out.
 fn public_url(base_url: &str) -> String {
-    let Ok(mut url) = Url::parse(base_url.trim()) else { return base_url.trim().to_owned() };
+    let Ok(mut url) = Url::parse(base_url.trim()) else {
+        return base_url.trim().to_owned();
+    };
     // These fail only for URLs that hold no such thing.
     let _ = url.set_username("");
     let _ = url.set_password(None);
@@ -310,7 +372,12 @@ fn transport_kind(error: reqwest::Error) -> ErrorKind {
 fn has_bad_certificate(error: &reqwest::Error) -> bool {
     causes(error).any(|cause| {
         let direct = cause.downcast_ref::<rustls::Error>();
-        let wrapped = || cause.downcast_ref::<std::io::Error>()?.get_ref()?.downcast_ref::<rustls::Error>();
+        let wrapped = || {
+            cause
+                .downcast_ref::<std::io::Error>()?
+                .get_ref()?
+                .downcast_ref::<rustls::Error>()
+        };
         matches!(direct.or_else(wrapped), Some(rustls::Error::InvalidCertificate(_)))
     })
 }
@@ -338,7 +405,11 @@ mod tests {
     }
 
     fn at(base_url: &str) -> Provider {
-        Provider { name: "Acme".into(), base_url: base_url.into(), ..Default::default() }
+        Provider {
+            name: "Acme".into(),
+            base_url: base_url.into(),
+            ..Default::default()
+        }
     }
 
     #[test]
@@ -348,10 +419,17 @@ mod tests {
             ("https://a.example/v1/", "https://a.example/v1/responses"),
             (" https://a.example ", "https://a.example/responses"),
             ("https://a.example/v1/responses", "https://a.example/v1/responses"),
-            ("https://a.example/x?api-version=1", "https://a.example/x/responses?api-version=1"),
+            (
+                "https://a.example/x?api-version=1",
+                "https://a.example/x/responses?api-version=1",
+            ),
         ];
         for (base, wanted) in table {
-            assert_eq!(client(at(base)).url("responses").map(String::from), Ok(wanted.to_owned()), "{base}");
+            assert_eq!(
+                client(at(base)).url("responses").map(String::from),
+                Ok(wanted.to_owned()),
+                "{base}"
+            );
         }
         let mut provider = at("https://a.example/v1");
         provider.query_params.insert("q".into(), "a b&c".into());
@@ -360,7 +438,10 @@ mod tests {
             Ok("https://a.example/v1/chat/completions?q=a+b%26c".to_owned())
         );
         for base in ["", "  ", "a.example/v1", "ftp://a.example", "http://", "mailto:x@y.z"] {
-            assert!(matches!(client(at(base)).url("responses"), Err(ErrorKind::Setup { .. })), "{base:?}");
+            assert!(
+                matches!(client(at(base)).url("responses"), Err(ErrorKind::Setup { .. })),
+                "{base:?}"
+            );
         }
     }
 

@@ -28,10 +28,7 @@ pub struct ModelError {
 #[derive(Clone, Debug, PartialEq)]
 pub enum ErrorKind {
     /// The provider wants a key and there is none. Nothing was sent.
-    MissingKey {
-        var: String,
-        instructions: Option<String>,
-    },
+    MissingKey { var: String, instructions: Option<String> },
     /// The provider's configuration cannot work: no URL, a header that is none, a certificate nobody vouches for.
     Setup { reason: String },
     /// No connection came about.
@@ -194,7 +191,10 @@ fn is_transient_status(status: u16) -> bool {
 
 impl ModelError {
     pub(super) fn new(kind: ErrorKind, endpoint: &Arc<Endpoint>) -> Self {
-        Self { kind, endpoint: endpoint.clone() }
+        Self {
+            kind,
+            endpoint: endpoint.clone(),
+        }
     }
 
     /// What ends the turn: what happened, to what, and what to do next.
@@ -215,7 +215,10 @@ impl ModelError {
         };
         match &self.kind {
             ErrorKind::MissingKey { var, instructions } => {
-                let hint = instructions.as_deref().map(|text| format!(" {}", sentence(text))).unwrap_or_default();
+                let hint = instructions
+                    .as_deref()
+                    .map(|text| format!(" {}", sentence(text)))
+                    .unwrap_or_default();
                 format!(
                     "{name} ({url}) needs a key, and the environment variable {var} is not set or is empty.{hint} Set \
                      {var} where the editor starts, then restart the editor; `countersign doctor` shows what is found."
@@ -233,7 +236,12 @@ impl ModelError {
                 "The connection to {name} ({url}) broke before the answer began: {} Send the message again.",
                 sentence(reason)
             ),
-            ErrorKind::Http { status, message, request_id, .. } => {
+            ErrorKind::Http {
+                status,
+                message,
+                request_id,
+                ..
+            } => {
                 let advice = match status {
                     300..=399 => "Put the address it points to into `base_url`.",
                     404 | 405 => "Check `base_url` and `wire_api` of the provider in config.toml.",
@@ -242,7 +250,11 @@ impl ModelError {
                     408 | 409 | 425 | 429 => "Try again in a while.",
                     _ => "Check the provider's entry in config.toml.",
                 };
-                format!("{name} ({url}) answered with status {status}{} {advice}{}", said(message), id(request_id))
+                format!(
+                    "{name} ({url}) answered with status {status}{} {advice}{}",
+                    said(message),
+                    id(request_id)
+                )
             }
             ErrorKind::Unauthorized { message, var, status } => {
                 let advice = match (var, status) {
@@ -278,17 +290,24 @@ impl ModelError {
                  provider.",
                 said(message)
             ),
-            ErrorKind::RateLimited { message, retry_after, .. } => {
+            ErrorKind::RateLimited {
+                message, retry_after, ..
+            } => {
                 let advice = match retry_after {
                     Some(delay) => format!("Try again in {} s.", delay.as_secs_f64().ceil()),
                     None => "Try again in a minute.".to_owned(),
                 };
-                format!("{name} ({url}) takes no more requests for now{} {advice}", said(message))
+                format!(
+                    "{name} ({url}) takes no more requests for now{} {advice}",
+                    said(message)
+                )
             }
             ErrorKind::Overloaded { message, .. } => {
                 format!("{name} ({url}) is overloaded{} Try again in a while.", said(message))
             }
-            ErrorKind::BadRequest { message, request_id, .. } => format!(
+            ErrorKind::BadRequest {
+                message, request_id, ..
+            } => format!(
                 "{name} ({url}) does not accept the request{} Check `model` and the provider's settings; if they are \
                  right, a new thread may help.{}",
                 said(message),
@@ -296,7 +315,10 @@ impl ModelError {
             ),
             ErrorKind::Failed { code, message, .. } => {
                 let code = code.as_deref().map(|code| format!(" ({code})")).unwrap_or_default();
-                format!("{name} ({url}) reported a failure in the middle of its answer{code}{} Try again.", said(message))
+                format!(
+                    "{name} ({url}) reported a failure in the middle of its answer{code}{} Try again.",
+                    said(message)
+                )
             }
             ErrorKind::Incomplete { reason } => {
                 let advice = match reason.as_str() {
@@ -327,11 +349,18 @@ impl ModelError {
 /// The text with a full stop, so that another sentence can follow.
 fn sentence(text: &str) -> String {
     let text = text.trim();
-    if text.ends_with(['.', '!', '?']) { text.to_owned() } else { format!("{text}.") }
+    if text.ends_with(['.', '!', '?']) {
+        text.to_owned()
+    } else {
+        format!("{text}.")
+    }
 }
 
 fn id(request_id: &Option<String>) -> String {
-    request_id.as_deref().map(|id| format!(" Request: {id}")).unwrap_or_default()
+    request_id
+        .as_deref()
+        .map(|id| format!(" Request: {id}"))
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -339,7 +368,10 @@ mod tests {
     use super::*;
 
     fn error(kind: ErrorKind) -> ModelError {
-        let endpoint = Endpoint { name: "Acme".into(), url: "https://acme.example/v1".into() };
+        let endpoint = Endpoint {
+            name: "Acme".into(),
+            url: "https://acme.example/v1".into(),
+        };
         ModelError::new(kind, &Arc::new(endpoint))
     }
 
@@ -348,31 +380,96 @@ mod tests {
         let message = "it is so".to_owned();
         let status = Some(400);
         let kinds = [
-            ErrorKind::MissingKey { var: "ACME_KEY".into(), instructions: Some("Get one at acme.example".into()) },
-            ErrorKind::Setup { reason: message.clone() },
-            ErrorKind::Unreachable { reason: message.clone() },
-            ErrorKind::Broken { reason: message.clone() },
-            ErrorKind::Http { status: 502, message: message.clone(), request_id: None, retry_after: None },
-            ErrorKind::Http { status: 302, message: String::new(), request_id: None, retry_after: None },
-            ErrorKind::Unauthorized { status: Some(401), message: message.clone(), var: Some("ACME_KEY".into()) },
-            ErrorKind::ModelNotFound { status, model: "m-1".into(), message: message.clone() },
-            ErrorKind::ContextWindowExceeded { status, message: message.clone() },
-            ErrorKind::UsageLimit { status, message: message.clone(), resets_at: Some(0), rate_limits: None },
-            ErrorKind::UsageNotIncluded { status, message: message.clone() },
-            ErrorKind::RateLimited { status, message: message.clone(), retry_after: None },
-            ErrorKind::Overloaded { status, message: message.clone(), retry_after: None },
-            ErrorKind::BadRequest { status, message: message.clone(), request_id: Some("req_1".into()) },
-            ErrorKind::Failed { code: Some("server_error".into()), message: message.clone(), retry_after: None },
-            ErrorKind::Incomplete { reason: "max_output_tokens".into() },
+            ErrorKind::MissingKey {
+                var: "ACME_KEY".into(),
+                instructions: Some("Get one at acme.example".into()),
+            },
+            ErrorKind::Setup {
+                reason: message.clone(),
+            },
+            ErrorKind::Unreachable {
+                reason: message.clone(),
+            },
+            ErrorKind::Broken {
+                reason: message.clone(),
+            },
+            ErrorKind::Http {
+                status: 502,
+                message: message.clone(),
+                request_id: None,
+                retry_after: None,
+            },
+            ErrorKind::Http {
+                status: 302,
+                message: String::new(),
+                request_id: None,
+                retry_after: None,
+            },
+            ErrorKind::Unauthorized {
+                status: Some(401),
+                message: message.clone(),
+                var: Some("ACME_KEY".into()),
+            },
+            ErrorKind::ModelNotFound {
+                status,
+                model: "m-1".into(),
+                message: message.clone(),
+            },
+            ErrorKind::ContextWindowExceeded {
+                status,
+                message: message.clone(),
+            },
+            ErrorKind::UsageLimit {
+                status,
+                message: message.clone(),
+                resets_at: Some(0),
+                rate_limits: None,
+            },
+            ErrorKind::UsageNotIncluded {
+                status,
+                message: message.clone(),
+            },
+            ErrorKind::RateLimited {
+                status,
+                message: message.clone(),
+                retry_after: None,
+            },
+            ErrorKind::Overloaded {
+                status,
+                message: message.clone(),
+                retry_after: None,
+            },
+            ErrorKind::BadRequest {
+                status,
+                message: message.clone(),
+                request_id: Some("req_1".into()),
+            },
+            ErrorKind::Failed {
+                code: Some("server_error".into()),
+                message: message.clone(),
+                retry_after: None,
+            },
+            ErrorKind::Incomplete {
+                reason: "max_output_tokens".into(),
+            },
             ErrorKind::StreamEnded { reason: None },
-            ErrorKind::StreamEnded { reason: Some(message.clone()) },
-            ErrorKind::Idle { limit: Duration::from_secs(300) },
-            ErrorKind::Protocol { reason: message.clone() },
+            ErrorKind::StreamEnded {
+                reason: Some(message.clone()),
+            },
+            ErrorKind::Idle {
+                limit: Duration::from_secs(300),
+            },
+            ErrorKind::Protocol {
+                reason: message.clone(),
+            },
         ];
         for kind in kinds {
             let error = error(kind.clone());
             let text = error.turn_error().message;
-            assert!(text.contains("Acme") && text.contains("https://acme.example/v1"), "{text}");
+            assert!(
+                text.contains("Acme") && text.contains("https://acme.example/v1"),
+                "{text}"
+            );
             assert!(!text.contains("..") && !text.contains(" ."), "{text}");
             assert!(text.ends_with(['.', '1']), "{text}");
             assert!(text.split(". ").count() >= 2, "says what to do: {text}");
@@ -391,7 +488,10 @@ mod tests {
     /// Shows S-216.
     #[test]
     fn a_missing_key_names_its_variable_and_how_to_get_one() {
-        let kind = ErrorKind::MissingKey { var: "ACME_KEY".into(), instructions: Some("Get one at acme.example".into()) };
+        let kind = ErrorKind::MissingKey {
+            var: "ACME_KEY".into(),
+            instructions: Some("Get one at acme.example".into()),
+        };
         let turn_error = error(kind).turn_error();
         assert_eq!(turn_error.kind, TurnErrorKind::MissingKey);
         assert!(turn_error.message.contains("ACME_KEY") && turn_error.message.contains("Get one at acme.example."));

@@ -40,9 +40,14 @@ impl Report {
     /// Reads a body or an event: `{"error": {…}}`, `{"error": "…"}`, `{"response": {"error": …}}`, flat forms,
     /// `{"detail": …}`, or plain text.
     pub(super) fn from_json(value: &Value, now: i64) -> Self {
-        let error = ["/response/error", "/error"].iter().find_map(|at| value.pointer(at).filter(|e| !e.is_null()));
+        let error = ["/response/error", "/error"]
+            .iter()
+            .find_map(|at| value.pointer(at).filter(|e| !e.is_null()));
         let mut report = match error {
-            Some(Value::String(message)) => Self { message: message.clone(), ..Self::default() },
+            Some(Value::String(message)) => Self {
+                message: message.clone(),
+                ..Self::default()
+            },
             Some(error) => Self::from_object(error, now),
             None => Self::from_object(value, now),
         };
@@ -54,7 +59,11 @@ impl Report {
             }
             report.rate_limits = report.rate_limits.or(outer.rate_limits);
         }
-        if report.class.as_deref().is_some_and(|class| class == "error" || class.starts_with("response.")) {
+        if report
+            .class
+            .as_deref()
+            .is_some_and(|class| class == "error" || class.starts_with("response."))
+        {
             report.class = None;
         }
         report
@@ -67,10 +76,20 @@ impl Report {
         };
         let message = json::text(error, &["message", "detail", "msg", "error_message", "title"])
             .map(str::to_owned)
-            .or_else(|| error.get("detail").filter(|detail| !detail.is_null()).map(Value::to_string))
+            .or_else(|| {
+                error
+                    .get("detail")
+                    .filter(|detail| !detail.is_null())
+                    .map(Value::to_string)
+            })
             .or_else(|| error.pointer("/metadata/raw")?.as_str().map(str::to_owned))
             .unwrap_or_default();
-        let seconds = |key: &str| error.get(key).and_then(Value::as_f64).filter(|seconds| seconds.is_finite());
+        let seconds = |key: &str| {
+            error
+                .get(key)
+                .and_then(Value::as_f64)
+                .filter(|seconds| seconds.is_finite())
+        };
         Self {
             code,
             class: json::text(error, &["type", "status"]).map(str::to_owned),
@@ -95,12 +114,21 @@ impl Report {
             Some(value) if value.is_object() => {
                 let report = Self::from_json(&value, now);
                 if report.message.is_empty() && report.code.is_none() {
-                    return Self { message: value.to_string(), ..report };
+                    return Self {
+                        message: value.to_string(),
+                        ..report
+                    };
                 }
                 report
             }
-            Some(Value::String(message)) => Self { message, ..Self::default() },
-            _ => Self { message: plain(&text), ..Self::default() },
+            Some(Value::String(message)) => Self {
+                message,
+                ..Self::default()
+            },
+            _ => Self {
+                message: plain(&text),
+                ..Self::default()
+            },
         }
     }
 
@@ -124,21 +152,52 @@ impl Report {
         match kind {
             // The status says more than a general word in the body.
             Some(ErrorKind::BadRequest { .. }) if status >= 500 || matches!(status, 408 | 409 | 425) => {
-                ErrorKind::Http { status, message, request_id, retry_after }
+                ErrorKind::Http {
+                    status,
+                    message,
+                    request_id,
+                    retry_after,
+                }
             }
-            Some(ErrorKind::BadRequest { status, message, .. }) => ErrorKind::BadRequest { status, message, request_id },
+            Some(ErrorKind::BadRequest { status, message, .. }) => ErrorKind::BadRequest {
+                status,
+                message,
+                request_id,
+            },
             Some(kind) => kind,
             None => match status {
-                400 | 422 => ErrorKind::BadRequest { status: Some(status), message, request_id },
-                401 | 403 => {
-                    ErrorKind::Unauthorized { status: Some(status), message, var: asked.var.map(str::to_owned) }
-                }
-                402 => {
-                    ErrorKind::UsageLimit { status: Some(status), message, resets_at: None, rate_limits: None }
-                }
-                429 => ErrorKind::RateLimited { status: Some(status), message, retry_after },
-                529 => ErrorKind::Overloaded { status: Some(status), message, retry_after },
-                _ => ErrorKind::Http { status, message, request_id, retry_after },
+                400 | 422 => ErrorKind::BadRequest {
+                    status: Some(status),
+                    message,
+                    request_id,
+                },
+                401 | 403 => ErrorKind::Unauthorized {
+                    status: Some(status),
+                    message,
+                    var: asked.var.map(str::to_owned),
+                },
+                402 => ErrorKind::UsageLimit {
+                    status: Some(status),
+                    message,
+                    resets_at: None,
+                    rate_limits: None,
+                },
+                429 => ErrorKind::RateLimited {
+                    status: Some(status),
+                    message,
+                    retry_after,
+                },
+                529 => ErrorKind::Overloaded {
+                    status: Some(status),
+                    message,
+                    retry_after,
+                },
+                _ => ErrorKind::Http {
+                    status,
+                    message,
+                    request_id,
+                    retry_after,
+                },
             },
         }
     }
@@ -148,7 +207,12 @@ impl Report {
         let retry_after = self.delay();
         let message = self.words(asked);
         let code = self.code.clone().or_else(|| self.class.clone());
-        self.into_known(None, &message, retry_after, asked).unwrap_or(ErrorKind::Failed { code, message, retry_after })
+        self.into_known(None, &message, retry_after, asked)
+            .unwrap_or(ErrorKind::Failed {
+                code,
+                message,
+                retry_after,
+            })
     }
 
     fn delay(&self) -> Option<Duration> {
@@ -179,19 +243,44 @@ impl Report {
                     ErrorKind::ContextWindowExceeded { status, message }
                 }
                 "insufficient_quota" | "usage_limit_reached" | "billing_hard_limit_reached" | "quota_exceeded" => {
-                    let Self { resets_at, rate_limits, .. } = self;
-                    ErrorKind::UsageLimit { status, message, resets_at, rate_limits }
+                    let Self {
+                        resets_at, rate_limits, ..
+                    } = self;
+                    ErrorKind::UsageLimit {
+                        status,
+                        message,
+                        resets_at,
+                        rate_limits,
+                    }
                 }
                 "usage_not_included" => ErrorKind::UsageNotIncluded { status, message },
-                "rate_limit_exceeded" | "rate_limit_error" | "slow_down" | "too_many_requests"
-                | "resource_exhausted" | "429" => ErrorKind::RateLimited { status, message, retry_after },
+                "rate_limit_exceeded"
+                | "rate_limit_error"
+                | "slow_down"
+                | "too_many_requests"
+                | "resource_exhausted"
+                | "429" => ErrorKind::RateLimited {
+                    status,
+                    message,
+                    retry_after,
+                },
                 "server_is_overloaded" | "overloaded_error" | "overloaded" | "engine_overloaded" | "503" | "529" => {
-                    ErrorKind::Overloaded { status, message, retry_after }
+                    ErrorKind::Overloaded {
+                        status,
+                        message,
+                        retry_after,
+                    }
                 }
-                "model_not_found" => ErrorKind::ModelNotFound { status, model: asked.model.to_owned(), message },
-                "invalid_api_key" | "authentication_error" | "unauthorized" | "401" => {
-                    ErrorKind::Unauthorized { status, message, var: asked.var.map(str::to_owned) }
-                }
+                "model_not_found" => ErrorKind::ModelNotFound {
+                    status,
+                    model: asked.model.to_owned(),
+                    message,
+                },
+                "invalid_api_key" | "authentication_error" | "unauthorized" | "401" => ErrorKind::Unauthorized {
+                    status,
+                    message,
+                    var: asked.var.map(str::to_owned),
+                },
                 _ => continue,
             };
             return Some(kind);
@@ -213,19 +302,30 @@ impl Report {
             return Some(ErrorKind::ContextWindowExceeded { status, message });
         }
         let no_such_model = says(&["model"]) && says(&["not found", "does not exist", "not exist", "unknown model"]);
-        if no_such_model && (status == Some(404) || (status == Some(400) && lower.contains(&asked.model.to_lowercase())))
+        if no_such_model
+            && (status == Some(404) || (status == Some(400) && lower.contains(&asked.model.to_lowercase())))
         {
-            return Some(ErrorKind::ModelNotFound { status, model: asked.model.to_owned(), message });
+            return Some(ErrorKind::ModelNotFound {
+                status,
+                model: asked.model.to_owned(),
+                message,
+            });
         }
         let bad = |word: &Option<String>| {
             matches!(
                 word.as_deref(),
-                Some("invalid_request_error" | "invalid_prompt" | "invalid_request" | "bad_request" | "invalid_argument")
+                Some(
+                    "invalid_request_error" | "invalid_prompt" | "invalid_request" | "bad_request" | "invalid_argument"
+                )
             )
         };
         let unspecific = matches!(status, None | Some(400 | 422));
         if (bad(&self.code) || (bad(&self.class) && unspecific)) && status != Some(429) {
-            return Some(ErrorKind::BadRequest { status, message, request_id: None });
+            return Some(ErrorKind::BadRequest {
+                status,
+                message,
+                request_id: None,
+            });
         }
         None
     }
@@ -276,12 +376,18 @@ fn duration(seconds: f64) -> Option<Duration> {
 pub(super) fn plain(text: &str) -> String {
     static TITLE: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"(?is)<title[^>]*>(.*?)</title>").expect("a valid pattern"));
-    static TAG: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"(?is)<style.*?</style>|<script.*?</script>|<[^>]*>").expect("a valid pattern")
-    });
-    let title = TITLE.captures(text).map(|title| title[1].to_owned()).filter(|title| !title.trim().is_empty());
+    static TAG: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"(?is)<style.*?</style>|<script.*?</script>|<[^>]*>").expect("a valid pattern"));
+    let title = TITLE
+        .captures(text)
+        .map(|title| title[1].to_owned())
+        .filter(|title| !title.trim().is_empty());
     let text = title.unwrap_or_else(|| {
-        if text.trim_start().starts_with('<') { TAG.replace_all(text, " ").into_owned() } else { text.to_owned() }
+        if text.trim_start().starts_with('<') {
+            TAG.replace_all(text, " ").into_owned()
+        } else {
+            text.to_owned()
+        }
     });
     shorten(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
@@ -300,47 +406,120 @@ mod tests {
     use crate::model::error::Transience;
     use serde_json::json;
 
-    const ASKED: Asked<'static> = Asked { model: "m-1", var: Some("KEY"), key: Some("sk-secret"), now: 1000 };
+    const ASKED: Asked<'static> = Asked {
+        model: "m-1",
+        var: Some("KEY"),
+        key: Some("sk-secret"),
+        now: 1000,
+    };
 
     fn http(status: u16, body: &str) -> ErrorKind {
         Report::from_body(body.as_bytes(), 1000).into_http(status, &HeaderMap::new(), ASKED)
     }
 
     fn name(kind: &ErrorKind) -> String {
-        format!("{kind:?}").split([' ', '{']).next().unwrap_or_default().to_owned()
+        format!("{kind:?}")
+            .split([' ', '{'])
+            .next()
+            .unwrap_or_default()
+            .to_owned()
     }
 
     #[test]
     fn statuses_and_bodies() {
         let table = [
-            (400, r#"{"error":{"message":"no","type":"invalid_request_error","code":null}}"#, "BadRequest"),
-            (400, r#"{"error":{"message":"x","code":"context_length_exceeded"}}"#, "ContextWindowExceeded"),
-            (400, r#"{"error":{"message":"This model's maximum context length is 8 tokens","code":null}}"#, "ContextWindowExceeded"),
-            (400, r#"{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}"#, "ContextWindowExceeded"),
-            (400, r#"{"error":{"message":"the model m-1 does not exist"}}"#, "ModelNotFound"),
-            (401, r#"{"error":{"message":"Incorrect API key","code":"invalid_api_key"}}"#, "Unauthorized"),
+            (
+                400,
+                r#"{"error":{"message":"no","type":"invalid_request_error","code":null}}"#,
+                "BadRequest",
+            ),
+            (
+                400,
+                r#"{"error":{"message":"x","code":"context_length_exceeded"}}"#,
+                "ContextWindowExceeded",
+            ),
+            (
+                400,
+                r#"{"error":{"message":"This model's maximum context length is 8 tokens","code":null}}"#,
+                "ContextWindowExceeded",
+            ),
+            (
+                400,
+                r#"{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}"#,
+                "ContextWindowExceeded",
+            ),
+            (
+                400,
+                r#"{"error":{"message":"the model m-1 does not exist"}}"#,
+                "ModelNotFound",
+            ),
+            (
+                401,
+                r#"{"error":{"message":"Incorrect API key","code":"invalid_api_key"}}"#,
+                "Unauthorized",
+            ),
             (401, "", "Unauthorized"),
             (402, "pay", "UsageLimit"),
             (403, "<html><title>Forbidden</title></html>", "Unauthorized"),
-            (404, r#"{"error":{"message":"x","code":"model_not_found"}}"#, "ModelNotFound"),
-            (404, r#"{"error":"model \"m-1\" not found, try pulling it first"}"#, "ModelNotFound"),
+            (
+                404,
+                r#"{"error":{"message":"x","code":"model_not_found"}}"#,
+                "ModelNotFound",
+            ),
+            (
+                404,
+                r#"{"error":"model \"m-1\" not found, try pulling it first"}"#,
+                "ModelNotFound",
+            ),
             (404, "404 page not found", "Http"),
-            (404, r#"{"error":{"message":"Invalid URL","type":"invalid_request_error"}}"#, "Http"),
+            (
+                404,
+                r#"{"error":{"message":"Invalid URL","type":"invalid_request_error"}}"#,
+                "Http",
+            ),
             (408, "", "Http"),
-            (409, r#"{"error":{"message":"busy","type":"invalid_request_error"}}"#, "Http"),
+            (
+                409,
+                r#"{"error":{"message":"busy","type":"invalid_request_error"}}"#,
+                "Http",
+            ),
             (413, "", "Http"),
-            (422, r#"{"detail":[{"loc":["body"],"msg":"field required"}]}"#, "BadRequest"),
-            (429, r#"{"error":{"message":"slow","code":"rate_limit_exceeded"}}"#, "RateLimited"),
-            (429, r#"{"error":{"message":"slow","type":"invalid_request_error"}}"#, "RateLimited"),
-            (429, r#"{"error":{"message":"x","code":"insufficient_quota"}}"#, "UsageLimit"),
-            (429, r#"{"error":{"message":"x","type":"usage_limit_reached","resets_in_seconds":5}}"#, "UsageLimit"),
+            (
+                422,
+                r#"{"detail":[{"loc":["body"],"msg":"field required"}]}"#,
+                "BadRequest",
+            ),
+            (
+                429,
+                r#"{"error":{"message":"slow","code":"rate_limit_exceeded"}}"#,
+                "RateLimited",
+            ),
+            (
+                429,
+                r#"{"error":{"message":"slow","type":"invalid_request_error"}}"#,
+                "RateLimited",
+            ),
+            (
+                429,
+                r#"{"error":{"message":"x","code":"insufficient_quota"}}"#,
+                "UsageLimit",
+            ),
+            (
+                429,
+                r#"{"error":{"message":"x","type":"usage_limit_reached","resets_in_seconds":5}}"#,
+                "UsageLimit",
+            ),
             (429, r#"{"error":{"type":"usage_not_included"}}"#, "UsageNotIncluded"),
             (429, "", "RateLimited"),
             (500, r#"{"error":{"message":"x","type":"server_error"}}"#, "Http"),
             (500, "maximum context length", "Http"),
             (503, r#"{"error":{"code":"server_is_overloaded"}}"#, "Overloaded"),
             (503, "", "Http"),
-            (529, r#"{"type":"error","error":{"type":"overloaded_error","message":"x"}}"#, "Overloaded"),
+            (
+                529,
+                r#"{"type":"error","error":{"type":"overloaded_error","message":"x"}}"#,
+                "Overloaded",
+            ),
             (302, "", "Http"),
         ];
         for (status, body, wanted) in table {
@@ -372,7 +551,10 @@ mod tests {
         assert!(format!("{kind:?}").contains("wrong key [key] given"), "{kind:?}");
         let long = http(500, &"x".repeat(5000));
         assert!(matches!(long, ErrorKind::Http { message, .. } if message.chars().count() == 1001));
-        assert_eq!(plain("<html><head><title> 502 Bad\nGateway </title></head><body>nginx"), "502 Bad Gateway");
+        assert_eq!(
+            plain("<html><head><title> 502 Bad\nGateway </title></head><body>nginx"),
+            "502 Bad Gateway"
+        );
         assert_eq!(plain("<p>Sign <b>in</b></p>"), "Sign in");
     }
 
@@ -391,10 +573,21 @@ mod tests {
         for (code, wanted, transience) in table {
             let event = json!({"type": "response.failed", "response": {"error": {"code": code, "message": "words"}}});
             let kind = Report::from_json(&event, 1000).into_stream(ASKED);
-            assert_eq!((name(&kind).as_str(), kind.transience()), (wanted, transience), "{code}");
+            assert_eq!(
+                (name(&kind).as_str(), kind.transience()),
+                (wanted, transience),
+                "{code}"
+            );
         }
         let nothing = Report::from_json(&json!({"type": "error"}), 0).into_stream(ASKED);
-        assert_eq!(nothing, ErrorKind::Failed { code: None, message: String::new(), retry_after: None });
+        assert_eq!(
+            nothing,
+            ErrorKind::Failed {
+                code: None,
+                message: String::new(),
+                retry_after: None
+            }
+        );
     }
 
     /// Shows S-217.
@@ -432,7 +625,19 @@ mod tests {
 
     #[test]
     fn a_usage_limit_says_when_it_ends() {
-        let kind = http(429, r#"{"error":{"type":"usage_limit_reached","message":"x","resets_in_seconds":60}}"#);
-        assert!(matches!(kind, ErrorKind::UsageLimit { resets_at: Some(1060), .. }), "{kind:?}");
+        let kind = http(
+            429,
+            r#"{"error":{"type":"usage_limit_reached","message":"x","resets_in_seconds":60}}"#,
+        );
+        assert!(
+            matches!(
+                kind,
+                ErrorKind::UsageLimit {
+                    resets_at: Some(1060),
+                    ..
+                }
+            ),
+            "{kind:?}"
+        );
     }
 }

@@ -135,7 +135,9 @@ impl ResponseItem {
 
     /// The visible text of a message, refusals included; nothing for other items.
     pub fn text(&self) -> String {
-        let Self::Message { content, .. } = self else { return String::new() };
+        let Self::Message { content, .. } = self else {
+            return String::new();
+        };
         content.iter().filter_map(ContentPart::text).collect()
     }
 }

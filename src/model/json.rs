@@ -44,13 +44,16 @@ fn unit(text: &str) -> Option<u16> {
 
 /// The first of `keys` that holds a text which is not empty.
 pub(super) fn text<'a>(value: &'a Value, keys: &[&str]) -> Option<&'a str> {
-    keys.iter().find_map(|key| value.get(*key)?.as_str().filter(|text| !text.is_empty()))
+    keys.iter()
+        .find_map(|key| value.get(*key)?.as_str().filter(|text| !text.is_empty()))
 }
 
 /// A count of tokens: any number, held to the range of a `u32`.
 pub(super) fn count(value: Option<&Value>) -> Option<u32> {
     let value = value?;
-    let number = value.as_u64().or_else(|| value.as_f64().map(|number| number.max(0.0) as u64))?;
+    let number = value
+        .as_u64()
+        .or_else(|| value.as_f64().map(|number| number.max(0.0) as u64))?;
     Some(u32::try_from(number).unwrap_or(u32::MAX))
 }
 

@@ -28,7 +28,14 @@ pub struct RateLimits {
 impl RateLimits {
     /// Takes over what `newer` knows.
     pub fn merge(&mut self, newer: RateLimits) {
-        let Self { primary, secondary, plan, has_credits, unlimited_credits, credit_balance } = newer;
+        let Self {
+            primary,
+            secondary,
+            plan,
+            has_credits,
+            unlimited_credits,
+            credit_balance,
+        } = newer;
         self.primary = primary.or(self.primary.take());
         self.secondary = secondary.or(self.secondary.take());
         self.plan = plan.or(self.plan.take());
@@ -39,7 +46,14 @@ impl RateLimits {
 
     /// `None` if the answer says nothing about limits. `now` in seconds since the Unix epoch.
     pub(super) fn from_headers(headers: &HeaderMap, now: i64) -> Option<Self> {
-        let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim).filter(|text| !text.is_empty());
+        let text = |name: &str| {
+            headers
+                .get(name)?
+                .to_str()
+                .ok()
+                .map(str::trim)
+                .filter(|text| !text.is_empty())
+        };
         let window = |which: &str| {
             let number = |field: &str| text(&format!("x-codex-{which}-{field}"))?.parse::<f64>().ok();
             Some(RateWindow {
@@ -64,18 +78,25 @@ impl RateLimits {
 
     /// From an event's or an error's JSON.
     pub(super) fn from_json(value: &Value, now: i64) -> Option<Self> {
-        let source = value.get("rate_limits").filter(|inner| inner.is_object()).unwrap_or(value);
+        let source = value
+            .get("rate_limits")
+            .filter(|inner| inner.is_object())
+            .unwrap_or(value);
         let window = |which: &str| {
             let window = source.get(which)?;
             Some(RateWindow {
                 used_percent: window.get("used_percent")?.as_f64()?,
                 window_minutes: window.get("window_minutes").and_then(Value::as_u64),
-                resets_at: window.get("resets_at").or_else(|| window.get("reset_at")).and_then(Value::as_i64).or_else(
-                    || {
-                        let after = window.get("resets_in_seconds").or_else(|| window.get("reset_after_seconds"))?;
+                resets_at: window
+                    .get("resets_at")
+                    .or_else(|| window.get("reset_at"))
+                    .and_then(Value::as_i64)
+                    .or_else(|| {
+                        let after = window
+                            .get("resets_in_seconds")
+                            .or_else(|| window.get("reset_after_seconds"))?;
                         Some(now.saturating_add(after.as_i64()?))
-                    },
-                ),
+                    }),
             })
         };
         let credits = source.get("credits").or_else(|| value.get("credits"));
@@ -117,9 +138,23 @@ mod tests {
 
     #[test]
     fn newer_knowledge_wins_and_older_stays() {
-        let window = |used_percent| Some(RateWindow { used_percent, window_minutes: None, resets_at: None });
-        let mut limits = RateLimits { primary: window(1.0), secondary: window(2.0), ..Default::default() };
-        limits.merge(RateLimits { primary: window(9.0), plan: Some("pro".into()), ..Default::default() });
+        let window = |used_percent| {
+            Some(RateWindow {
+                used_percent,
+                window_minutes: None,
+                resets_at: None,
+            })
+        };
+        let mut limits = RateLimits {
+            primary: window(1.0),
+            secondary: window(2.0),
+            ..Default::default()
+        };
+        limits.merge(RateLimits {
+            primary: window(9.0),
+            plan: Some("pro".into()),
+            ..Default::default()
+        });
         assert_eq!((limits.primary, limits.secondary), (window(9.0), window(2.0)));
         assert_eq!(limits.plan.as_deref(), Some("pro"));
     }

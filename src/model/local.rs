@@ -32,13 +32,17 @@ pub struct Found {
 
 /// The usual servers at their usual ports, in the order in which they are taken.
 pub fn usual_candidates() -> Vec<Candidate> {
-    [("ollama", "Ollama", 11434), ("llama_cpp", "llama.cpp", 8080), ("lmstudio", "LM Studio", 1234)]
-        .map(|(id, name, port)| Candidate {
-            id: id.to_owned(),
-            name: name.to_owned(),
-            base_url: format!("http://127.0.0.1:{port}/v1"),
-        })
-        .into()
+    [
+        ("ollama", "Ollama", 11434),
+        ("llama_cpp", "llama.cpp", 8080),
+        ("lmstudio", "LM Studio", 1234),
+    ]
+    .map(|(id, name, port)| Candidate {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        base_url: format!("http://127.0.0.1:{port}/v1"),
+    })
+    .into()
 }
 
 /// Asks all candidates at once for their models, for at most `limit`; the first in the list that has one is taken.
@@ -61,7 +65,16 @@ async fn ask(candidate: &Candidate, limit: Duration) -> Option<Found> {
     let client = ModelClient::new(&provider, None, &ModelClient::user_agent());
     let listed = catalogue::list_within(&client, limit).await.ok()?;
     let models: Vec<String> = listed.into_iter().map(|model| model.id).collect();
-    let talks = |model: &&String| !["embed", "rerank", "whisper"].iter().any(|word| model.to_lowercase().contains(word));
+    let talks = |model: &&String| {
+        !["embed", "rerank", "whisper"]
+            .iter()
+            .any(|word| model.to_lowercase().contains(word))
+    };
     let model = models.iter().find(talks)?.clone();
-    Some(Found { id: candidate.id.clone(), provider, model, models })
+    Some(Found {
+        id: candidate.id.clone(),
+        provider,
+        model,
+        models,
+    })
 }

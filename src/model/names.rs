@@ -14,7 +14,11 @@ impl Names {
     pub(super) fn new(history: &[ResponseItem]) -> Self {
         Self {
             items: history.iter().filter_map(ResponseItem::id).map(str::to_owned).collect(),
-            calls: history.iter().filter_map(ResponseItem::call_id).map(str::to_owned).collect(),
+            calls: history
+                .iter()
+                .filter_map(ResponseItem::call_id)
+                .map(str::to_owned)
+                .collect(),
         }
     }
 

@@ -57,7 +57,11 @@ impl Retry {
                 self.connects = self.connects.saturating_add(1);
                 let at = (self.connects as usize - 1).min(CONNECT_DELAYS.len() - 1);
                 let delay = Duration::from_secs(CONNECT_DELAYS[at]);
-                return Some(Wait { delay, attempt: self.connects, limit: None });
+                return Some(Wait {
+                    delay,
+                    attempt: self.connects,
+                    limit: None,
+                });
             }
             Transience::Request => (&mut self.requests, self.request_limit),
             Transience::Stream => (&mut self.streams, self.stream_limit),
@@ -68,12 +72,18 @@ impl Retry {
         }
         *attempt += 1;
         let delay = told.unwrap_or_else(|| back_off(*attempt).mul_f64(jitter()));
-        Some(Wait { delay, attempt: *attempt, limit: Some(limit) })
+        Some(Wait {
+            delay,
+            attempt: *attempt,
+            limit: Some(limit),
+        })
     }
 }
 
 fn back_off(attempt: u32) -> Duration {
-    FIRST_DELAY.saturating_mul(1u32.checked_shl(attempt - 1).unwrap_or(u32::MAX)).min(LONGEST_DELAY)
+    FIRST_DELAY
+        .saturating_mul(1u32.checked_shl(attempt - 1).unwrap_or(u32::MAX))
+        .min(LONGEST_DELAY)
 }
 
 /// 0.9 to 1.1, so that many clients of a provider that stumbled do not come back in step.
@@ -89,15 +99,30 @@ mod tests {
     use std::sync::Arc;
 
     fn error(kind: ErrorKind) -> ModelError {
-        ModelError::new(kind, &Arc::new(Endpoint { name: String::new(), url: String::new() }))
+        ModelError::new(
+            kind,
+            &Arc::new(Endpoint {
+                name: String::new(),
+                url: String::new(),
+            }),
+        )
     }
 
     fn retry(request_max_retries: u32, stream_max_retries: u32) -> Retry {
-        Retry::new(&Provider { request_max_retries, stream_max_retries, ..Default::default() })
+        Retry::new(&Provider {
+            request_max_retries,
+            stream_max_retries,
+            ..Default::default()
+        })
     }
 
     fn http(status: u16) -> ErrorKind {
-        ErrorKind::Http { status, message: String::new(), request_id: None, retry_after: None }
+        ErrorKind::Http {
+            status,
+            message: String::new(),
+            request_id: None,
+            retry_after: None,
+        }
     }
 
     fn ended() -> ErrorKind {
@@ -128,7 +153,10 @@ mod tests {
             assert!((base * 0.9 - 0.01..=base * 1.1 + 0.01).contains(&delay), "{delay}");
         }
         assert_eq!(retry.next(&error(ended())), None);
-        assert_eq!(retry.next(&error(http(503))).map(|wait| (wait.attempt, wait.limit)), Some((1, Some(1))));
+        assert_eq!(
+            retry.next(&error(http(503))).map(|wait| (wait.attempt, wait.limit)),
+            Some((1, Some(1)))
+        );
         assert_eq!(retry.next(&error(http(429))), None);
     }
 
@@ -140,8 +168,14 @@ mod tests {
             message: String::new(),
             retry_after: Some(Duration::from_secs_f64(seconds)),
         };
-        assert_eq!(retry(4, 4).next(&error(limited(1.5))).expect("a wait").delay, Duration::from_millis(1500));
-        assert_eq!(retry(4, 4).next(&error(limited(0.0))).expect("a wait").delay, Duration::ZERO);
+        assert_eq!(
+            retry(4, 4).next(&error(limited(1.5))).expect("a wait").delay,
+            Duration::from_millis(1500)
+        );
+        assert_eq!(
+            retry(4, 4).next(&error(limited(0.0))).expect("a wait").delay,
+            Duration::ZERO
+        );
         assert_eq!(retry(4, 4).next(&error(limited(86400.0))), None);
     }
 
@@ -154,15 +188,45 @@ mod tests {
             http(404),
             http(413),
             http(302),
-            ErrorKind::MissingKey { var: "KEY".into(), instructions: None },
-            ErrorKind::Setup { reason: message.clone() },
-            ErrorKind::Unauthorized { status: Some(401), message: message.clone(), var: None },
-            ErrorKind::ModelNotFound { status: Some(404), model: message.clone(), message: message.clone() },
-            ErrorKind::ContextWindowExceeded { status: None, message: message.clone() },
-            ErrorKind::UsageLimit { status: Some(429), message: message.clone(), resets_at: None, rate_limits: None },
-            ErrorKind::UsageNotIncluded { status: Some(429), message: message.clone() },
-            ErrorKind::BadRequest { status: Some(400), message: message.clone(), request_id: None },
-            ErrorKind::Incomplete { reason: message.clone() },
+            ErrorKind::MissingKey {
+                var: "KEY".into(),
+                instructions: None,
+            },
+            ErrorKind::Setup {
+                reason: message.clone(),
+            },
+            ErrorKind::Unauthorized {
+                status: Some(401),
+                message: message.clone(),
+                var: None,
+            },
+            ErrorKind::ModelNotFound {
+                status: Some(404),
+                model: message.clone(),
+                message: message.clone(),
+            },
+            ErrorKind::ContextWindowExceeded {
+                status: None,
+                message: message.clone(),
+            },
+            ErrorKind::UsageLimit {
+                status: Some(429),
+                message: message.clone(),
+                resets_at: None,
+                rate_limits: None,
+            },
+            ErrorKind::UsageNotIncluded {
+                status: Some(429),
+                message: message.clone(),
+            },
+            ErrorKind::BadRequest {
+                status: Some(400),
+                message: message.clone(),
+                request_id: None,
+            },
+            ErrorKind::Incomplete {
+                reason: message.clone(),
+            },
             ErrorKind::Protocol { reason: message },
         ];
         for kind in finals {

@@ -154,7 +154,10 @@ mod tests {
     }
 
     fn event(name: &str, data: &str) -> SseEvent {
-        SseEvent { event: (!name.is_empty()).then(|| name.to_owned()), data: data.to_owned() }
+        SseEvent {
+            event: (!name.is_empty()).then(|| name.to_owned()),
+            data: data.to_owned(),
+        }
     }
 
     #[test]
@@ -184,7 +187,12 @@ mod tests {
             let wanted: Vec<_> = wanted.iter().map(|(name, data)| event(name, data)).collect();
             assert_eq!(parse(&[bytes]), wanted, "{:?}", String::from_utf8_lossy(bytes));
             let single: Vec<&[u8]> = bytes.chunks(1).collect();
-            assert_eq!(parse(&single), wanted, "byte by byte: {:?}", String::from_utf8_lossy(bytes));
+            assert_eq!(
+                parse(&single),
+                wanted,
+                "byte by byte: {:?}",
+                String::from_utf8_lossy(bytes)
+            );
         }
     }
 
@@ -199,7 +207,9 @@ mod tests {
         assert!(endless.push(&[b'x'; 21], &mut events).is_err());
         let mut comments = SseParser::with_limit(20);
         for _ in 0..100 {
-            comments.push(b": keep-alive\n\n", &mut events).expect("comments do not add up");
+            comments
+                .push(b": keep-alive\n\n", &mut events)
+                .expect("comments do not add up");
         }
     }
 

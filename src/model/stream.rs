@@ -102,7 +102,9 @@ impl ModelStream {
                 Ok(Ok(None)) => self.end(None),
                 Ok(Err(error)) => self.end(Some(super::client::transport_reason(&error))),
                 Err(_) if self.finished() => self.end(None),
-                Err(_) => Err(ErrorKind::Idle { limit: self.context.idle_limit }),
+                Err(_) => Err(ErrorKind::Idle {
+                    limit: self.context.idle_limit,
+                }),
             };
             if let Err(kind) = outcome {
                 self.error = Some(ModelError::new(kind, &self.context.endpoint));
@@ -140,7 +142,9 @@ impl ModelStream {
     fn take(&mut self, bytes: &[u8]) -> Result<(), ErrorKind> {
         self.bytes += bytes.len() as u64;
         if self.bytes > MAX_ANSWER_BYTES {
-            return Err(ErrorKind::Protocol { reason: format!("it is larger than {MAX_ANSWER_BYTES} bytes") });
+            return Err(ErrorKind::Protocol {
+                reason: format!("it is larger than {MAX_ANSWER_BYTES} bytes"),
+            });
         }
         match &mut self.body {
             Body::Unknown(start) => {
@@ -165,7 +169,9 @@ impl ModelStream {
                 let mut events = Vec::new();
                 let parsed = parser.push(bytes, &mut events);
                 self.decode(&events)?;
-                parsed.map_err(|error| ErrorKind::Protocol { reason: error.to_string() })
+                parsed.map_err(|error| ErrorKind::Protocol {
+                    reason: error.to_string(),
+                })
             }
             Body::Document(document) => {
                 document.extend_from_slice(bytes);
@@ -191,7 +197,11 @@ impl ModelStream {
             }
         }
         // Comments do not count: a server that only keeps the line open is silent all the same.
-        let limit = if self.finished() { CLOSING_LIMIT.min(self.context.idle_limit) } else { self.context.idle_limit };
+        let limit = if self.finished() {
+            CLOSING_LIMIT.min(self.context.idle_limit)
+        } else {
+            self.context.idle_limit
+        };
         self.deadline = Instant::now() + limit;
         Ok(())
     }
@@ -228,14 +238,18 @@ impl ModelStream {
                 self.whole(list.into_iter().next().unwrap_or_default())
             }
             Some(value) if value.is_object() => self.whole(value),
-            Some(_) => Err(ErrorKind::Protocol { reason: format!("it is no event stream: {}", plain(text)) }),
+            Some(_) => Err(ErrorKind::Protocol {
+                reason: format!("it is no event stream: {}", plain(text)),
+            }),
             // A document that breaks off is a broken answer; a page is not the API at all.
-            None if text.trim_start().starts_with(['{', '[']) => {
-                Err(ErrorKind::StreamEnded { reason: Some("its JSON is not complete".to_owned()) })
-            }
+            None if text.trim_start().starts_with(['{', '[']) => Err(ErrorKind::StreamEnded {
+                reason: Some("its JSON is not complete".to_owned()),
+            }),
             None => {
                 let message = crate::model::failure::Report::from_body(document, asked.now).message;
-                Err(ErrorKind::Protocol { reason: format!("it is a web page: {message}") })
+                Err(ErrorKind::Protocol {
+                    reason: format!("it is a web page: {message}"),
+                })
             }
         }
     }
@@ -251,7 +265,9 @@ impl ModelStream {
     /// Reads what follows a complete answer, in the background and for a moment: a connection whose answer was read to
     /// its end serves the next request without a new handshake.
     fn drain(&mut self) {
-        let Some(mut response) = self.response.take() else { return };
+        let Some(mut response) = self.response.take() else {
+            return;
+        };
         tokio::spawn(async move {
             let rest = async { while let Ok(Some(_)) = response.chunk().await {} };
             // Past the limit the connection is closed, which is all right too.

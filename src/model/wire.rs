@@ -19,13 +19,19 @@ pub(super) fn item(mut value: Value) -> Option<ResponseItem> {
     match kind.as_str() {
         "message" => {
             let content = message_content(fields.remove("content"));
-            Some(ResponseItem::Message { id: text(fields, "id"), role: "assistant".to_owned(), content })
+            Some(ResponseItem::Message {
+                id: text(fields, "id"),
+                role: "assistant".to_owned(),
+                content,
+            })
         }
         "reasoning" => Some(ResponseItem::Reasoning {
             id: text(fields, "id"),
             summary: reasoning_parts(fields.remove("summary"), |text| ReasoningPart::SummaryText { text }),
-            content: Some(reasoning_parts(fields.remove("content"), |text| ReasoningPart::ReasoningText { text }))
-                .filter(|parts| !parts.is_empty()),
+            content: Some(reasoning_parts(fields.remove("content"), |text| {
+                ReasoningPart::ReasoningText { text }
+            }))
+            .filter(|parts| !parts.is_empty()),
             encrypted_content: text(fields, "encrypted_content"),
         }),
         "function_call" => Some(ResponseItem::FunctionCall {
@@ -152,16 +158,34 @@ mod tests {
             })
         };
         let table = [
-            (json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "a"}]}), message("a")),
+            (
+                json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "a"}]}),
+                message("a"),
+            ),
             (json!({"type": "message", "content": "a", "id": 7}), message("a")),
             (json!({"type": "message", "content": ["a"], "id": ""}), message("a")),
             (json!({"type": "message", "content": {"text": "a"}}), message("a")),
-            (json!({"type": "message", "content": [{"type": "refusal", "refusal": "no"}]}), message("no")),
-            (json!({"type": "message", "content": [{"type": "unheard", "x": 1}, {"type": "text", "text": "a"}]}), message("a")),
-            (json!({"type": "function_call", "name": "f", "arguments": "{}", "call_id": null}), call("{}")),
-            (json!({"type": "function_call", "name": "f", "arguments": {"a": 1}}), call(r#"{"a":1}"#)),
+            (
+                json!({"type": "message", "content": [{"type": "refusal", "refusal": "no"}]}),
+                message("no"),
+            ),
+            (
+                json!({"type": "message", "content": [{"type": "unheard", "x": 1}, {"type": "text", "text": "a"}]}),
+                message("a"),
+            ),
+            (
+                json!({"type": "function_call", "name": "f", "arguments": "{}", "call_id": null}),
+                call("{}"),
+            ),
+            (
+                json!({"type": "function_call", "name": "f", "arguments": {"a": 1}}),
+                call(r#"{"a":1}"#),
+            ),
             (json!({"type": "function_call", "name": "f"}), call("")),
-            (json!({"type": "function_call_output", "call_id": "c", "output": "x"}), None),
+            (
+                json!({"type": "function_call_output", "call_id": "c", "output": "x"}),
+                None,
+            ),
             (json!({"type": "image_generation_call", "id": "i"}), None),
             (json!({"no": "type"}), None),
             (json!([]), None),
@@ -169,7 +193,8 @@ mod tests {
         for (value, wanted) in table {
             assert_eq!(item(value.clone()), wanted, "{value}");
         }
-        let reasoning = item(json!({"type": "reasoning", "summary": null, "content": ["raw"], "encrypted_content": "x"}));
+        let reasoning =
+            item(json!({"type": "reasoning", "summary": null, "content": ["raw"], "encrypted_content": "x"}));
         assert_eq!(
             reasoning,
             Some(ResponseItem::Reasoning {
@@ -191,12 +216,31 @@ mod tests {
             total_tokens: 16,
         });
         let table = [
-            (json!({"input_tokens": 10, "input_tokens_details": {"cached_tokens": 4}, "output_tokens": 6,
-                "output_tokens_details": {"reasoning_tokens": 2}, "total_tokens": 16}), wanted),
-            (json!({"prompt_tokens": 10, "prompt_tokens_details": {"cached_tokens": 4}, "completion_tokens": 6.0,
-                "completion_tokens_details": {"reasoning_tokens": 2}}), wanted),
-            (json!({"input_tokens": 1, "input_tokens_details": null}), Some(TokenUsage { input_tokens: 1, total_tokens: 1, ..Default::default() })),
-            (json!({"total_tokens": 1e99, "input_tokens": -3}), Some(TokenUsage { total_tokens: u32::MAX, ..Default::default() })),
+            (
+                json!({"input_tokens": 10, "input_tokens_details": {"cached_tokens": 4}, "output_tokens": 6,
+                "output_tokens_details": {"reasoning_tokens": 2}, "total_tokens": 16}),
+                wanted,
+            ),
+            (
+                json!({"prompt_tokens": 10, "prompt_tokens_details": {"cached_tokens": 4}, "completion_tokens": 6.0,
+                "completion_tokens_details": {"reasoning_tokens": 2}}),
+                wanted,
+            ),
+            (
+                json!({"input_tokens": 1, "input_tokens_details": null}),
+                Some(TokenUsage {
+                    input_tokens: 1,
+                    total_tokens: 1,
+                    ..Default::default()
+                }),
+            ),
+            (
+                json!({"total_tokens": 1e99, "input_tokens": -3}),
+                Some(TokenUsage {
+                    total_tokens: u32::MAX,
+                    ..Default::default()
+                }),
+            ),
             (json!({}), None),
             (json!(null), None),
             (json!("many"), None),

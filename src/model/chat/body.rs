@@ -35,7 +35,10 @@ fn optional_parts(request: &ModelRequest, openai: bool, body: &mut Map<String, V
     }
     if let Some(schema) = &request.output_schema {
         let schema = json!({"name": "final_answer", "strict": true, "schema": schema});
-        body.insert("response_format".into(), json!({"type": "json_schema", "json_schema": schema}));
+        body.insert(
+            "response_format".into(),
+            json!({"type": "json_schema", "json_schema": schema}),
+        );
     }
     if let Some(most) = request.max_output_tokens {
         let name = if openai { "max_completion_tokens" } else { "max_tokens" };
@@ -50,16 +53,21 @@ fn optional_parts(request: &ModelRequest, openai: bool, body: &mut Map<String, V
 /// This API has no free-form tools: their text goes through one parameter.
 fn tool(tool: &ToolSpec) -> Value {
     match tool {
-        ToolSpec::Function { name, description, strict, parameters } => json!({"type": "function", "function": {
+        ToolSpec::Function {
+            name,
+            description,
+            strict,
+            parameters,
+        } => json!({"type": "function", "function": {
             "name": name, "description": description, "strict": strict, "parameters": parameters}}),
         ToolSpec::Custom { name, description, .. } => {
             let input = json!({"type": "string", "description": "The whole input of the tool, as text."});
             json!({"type": "function", "function": {
-                "name": name, "description": description, "strict": false,
-                "parameters": {
-                    "type": "object", "properties": {"input": input}, "required": ["input"],
-                    "additionalProperties": false,
-                }}})
+            "name": name, "description": description, "strict": false,
+            "parameters": {
+                "type": "object", "properties": {"input": input}, "required": ["input"],
+                "additionalProperties": false,
+            }}})
         }
     }
 }
@@ -86,10 +94,17 @@ fn messages(request: &ModelRequest, openai: bool) -> Vec<Value> {
         input = rest;
     }
     system.retain(|text| !text.trim().is_empty());
-    let mut messages =
-        Messages { done: Vec::new(), text: String::new(), reasoning: String::new(), calls: Vec::new(), images: Vec::new() };
+    let mut messages = Messages {
+        done: Vec::new(),
+        text: String::new(),
+        reasoning: String::new(),
+        calls: Vec::new(),
+        images: Vec::new(),
+    };
     if !system.is_empty() {
-        messages.done.push(json!({"role": "system", "content": system.join("\n\n")}));
+        messages
+            .done
+            .push(json!({"role": "system", "content": system.join("\n\n")}));
     }
     let last_user = input
         .iter()
@@ -110,13 +125,22 @@ fn messages(request: &ModelRequest, openai: bool) -> Vec<Value> {
             ResponseItem::Reasoning { content, summary, .. } => {
                 // Only within the turn that runs: earlier thoughts are no business of the model any more.
                 if index > last_user {
-                    messages.reasoning.push_str(&reasoning_text(content.as_deref().unwrap_or(summary)));
+                    messages
+                        .reasoning
+                        .push_str(&reasoning_text(content.as_deref().unwrap_or(summary)));
                 }
             }
-            ResponseItem::FunctionCall { name, arguments, call_id, .. } => {
+            ResponseItem::FunctionCall {
+                name,
+                arguments,
+                call_id,
+                ..
+            } => {
                 messages.call(call_id, name, &wire::valid_arguments(arguments));
             }
-            ResponseItem::CustomToolCall { name, input, call_id, .. } => {
+            ResponseItem::CustomToolCall {
+                name, input, call_id, ..
+            } => {
                 messages.call(call_id, name, &json!({ "input": input }).to_string());
             }
             ResponseItem::LocalShellCall { action, .. } => {
@@ -150,7 +174,8 @@ impl Messages {
     fn call(&mut self, call_id: &str, name: &str, arguments: &str) {
         self.flush_images();
         let function = json!({"name": name, "arguments": arguments});
-        self.calls.push(json!({"id": call_id, "type": "function", "function": function}));
+        self.calls
+            .push(json!({"id": call_id, "type": "function", "function": function}));
     }
 
     fn output(&mut self, call_id: &str, output: &ToolOutputPayload) {
@@ -159,11 +184,20 @@ impl Messages {
             ToolOutputPayload::Text(text) => text.clone(),
             ToolOutputPayload::Parts(parts) => {
                 self.images.extend(parts.iter().filter_map(image));
-                parts.iter().filter_map(ContentPart::text).collect::<Vec<_>>().join("\n")
+                parts
+                    .iter()
+                    .filter_map(ContentPart::text)
+                    .collect::<Vec<_>>()
+                    .join("\n")
             }
         };
-        let text = if text.is_empty() && !self.images.is_empty() { "See the image below.".to_owned() } else { text };
-        self.done.push(json!({"role": "tool", "tool_call_id": call_id, "content": text}));
+        let text = if text.is_empty() && !self.images.is_empty() {
+            "See the image below.".to_owned()
+        } else {
+            text
+        };
+        self.done
+            .push(json!({"role": "tool", "tool_call_id": call_id, "content": text}));
     }
 
     fn push(&mut self, role: &str, content: Value) {
@@ -203,17 +237,28 @@ impl Messages {
 }
 
 fn image(part: &ContentPart) -> Option<Value> {
-    let ContentPart::InputImage { image_url } = part else { return None };
+    let ContentPart::InputImage { image_url } = part else {
+        return None;
+    };
     Some(json!({"type": "image_url", "image_url": {"url": image_url}}))
 }
 
 /// One text, or parts where there are images.
 fn content_of(content: &[ContentPart]) -> Value {
-    if content.iter().any(|part| matches!(part, ContentPart::InputImage { .. })) {
+    if content
+        .iter()
+        .any(|part| matches!(part, ContentPart::InputImage { .. }))
+    {
         let part = |part| image(part).or_else(|| Some(json!({"type": "text", "text": part.text()?})));
         return content.iter().filter_map(part).collect();
     }
-    json!(content.iter().filter_map(ContentPart::text).collect::<Vec<_>>().join("\n"))
+    json!(
+        content
+            .iter()
+            .filter_map(ContentPart::text)
+            .collect::<Vec<_>>()
+            .join("\n")
+    )
 }
 
 fn reasoning_text(parts: &[ReasoningPart]) -> String {
@@ -249,11 +294,19 @@ mod tests {
     }
 
     fn call(call_id: &str, arguments: &str) -> ResponseItem {
-        ResponseItem::FunctionCall { id: None, name: "f".into(), arguments: arguments.into(), call_id: call_id.into() }
+        ResponseItem::FunctionCall {
+            id: None,
+            name: "f".into(),
+            arguments: arguments.into(),
+            call_id: call_id.into(),
+        }
     }
 
     fn output(call_id: &str, parts: Vec<ContentPart>) -> ResponseItem {
-        ResponseItem::FunctionCallOutput { call_id: call_id.into(), output: ToolOutputPayload::Parts(parts) }
+        ResponseItem::FunctionCallOutput {
+            call_id: call_id.into(),
+            output: ToolOutputPayload::Parts(parts),
+        }
     }
 
     fn text(text: &str) -> ContentPart {
@@ -269,7 +322,9 @@ mod tests {
             content: Some(vec![ReasoningPart::ReasoningText { text: text.into() }]),
             encrypted_content: None,
         };
-        let image = ContentPart::InputImage { image_url: "data:,x".into() };
+        let image = ContentPart::InputImage {
+            image_url: "data:,x".into(),
+        };
         let sent = messages(
             &request(vec![
                 ResponseItem::developer("Rules."),
@@ -284,8 +339,16 @@ mod tests {
                 call("b", "{broken"),
                 output("a", vec![image, text("pic")]),
                 output("b", vec![text("x"), text("y")]),
-                ResponseItem::CustomToolCall { id: None, call_id: "c".into(), name: "p".into(), input: "raw".into() },
-                ResponseItem::CustomToolCallOutput { call_id: "c".into(), output: ToolOutputPayload::Text("ok".into()) },
+                ResponseItem::CustomToolCall {
+                    id: None,
+                    call_id: "c".into(),
+                    name: "p".into(),
+                    input: "raw".into(),
+                },
+                ResponseItem::CustomToolCallOutput {
+                    call_id: "c".into(),
+                    output: ToolOutputPayload::Text("ok".into()),
+                },
                 ResponseItem::assistant("Done."),
                 ResponseItem::assistant("Done."),
                 ResponseItem::developer("Later rule."),
@@ -293,9 +356,7 @@ mod tests {
             ]),
             false,
         );
-        let function = |id: &str, name: &str, arguments: &str| {
-            json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
-        };
+        let function = |id: &str, name: &str, arguments: &str| json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}});
         assert_eq!(
             json!(sent),
             json!([
@@ -322,15 +383,34 @@ mod tests {
         request.max_output_tokens = Some(7);
         request.effort = Some("low".into());
         request.output_schema = Some(json!({"type": "object"}));
-        request.tools = vec![ToolSpec::Custom { name: "p".into(), description: "d".into(), format: json!({}) }];
+        request.tools = vec![ToolSpec::Custom {
+            name: "p".into(),
+            description: "d".into(),
+            format: json!({}),
+        }];
         let sent = |openai| serde_json::from_slice::<Value>(&body(&request, openai).expect("ok")).expect("JSON");
         let (theirs, others) = (sent(true), sent(false));
-        assert_eq!((&theirs["max_completion_tokens"], theirs.get("max_tokens")), (&json!(7), None));
-        assert_eq!((&others["max_tokens"], others.get("max_completion_tokens")), (&json!(7), None));
-        assert_eq!((theirs["prompt_cache_key"].as_str(), others.get("prompt_cache_key")), (Some("thread-1"), None));
+        assert_eq!(
+            (&theirs["max_completion_tokens"], theirs.get("max_tokens")),
+            (&json!(7), None)
+        );
+        assert_eq!(
+            (&others["max_tokens"], others.get("max_completion_tokens")),
+            (&json!(7), None)
+        );
+        assert_eq!(
+            (theirs["prompt_cache_key"].as_str(), others.get("prompt_cache_key")),
+            (Some("thread-1"), None)
+        );
         assert_eq!(others["reasoning_effort"], "low");
-        assert_eq!(others["response_format"]["json_schema"]["schema"], json!({"type": "object"}));
-        assert_eq!(others["tools"][0]["function"]["parameters"]["required"], json!(["input"]));
+        assert_eq!(
+            others["response_format"]["json_schema"]["schema"],
+            json!({"type": "object"})
+        );
+        assert_eq!(
+            others["tools"][0]["function"]["parameters"]["required"],
+            json!(["input"])
+        );
         assert_eq!(others["stream_options"], json!({"include_usage": true}));
     }
 }

@@ -84,13 +84,19 @@ impl Decoder {
         }
         if data == "[DONE]" {
             if !self.created {
-                return Err(ErrorKind::StreamEnded { reason: Some("nothing came before its end".to_owned()) });
+                return Err(ErrorKind::StreamEnded {
+                    reason: Some("nothing came before its end".to_owned()),
+                });
             }
             return self.complete(out);
         }
         let Some(value) = json::parse(data).filter(Value::is_object) else {
             self.skipped += 1;
-            tracing::warn!(event = event.event, bytes = data.len(), "skipped an event whose data is no JSON object");
+            tracing::warn!(
+                event = event.event,
+                bytes = data.len(),
+                "skipped an event whose data is no JSON object"
+            );
             return Ok(());
         };
         if value.get("error").is_some_and(|error| !error.is_null()) || event.event.as_deref() == Some("error") {
@@ -110,12 +116,16 @@ impl Decoder {
             self.chunk(&value, out)?;
             return self.complete(out);
         }
-        let is_error = ["error", "detail", "message"].iter().any(|key| value.get(*key).is_some_and(|e| !e.is_null()));
+        let is_error = ["error", "detail", "message"]
+            .iter()
+            .any(|key| value.get(*key).is_some_and(|e| !e.is_null()));
         if is_error {
             return Err(Report::from_json(&value, asked.now).into_stream(asked));
         }
         let start = crate::model::failure::plain(&value.to_string());
-        Err(ErrorKind::Protocol { reason: format!("it is JSON, but no answer: {start}") })
+        Err(ErrorKind::Protocol {
+            reason: format!("it is JSON, but no answer: {start}"),
+        })
     }
 
     /// The stream has ended without its closing mark.
@@ -136,12 +146,21 @@ impl Decoder {
         if self.response_id.is_none() {
             self.response_id = json::text(value, &["id"]).map(str::to_owned);
         }
-        let usage = value.get("usage").filter(|usage| !usage.is_null()).or_else(|| value.pointer("/x_groq/usage"));
+        let usage = value
+            .get("usage")
+            .filter(|usage| !usage.is_null())
+            .or_else(|| value.pointer("/x_groq/usage"));
         if let Some(usage) = wire::usage(usage) {
             self.usage = Some(usage);
         }
-        let Some(choice) = value.get("choices").and_then(|choices| choices.get(0)) else { return Ok(()) };
-        if let Some(delta) = ["delta", "message"].iter().find_map(|key| choice.get(*key)).filter(|d| d.is_object()) {
+        let Some(choice) = value.get("choices").and_then(|choices| choices.get(0)) else {
+            return Ok(());
+        };
+        if let Some(delta) = ["delta", "message"]
+            .iter()
+            .find_map(|key| choice.get(*key))
+            .filter(|d| d.is_object())
+        {
             self.delta(delta, out);
         }
         match json::text(choice, &["finish_reason"]) {
@@ -176,10 +195,21 @@ impl Decoder {
                 self.say(&text, out);
             }
         }
-        let calls = delta.get("tool_calls").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let calls = delta
+            .get("tool_calls")
+            .and_then(Value::as_array)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         for (position, call) in calls.iter().enumerate() {
-            let index = call.get("index").and_then(Value::as_u64).or((calls.len() > 1).then_some(position as u64));
-            self.call(index, call.get("id").and_then(Value::as_str), call.get("function").unwrap_or(call));
+            let index = call
+                .get("index")
+                .and_then(Value::as_u64)
+                .or((calls.len() > 1).then_some(position as u64));
+            self.call(
+                index,
+                call.get("id").and_then(Value::as_str),
+                call.get("function").unwrap_or(call),
+            );
         }
         if let Some(function) = delta.get("function_call").filter(|function| function.is_object()) {
             self.call(Some(0), None, function);
@@ -203,7 +233,11 @@ impl Decoder {
             (id, String::new())
         });
         so_far.push_str(text);
-        out.push_back(ModelEvent::ReasoningDelta { item_id: id.clone(), index: 0, delta: text.to_owned() });
+        out.push_back(ModelEvent::ReasoningDelta {
+            item_id: id.clone(),
+            index: 0,
+            delta: text.to_owned(),
+        });
     }
 
     fn say(&mut self, text: &str, out: &mut Events) {
@@ -218,7 +252,10 @@ impl Decoder {
             (id, String::new())
         });
         so_far.push_str(text);
-        out.push_back(ModelEvent::TextDelta { item_id: id.clone(), delta: text.to_owned() });
+        out.push_back(ModelEvent::TextDelta {
+            item_id: id.clone(),
+            delta: text.to_owned(),
+        });
     }
 
     fn close_reasoning(&mut self, out: &mut Events) {
@@ -245,7 +282,12 @@ impl Decoder {
         // Without index and id, a name begins a call.
         let begins = index.is_none() && id.is_none() && name.is_some();
         let at = at.filter(|_| !begins).unwrap_or_else(|| {
-            self.calls.push(Call { index, wire_id: None, name: String::new(), arguments: String::new() });
+            self.calls.push(Call {
+                index,
+                wire_id: None,
+                name: String::new(),
+                arguments: String::new(),
+            });
             self.calls.len() - 1
         });
         let call = &mut self.calls[at];
@@ -258,7 +300,8 @@ impl Decoder {
             Some(name) if call.name != name && call.arguments.is_empty() => call.name.push_str(name),
             _ => {}
         }
-        call.arguments.push_str(&wire::as_text(function.get("arguments").cloned()));
+        call.arguments
+            .push_str(&wire::as_text(function.get("arguments").cloned()));
     }
 
     fn complete(&mut self, out: &mut Events) -> Result<(), ErrorKind> {
@@ -273,26 +316,43 @@ impl Decoder {
         match self.finish_reason.as_deref() {
             // A call that was cut short must not run.
             Some("length" | "max_tokens") => {
-                return Err(ErrorKind::Incomplete { reason: "max_output_tokens".to_owned() });
+                return Err(ErrorKind::Incomplete {
+                    reason: "max_output_tokens".to_owned(),
+                });
             }
-            Some("content_filter") => return Err(ErrorKind::Incomplete { reason: "content_filter".to_owned() }),
+            Some("content_filter") => {
+                return Err(ErrorKind::Incomplete {
+                    reason: "content_filter".to_owned(),
+                });
+            }
             _ => {}
         }
         for call in std::mem::take(&mut self.calls) {
             self.finish_call(call, out);
         }
         self.completed = true;
-        out.push_back(ModelEvent::Completed { response_id: self.response_id.take(), usage: self.usage });
+        out.push_back(ModelEvent::Completed {
+            response_id: self.response_id.take(),
+            usage: self.usage,
+        });
         Ok(())
     }
 
     fn finish_call(&mut self, call: Call, out: &mut Events) {
-        let Call { wire_id, name, arguments, .. } = call;
+        let Call {
+            wire_id,
+            name,
+            arguments,
+            ..
+        } = call;
         let id = Some(self.names.item(None, "fc"));
         let call_id = self.names.call(wire_id.as_deref());
         let (added, done) = if self.custom.contains(&name) {
             let input = match json::parse(&arguments) {
-                Some(value) => value.get("input").and_then(Value::as_str).map_or(arguments, str::to_owned),
+                Some(value) => value
+                    .get("input")
+                    .and_then(Value::as_str)
+                    .map_or(arguments, str::to_owned),
                 None => arguments,
             };
             let make = |input| ResponseItem::CustomToolCall {

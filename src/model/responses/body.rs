@@ -146,7 +146,12 @@ fn input(item: &ResponseItem, openai: bool) -> Option<Input<'_>> {
             }
             Input::Message { role, content }
         }
-        ResponseItem::Reasoning { summary, content, encrypted_content, .. } => {
+        ResponseItem::Reasoning {
+            summary,
+            content,
+            encrypted_content,
+            ..
+        } => {
             let known = |parts: &'_ &ReasoningPart| !matches!(parts, ReasoningPart::Other);
             let content: Vec<_> = content.iter().flatten().filter(known).collect();
             let raw = encrypted_content.is_none() && !openai && !content.is_empty();
@@ -159,27 +164,37 @@ fn input(item: &ResponseItem, openai: bool) -> Option<Input<'_>> {
                 encrypted_content: encrypted_content.as_deref(),
             }
         }
-        ResponseItem::FunctionCall { name, arguments, call_id, .. } => Input::FunctionCall {
+        ResponseItem::FunctionCall {
+            name,
+            arguments,
+            call_id,
+            ..
+        } => Input::FunctionCall {
             call_id,
             name,
             arguments: if arguments.trim().is_empty() { "{}" } else { arguments },
         },
-        ResponseItem::FunctionCallOutput { call_id, output } => {
-            Input::FunctionCallOutput { call_id, output: payload(output) }
-        }
-        ResponseItem::CustomToolCall { call_id, name, input, .. } => Input::CustomToolCall { call_id, name, input },
-        ResponseItem::CustomToolCallOutput { call_id, output } => {
-            Input::CustomToolCallOutput { call_id, output: payload(output) }
-        }
+        ResponseItem::FunctionCallOutput { call_id, output } => Input::FunctionCallOutput {
+            call_id,
+            output: payload(output),
+        },
+        ResponseItem::CustomToolCall {
+            call_id, name, input, ..
+        } => Input::CustomToolCall { call_id, name, input },
+        ResponseItem::CustomToolCallOutput { call_id, output } => Input::CustomToolCallOutput {
+            call_id,
+            output: payload(output),
+        },
         ResponseItem::LocalShellCall { status, action, .. } => Input::LocalShellCall {
             call_id: item.call_id(),
             status: status.as_deref().unwrap_or("completed"),
             action,
         },
         ResponseItem::LocalShellCallOutput { call_id, output } => Input::LocalShellCallOutput { call_id, output },
-        ResponseItem::WebSearchCall { status, action, .. } => {
-            Input::WebSearchCall { status: status.as_deref(), action: action.as_ref()? }
-        }
+        ResponseItem::WebSearchCall { status, action, .. } => Input::WebSearchCall {
+            status: status.as_deref(),
+            action: action.as_ref()?,
+        },
         ResponseItem::Other => return None,
     })
 }
@@ -200,7 +215,11 @@ fn parts(content: &[ContentPart], assistant: bool) -> Vec<Part<'_>> {
             ContentPart::InputImage { image_url } => Some(Part::InputImage { image_url }),
             part => {
                 let text = part.text()?;
-                Some(if assistant { Part::OutputText { text } } else { Part::InputText { text } })
+                Some(if assistant {
+                    Part::OutputText { text }
+                } else {
+                    Part::InputText { text }
+                })
             }
         })
         .collect()
@@ -245,8 +264,17 @@ mod tests {
         );
         let parameters = json!({"type": "object"});
         request.tools = vec![
-            ToolSpec::Function { name: "f".into(), description: "d".into(), strict: false, parameters: parameters.clone() },
-            ToolSpec::Custom { name: "c".into(), description: "d".into(), format: json!({"type": "text"}) },
+            ToolSpec::Function {
+                name: "f".into(),
+                description: "d".into(),
+                strict: false,
+                parameters: parameters.clone(),
+            },
+            ToolSpec::Custom {
+                name: "c".into(),
+                description: "d".into(),
+                format: json!({"type": "text"}),
+            },
         ];
         request.max_output_tokens = Some(10);
         request.output_schema = Some(json!({"type": "object"}));
@@ -258,7 +286,10 @@ mod tests {
                 {"type": "custom", "name": "c", "description": "d", "format": {"type": "text"}},
             ])
         );
-        assert_eq!((&sent["tool_choice"], &sent["parallel_tool_calls"]), (&json!("auto"), &json!(true)));
+        assert_eq!(
+            (&sent["tool_choice"], &sent["parallel_tool_calls"]),
+            (&json!("auto"), &json!(true))
+        );
         assert_eq!(sent["max_output_tokens"], 10);
         assert_eq!(sent["text"]["format"]["schema"], json!({"type": "object"}));
         assert_eq!(sent["text"]["format"]["type"], "json_schema");
@@ -269,16 +300,25 @@ mod tests {
     fn reasoning_is_asked_for_only_where_the_model_takes_it() {
         let mut request = request("gpt-5", vec![]);
         request.effort = Some("high".into());
-        assert_eq!(sent(&request)["reasoning"], json!({"effort": "high", "summary": "auto"}));
+        assert_eq!(
+            sent(&request)["reasoning"],
+            json!({"effort": "high", "summary": "auto"})
+        );
         assert_eq!(sent(&request)["include"], json!(["reasoning.encrypted_content"]));
         request.summary = ReasoningSummary::None;
         request.effort = None;
         assert_eq!(sent(&request)["reasoning"], json!({}));
         request.model = "gpt-4.1".into();
         request.effort = Some("high".into());
-        assert_eq!((sent(&request).get("reasoning"), sent(&request).get("include")), (None, None));
+        assert_eq!(
+            (sent(&request).get("reasoning"), sent(&request).get("include")),
+            (None, None)
+        );
         request.model = "somebody-elses-model".into();
-        assert!(sent(&request).get("reasoning").is_some(), "an effort that the person set is the person's word");
+        assert!(
+            sent(&request).get("reasoning").is_some(),
+            "an effort that the person set is the person's word"
+        );
         request.effort = None;
         assert_eq!(sent(&request).get("reasoning"), None);
     }
@@ -299,15 +339,26 @@ mod tests {
                 role: "assistant".into(),
                 content: vec![ContentPart::InputText { text: "a".into() }, ContentPart::Other],
             },
-            ResponseItem::Message { id: id.clone(), role: "assistant".into(), content: vec![ContentPart::Other] },
+            ResponseItem::Message {
+                id: id.clone(),
+                role: "assistant".into(),
+                content: vec![ContentPart::Other],
+            },
             reasoning(Some("enc")),
             reasoning(None),
-            ResponseItem::FunctionCall { id: id.clone(), name: "f".into(), arguments: String::new(), call_id: "c".into() },
+            ResponseItem::FunctionCall {
+                id: id.clone(),
+                name: "f".into(),
+                arguments: String::new(),
+                call_id: "c".into(),
+            },
             ResponseItem::FunctionCallOutput {
                 call_id: "c".into(),
                 output: ToolOutputPayload::Parts(vec![
                     ContentPart::OutputText { text: "t".into() },
-                    ContentPart::InputImage { image_url: "data:,".into() },
+                    ContentPart::InputImage {
+                        image_url: "data:,".into(),
+                    },
                 ]),
             },
             ResponseItem::LocalShellCall {
@@ -322,7 +373,11 @@ mod tests {
                     user: None,
                 },
             },
-            ResponseItem::WebSearchCall { id, status: None, action: None },
+            ResponseItem::WebSearchCall {
+                id,
+                status: None,
+                action: None,
+            },
             ResponseItem::Other,
         ];
         let mut request = request("gpt-5", items);

@@ -59,7 +59,13 @@ type Events = std::collections::VecDeque<ModelEvent>;
 
 impl Decoder {
     pub(in crate::model) fn new(names: Names) -> Self {
-        Self { records: Vec::new(), names, created: false, completed: false, skipped: 0 }
+        Self {
+            records: Vec::new(),
+            names,
+            created: false,
+            completed: false,
+            skipped: 0,
+        }
     }
 
     /// Whether the answer is complete.
@@ -84,10 +90,17 @@ impl Decoder {
         }
         let Some(value) = json::parse(data).filter(Value::is_object) else {
             self.skipped += 1;
-            tracing::warn!(event = event.event, bytes = data.len(), "skipped an event whose data is no JSON object");
+            tracing::warn!(
+                event = event.event,
+                bytes = data.len(),
+                "skipped an event whose data is no JSON object"
+            );
             return Ok(());
         };
-        let kind = json::text(&value, &["type"]).or(event.event.as_deref()).unwrap_or_default().to_owned();
+        let kind = json::text(&value, &["type"])
+            .or(event.event.as_deref())
+            .unwrap_or_default()
+            .to_owned();
         self.value(&kind, value, asked, out)
     }
 
@@ -112,12 +125,21 @@ impl Decoder {
         if has_error || value.get("detail").is_some() || value.get("message").is_some() {
             return Err(Report::from_json(&value, asked.now).into_stream(asked));
         }
-        Err(ErrorKind::Protocol { reason: format!("it is JSON, but no answer: {}", crate::model::failure::plain(&value.to_string())) })
+        Err(ErrorKind::Protocol {
+            reason: format!(
+                "it is JSON, but no answer: {}",
+                crate::model::failure::plain(&value.to_string())
+            ),
+        })
     }
 
     /// The stream has ended without saying that the answer is complete.
     pub(in crate::model) fn end(&mut self) -> Result<(), ErrorKind> {
-        if self.completed { Ok(()) } else { Err(ErrorKind::StreamEnded { reason: None }) }
+        if self.completed {
+            Ok(())
+        } else {
+            Err(ErrorKind::StreamEnded { reason: None })
+        }
     }
 
     fn value(&mut self, kind: &str, value: Value, asked: Asked<'_>, out: &mut Events) -> Result<(), ErrorKind> {
@@ -142,7 +164,10 @@ impl Decoder {
             "response.custom_tool_call_input.done" => self.text_done(&value, &["input"], Kind::Custom),
             "response.output_item.done" => self.item_done(value, out),
             "response.completed" | "response.done" | "response.incomplete" => {
-                let response = value.get("response").filter(|response| response.is_object()).unwrap_or(&value);
+                let response = value
+                    .get("response")
+                    .filter(|response| response.is_object())
+                    .unwrap_or(&value);
                 if kind == "response.incomplete" {
                     self.unfinished(response, out);
                     return Err(incomplete(response));
@@ -169,7 +194,9 @@ impl Decoder {
     }
 
     fn added(&mut self, value: &Value, out: &mut Events) {
-        let Some(item) = value.get("item").cloned().and_then(wire::item) else { return };
+        let Some(item) = value.get("item").cloned().and_then(wire::item) else {
+            return;
+        };
         let index = value.get("output_index").and_then(Value::as_u64);
         let wire_id = item.id().map(str::to_owned);
         let kind = kind_of(&item);
@@ -190,8 +217,15 @@ impl Decoder {
         if record.done {
             return;
         }
-        record.text.entry(part(value, "content_index")).or_default().push_str(delta);
-        out.push_back(ModelEvent::TextDelta { item_id: record.id.clone(), delta: delta.to_owned() });
+        record
+            .text
+            .entry(part(value, "content_index"))
+            .or_default()
+            .push_str(delta);
+        out.push_back(ModelEvent::TextDelta {
+            item_id: record.id.clone(),
+            delta: delta.to_owned(),
+        });
     }
 
     fn reasoning_delta(&mut self, value: &Value, summary: bool, out: &mut Events) {
@@ -227,14 +261,20 @@ impl Decoder {
     fn text_done(&mut self, value: &Value, keys: &[&str], kind: Kind) {
         let Some(text) = json::text(value, keys) else { return };
         let Some(at) = self.find(value, kind) else { return };
-        let index = if kind == Kind::Message { part(value, "content_index") } else { 0 };
+        let index = if kind == Kind::Message {
+            part(value, "content_index")
+        } else {
+            0
+        };
         self.records[at].text.insert(index, text.to_owned());
         self.records[at].input_done = true;
     }
 
     fn item_done(&mut self, mut value: Value, out: &mut Events) {
         let index = value.get("output_index").and_then(Value::as_u64);
-        let Some(item) = value.get_mut("item").map(Value::take).and_then(wire::item) else { return };
+        let Some(item) = value.get_mut("item").map(Value::take).and_then(wire::item) else {
+            return;
+        };
         let at = self.for_done(&item, index);
         self.finish_item(at, item, out);
     }
@@ -245,15 +285,35 @@ impl Decoder {
         let open = |record: &Record| record.kind == kind && !record.done;
         let wire_call_id = item.call_id().filter(|id| !id.is_empty());
         let same_id = item.id().and_then(|id| self.by_wire_id(id, kind));
-        let same_call =
-            || wire_call_id.and_then(|id| self.records.iter().position(|r| open(r) && r.wire_call_id.as_deref() == Some(id)));
-        let same_place =
-            || index.and_then(|index| self.records.iter().position(|r| open(r) && r.output_index == Some(index)));
-        let last = || if is_call(kind) { None } else { self.records.iter().rposition(open) };
+        let same_call = || {
+            wire_call_id.and_then(|id| {
+                self.records
+                    .iter()
+                    .position(|r| open(r) && r.wire_call_id.as_deref() == Some(id))
+            })
+        };
+        let same_place = || {
+            index.and_then(|index| {
+                self.records
+                    .iter()
+                    .position(|r| open(r) && r.output_index == Some(index))
+            })
+        };
+        let last = || {
+            if is_call(kind) {
+                None
+            } else {
+                self.records.iter().rposition(open)
+            }
+        };
         let same_text = || {
             let text = item.text();
             let holds = |record: &Record| record.text.values().map(String::as_str).collect::<String>() == text;
-            if text.is_empty() { None } else { self.records.iter().position(|r| open(r) && holds(r)) }
+            if text.is_empty() {
+                None
+            } else {
+                self.records.iter().position(|r| open(r) && holds(r))
+            }
         };
         match same_id.or_else(same_call).or_else(same_place).or_else(same_text) {
             Some(at) if self.records[at].done && self.is_another(at, item, index) => self.record(item, index),
@@ -279,7 +339,11 @@ impl Decoder {
             return;
         }
         if is_call(self.records[at].kind) && self.records[at].call_id.is_none() {
-            let wanted = item.call_id().filter(|id| !id.is_empty()).or(item.id()).map(str::to_owned);
+            let wanted = item
+                .call_id()
+                .filter(|id| !id.is_empty())
+                .or(item.id())
+                .map(str::to_owned);
             self.records[at].wire_call_id = wanted.clone();
             self.records[at].call_id = Some(self.names.call(wanted.as_deref()));
         }
@@ -291,17 +355,33 @@ impl Decoder {
                     content.extend(parts(&record.text).map(|text| ContentPart::OutputText { text }));
                 }
             }
-            ResponseItem::Reasoning { id, summary, content, .. } => {
+            ResponseItem::Reasoning {
+                id, summary, content, ..
+            } => {
                 *id = Some(record.id.clone());
                 if summary.is_empty() {
                     summary.extend(parts(&record.summary).map(|text| ReasoningPart::SummaryText { text }));
                 }
                 if content.is_none() && !record.raw.is_empty() {
-                    *content = Some(parts(&record.raw).map(|text| ReasoningPart::ReasoningText { text }).collect());
+                    *content = Some(
+                        parts(&record.raw)
+                            .map(|text| ReasoningPart::ReasoningText { text })
+                            .collect(),
+                    );
                 }
             }
-            ResponseItem::FunctionCall { id, name, arguments: input, call_id }
-            | ResponseItem::CustomToolCall { id, name, input, call_id } => {
+            ResponseItem::FunctionCall {
+                id,
+                name,
+                arguments: input,
+                call_id,
+            }
+            | ResponseItem::CustomToolCall {
+                id,
+                name,
+                input,
+                call_id,
+            } => {
                 *id = Some(record.id.clone());
                 if name.is_empty() {
                     name.clone_from(&record.name);
@@ -345,9 +425,15 @@ impl Decoder {
 
     /// Items that only the closing event holds, and open ones that it does not.
     fn unfinished(&mut self, response: &Value, out: &mut Events) {
-        let output = response.get("output").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let output = response
+            .get("output")
+            .and_then(Value::as_array)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         for (index, value) in output.iter().enumerate() {
-            let Some(item) = wire::item(value.clone()) else { continue };
+            let Some(item) = wire::item(value.clone()) else {
+                continue;
+            };
             let index = index as u64;
             if !self.has_done(&item, index) {
                 let at = self.for_done(&item, Some(index));
@@ -361,12 +447,17 @@ impl Decoder {
             }
             let text = || parts(&record.text).collect::<String>();
             let item = match record.kind {
-                Kind::Message if record.text.values().any(|text| !text.is_empty()) => {
-                    ResponseItem::Message { id: None, role: "assistant".to_owned(), content: Vec::new() }
-                }
-                Kind::Reasoning if !record.summary.is_empty() || !record.raw.is_empty() => {
-                    ResponseItem::Reasoning { id: None, summary: Vec::new(), content: None, encrypted_content: None }
-                }
+                Kind::Message if record.text.values().any(|text| !text.is_empty()) => ResponseItem::Message {
+                    id: None,
+                    role: "assistant".to_owned(),
+                    content: Vec::new(),
+                },
+                Kind::Reasoning if !record.summary.is_empty() || !record.raw.is_empty() => ResponseItem::Reasoning {
+                    id: None,
+                    summary: Vec::new(),
+                    content: None,
+                    encrypted_content: None,
+                },
                 // A call counts only if it was all there: half a call must not run.
                 Kind::Function if record.input_done => ResponseItem::FunctionCall {
                     id: None,
@@ -391,17 +482,24 @@ impl Decoder {
         let kind = kind_of(item);
         let call_id = item.call_id().filter(|id| !id.is_empty());
         let text = item.text();
-        self.records.iter().filter(|record| record.done && record.kind == kind).any(|record| {
-            record.output_index == Some(index)
-                || item.id().is_some_and(|id| record.wire_ids.iter().any(|wire_id| wire_id == id))
-                || match kind {
-                    Kind::Message => record.text.values().eq([&text]),
-                    Kind::Reasoning => true,
-                    _ if call_id.is_some() && record.wire_call_id.is_some() => record.wire_call_id.as_deref() == call_id,
-                    // In doubt it is the same: nothing runs twice.
-                    _ => record.output_index.is_none(),
-                }
-        })
+        self.records
+            .iter()
+            .filter(|record| record.done && record.kind == kind)
+            .any(|record| {
+                record.output_index == Some(index)
+                    || item
+                        .id()
+                        .is_some_and(|id| record.wire_ids.iter().any(|wire_id| wire_id == id))
+                    || match kind {
+                        Kind::Message => record.text.values().eq([&text]),
+                        Kind::Reasoning => true,
+                        _ if call_id.is_some() && record.wire_call_id.is_some() => {
+                            record.wire_call_id.as_deref() == call_id
+                        }
+                        // In doubt it is the same: nothing runs twice.
+                        _ => record.output_index.is_none(),
+                    }
+            })
     }
 
     /// The record that a delta belongs to; made if there is none.
@@ -409,10 +507,17 @@ impl Decoder {
         let at = self.find(value, kind).unwrap_or_else(|| {
             let id = json::text(value, &["item_id"]).map(str::to_owned);
             let item = match kind {
-                Kind::Reasoning => {
-                    ResponseItem::Reasoning { id, summary: Vec::new(), content: None, encrypted_content: None }
-                }
-                _ => ResponseItem::Message { id, role: "assistant".to_owned(), content: Vec::new() },
+                Kind::Reasoning => ResponseItem::Reasoning {
+                    id,
+                    summary: Vec::new(),
+                    content: None,
+                    encrypted_content: None,
+                },
+                _ => ResponseItem::Message {
+                    id,
+                    role: "assistant".to_owned(),
+                    content: Vec::new(),
+                },
             };
             self.record(&item, value.get("output_index").and_then(Value::as_u64))
         });
@@ -429,8 +534,16 @@ impl Decoder {
         let open = |record: &Record| record.kind == kind && !record.done;
         let index = value.get("output_index").and_then(Value::as_u64);
         let at = index
-            .and_then(|index| self.records.iter().position(|r| open(r) && r.output_index == Some(index)))
-            .or_else(|| self.records.iter().rposition(|r| open(r) && (index.is_none() || r.output_index.is_none())))?;
+            .and_then(|index| {
+                self.records
+                    .iter()
+                    .position(|r| open(r) && r.output_index == Some(index))
+            })
+            .or_else(|| {
+                self.records
+                    .iter()
+                    .rposition(|r| open(r) && (index.is_none() || r.output_index.is_none()))
+            })?;
         let wire_ids = &mut self.records[at].wire_ids;
         if let Some(id) = wire_id.filter(|_| wire_ids.len() < MOST_ALIASES) {
             wire_ids.push(id.to_owned());
@@ -440,13 +553,19 @@ impl Decoder {
 
     fn by_wire_id(&self, id: &str, kind: Kind) -> Option<usize> {
         let has = |record: &Record| record.kind == kind && record.wire_ids.iter().any(|known| known == id);
-        self.records.iter().rposition(|record| has(record) && !record.done).or_else(|| self.records.iter().rposition(has))
+        self.records
+            .iter()
+            .rposition(|record| has(record) && !record.done)
+            .or_else(|| self.records.iter().rposition(has))
     }
 
     fn record(&mut self, item: &ResponseItem, output_index: Option<u64>) -> usize {
         let kind = kind_of(item);
         let wire_id = item.id().map(str::to_owned);
-        let wire_call_id = item.call_id().filter(|id| !id.is_empty() && is_call(kind)).map(str::to_owned);
+        let wire_call_id = item
+            .call_id()
+            .filter(|id| !id.is_empty() && is_call(kind))
+            .map(str::to_owned);
         let prefix = match kind {
             Kind::Message => "msg",
             Kind::Reasoning => "rs",
@@ -485,13 +604,34 @@ impl Decoder {
         let call_id = record.call_id.clone().unwrap_or_default();
         let name = record.name.clone();
         out.push_back(ModelEvent::ItemAdded(match record.kind {
-            Kind::Message => ResponseItem::Message { id, role: "assistant".to_owned(), content: Vec::new() },
-            Kind::Reasoning => {
-                ResponseItem::Reasoning { id, summary: Vec::new(), content: None, encrypted_content: None }
-            }
-            Kind::Function => ResponseItem::FunctionCall { id, name, arguments: String::new(), call_id },
-            Kind::Custom => ResponseItem::CustomToolCall { id, call_id, name, input: String::new() },
-            Kind::WebSearch => ResponseItem::WebSearchCall { id, status: None, action: None },
+            Kind::Message => ResponseItem::Message {
+                id,
+                role: "assistant".to_owned(),
+                content: Vec::new(),
+            },
+            Kind::Reasoning => ResponseItem::Reasoning {
+                id,
+                summary: Vec::new(),
+                content: None,
+                encrypted_content: None,
+            },
+            Kind::Function => ResponseItem::FunctionCall {
+                id,
+                name,
+                arguments: String::new(),
+                call_id,
+            },
+            Kind::Custom => ResponseItem::CustomToolCall {
+                id,
+                call_id,
+                name,
+                input: String::new(),
+            },
+            Kind::WebSearch => ResponseItem::WebSearchCall {
+                id,
+                status: None,
+                action: None,
+            },
             // Announced when it is done.
             Kind::LocalShell => {
                 record.added = false;
@@ -523,7 +663,10 @@ fn is_call(kind: Kind) -> bool {
 
 fn delta(value: &Value) -> Option<&str> {
     let delta = value.get("delta")?;
-    delta.as_str().or_else(|| json::text(delta, &["text"])).filter(|delta| !delta.is_empty())
+    delta
+        .as_str()
+        .or_else(|| json::text(delta, &["text"]))
+        .filter(|delta| !delta.is_empty())
 }
 
 fn part(value: &Value, key: &str) -> u64 {
@@ -535,6 +678,11 @@ fn parts(parts: &BTreeMap<u64, String>) -> impl Iterator<Item = String> {
 }
 
 fn incomplete(response: &Value) -> ErrorKind {
-    let reason = response.pointer("/incomplete_details/reason").and_then(Value::as_str).unwrap_or("no reason given");
-    ErrorKind::Incomplete { reason: reason.to_owned() }
+    let reason = response
+        .pointer("/incomplete_details/reason")
+        .and_then(Value::as_str)
+        .unwrap_or("no reason given");
+    ErrorKind::Incomplete {
+        reason: reason.to_owned(),
+    }
 }
