@@ -4,6 +4,7 @@
 mod agent;
 mod config;
 mod demo;
+mod doctor;
 mod exec;
 mod model;
 mod patch;

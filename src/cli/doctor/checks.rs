@@ -1,0 +1,317 @@
+//! The checks, in the order in which they are shown.
+
+use super::{Check, Machine, State, editors};
+use crate::config::provider::Provider;
+use crate::config::{self, Config, Loaded, Sources};
+use crate::exec::{Wall, support};
+use crate::model::local::{self, Candidate};
+use crate::protocol::config::ConfigWarning;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long a server on this machine may take to list its models.
+const LOCAL_LIMIT: Duration = Duration::from_secs(2);
+
+pub(super) fn all(machine: &Machine) -> Vec<Check> {
+    let mut checks = vec![version(machine), sandbox(), home(machine)];
+    match load(machine) {
+        Ok(loaded) => {
+            checks.push(configuration(machine, &loaded));
+            checks.push(model(machine, &loaded.config));
+        }
+        Err(problem) => checks.push(Check::new("configuration", State::Fail, problem)),
+    }
+    checks.push(git(machine));
+    checks.push(editors::check(machine));
+    checks
+}
+
+fn version(machine: &Machine) -> Check {
+    let summary = format!(
+        "countersign {} on {} {}",
+        env!("CARGO_PKG_VERSION"),
+        std::env::consts::OS,
+        std::env::consts::ARCH
+    );
+    match (find(machine, "countersign"), &machine.program) {
+        (Some(found), Some(own)) if !same_file(&found, own) => {
+            Check::new("program", State::Warn, summary).with([format!(
+                "Editors start another one: PATH leads to {}, this is {}.",
+                found.display(),
+                own.display()
+            )])
+        }
+        (None, Some(own)) => Check::new("program", State::Warn, summary).with([format!(
+            "It is not on PATH. Put it there, or give your editor the whole path: {}",
+            own.display()
+        )]),
+        _ => Check::new("program", State::Ok, summary),
+    }
+}
+
+fn sandbox() -> Check {
+    let found = support();
+    let weaknesses = found.weaknesses().into_iter().map(str::to_owned);
+    if !found.can_confine() {
+        let walls = [
+            ("Landlock", &found.landlock),
+            ("seccomp", &found.seccomp),
+            ("namespaces", &found.namespaces),
+        ];
+        let missing = walls.iter().filter_map(|(name, wall)| match wall {
+            Wall::Missing(reason) => Some(format!("{name}: {reason}")),
+            Wall::Stands(_) => None,
+        });
+        return Check::new(
+            "sandbox",
+            State::Fail,
+            "commands cannot be confined here, so they are refused",
+        )
+        .with(missing)
+        .with(["Use a Linux kernel of 5.13 or newer with Landlock, outside of containers that forbid it.".to_owned()]);
+    }
+    let mut parts = Vec::new();
+    if let Some(version) = found.landlock_version {
+        parts.push(format!("Landlock {version}"));
+    }
+    parts.push("seccomp".to_owned());
+    if found.namespaces.stands() {
+        parts.push("namespaces".to_owned());
+    }
+    let state = if found.weaknesses().is_empty() {
+        State::Ok
+    } else {
+        State::Warn
+    };
+    Check::new("sandbox", state, format!("commands are confined: {}", parts.join(", "))).with(weaknesses)
+}
+
+fn home(machine: &Machine) -> Check {
+    let Some(home) = &machine.home else {
+        return Check::new(
+            "home folder",
+            State::Fail,
+            "not known: neither COUNTERSIGN_HOME nor HOME is an absolute path",
+        )
+        .with(["Set COUNTERSIGN_HOME to a folder that can be written.".to_owned()]);
+    };
+    match try_write(home) {
+        Ok(true) => Check::new("home folder", State::Ok, home.display().to_string()),
+        Ok(false) => Check::new(
+            "home folder",
+            State::Ok,
+            format!("{} (made when it is needed)", home.display()),
+        ),
+        Err(cause) => Check::new(
+            "home folder",
+            State::Fail,
+            format!("{} cannot be written: {cause}", home.display()),
+        )
+        .with(["Make it writable, or set COUNTERSIGN_HOME to a folder that is.".to_owned()]),
+    }
+}
+
+/// Writes a file into the folder, or into what would hold it, and takes it away again. Whether the folder is there.
+fn try_write(home: &Path) -> std::io::Result<bool> {
+    let there = home
+        .ancestors()
+        .find(|folder| fs::symlink_metadata(folder).is_ok())
+        .unwrap_or(home);
+    let probe = there.join(format!(".countersign-probe-{}", std::process::id()));
+    fs::OpenOptions::new().write(true).create_new(true).open(&probe)?;
+    fs::remove_file(&probe)?;
+    Ok(there == home)
+}
+
+fn load(machine: &Machine) -> Result<Loaded, String> {
+    let sources = Sources {
+        // Without a home folder there is no file; everything else still counts.
+        home: machine.home.clone().unwrap_or_else(|| PathBuf::from("/nonexistent")),
+        env: machine.env.clone(),
+        client: None,
+        overrides: serde_json::Map::new(),
+        cwd: machine.cwd.clone(),
+    };
+    config::load(&sources).map_err(|error| error.to_string())
+}
+
+fn configuration(machine: &Machine, loaded: &Loaded) -> Check {
+    let file = machine.home.as_ref().map(|home| home.join("config.toml"));
+    let mut files: Vec<String> = Vec::new();
+    for origin in loaded.origins.values().filter(|origin| origin.ends_with(".toml")) {
+        if !files.contains(origin) {
+            files.push(origin.clone());
+        }
+    }
+    let summary = match &file {
+        _ if !files.is_empty() => files.join(", "),
+        Some(file) if !file.exists() => format!("built-in ({} is not there)", file.display()),
+        _ => "built-in".to_owned(),
+    };
+    let state = if loaded.warnings.is_empty() {
+        State::Ok
+    } else {
+        State::Warn
+    };
+    let mut check = Check::new("configuration", state, summary).with(loaded.warnings.iter().map(place));
+    let unused: Vec<&str> = loaded
+        .notes
+        .iter()
+        .filter_map(|note| note.message.split('`').nth(1))
+        .collect();
+    if !unused.is_empty() {
+        check
+            .details
+            .push(format!("Known, but not used yet: {}.", unused.join(", ")));
+    }
+    check
+}
+
+/// A warning behind its place, as compilers write them.
+fn place(warning: &ConfigWarning) -> String {
+    match (&warning.path, warning.line) {
+        (Some(path), Some(line)) => format!("{}:{line}: {}", path.display(), warning.message),
+        (Some(path), None) => format!("{}: {}", path.display(), warning.message),
+        (None, _) => warning.message.clone(),
+    }
+}
+
+fn model(machine: &Machine, config: &Config) -> Check {
+    const NAME: &str = "model";
+    let id = &config.model_provider;
+    let provider = match config.provider(id) {
+        Ok(provider) => provider,
+        Err(error) => return Check::new(NAME, State::Fail, error.to_string()),
+    };
+    let of = match &config.model {
+        Some(model) => format!("{model} of {}", provider.name),
+        None => provider.name.clone(),
+    };
+    match config::key(provider, &machine.env) {
+        Ok(None) if is_local(provider) => match ask(&[candidate(id, provider)]) {
+            Some(found) => {
+                let model = config.model.clone().unwrap_or_else(|| found.model.clone());
+                let summary = format!("{model} of {} at {}", provider.name, provider.base_url);
+                if found.models.contains(&model) {
+                    Check::new(NAME, State::Ok, summary)
+                } else {
+                    let known = format!("It does not offer {model:?}, but {}.", found.models.join(", "));
+                    Check::new(NAME, State::Warn, summary).with([known])
+                }
+            }
+            None => Check::new(
+                NAME,
+                State::Fail,
+                format!("{} does not answer at {}", provider.name, provider.base_url),
+            )
+            .with(["Start it and load a model, or choose another model_provider in config.toml.".to_owned()]),
+        },
+        Ok(None) => Check::new(
+            NAME,
+            State::Ok,
+            format!("{of} at {}, which needs no key", provider.base_url),
+        ),
+        Ok(Some(_)) => {
+            let from = match (&provider.experimental_bearer_token, &provider.env_key) {
+                (None, Some(variable)) => format!("key in {variable}"),
+                _ => "key in the configuration".to_owned(),
+            };
+            Check::new(NAME, State::Ok, format!("{of}, {from}"))
+        }
+        Err(missing) => {
+            // Somebody who chose a provider wants that one; anybody else is glad of what is there.
+            let found = if config.model_provider_chosen {
+                None
+            } else {
+                ask(&local::usual_candidates())
+            };
+            match found {
+                Some(found) => Check::new(
+                    NAME,
+                    State::Ok,
+                    format!(
+                        "{} of {} at {}",
+                        found.model, found.provider.name, found.provider.base_url
+                    ),
+                )
+                .with([format!(
+                    "There is no key ({}), so the server on this machine is used.",
+                    missing.variable
+                )]),
+                None => Check::new(
+                    NAME,
+                    State::Fail,
+                    format!("no key for {}: {} is not set", provider.name, missing.variable),
+                )
+                .with([
+                    missing.to_string(),
+                    "Or start a local server: Ollama (ollama serve), llama.cpp (llama-server) or LM Studio; it is \
+                         found by itself."
+                        .to_owned(),
+                ]),
+            }
+        }
+    }
+}
+
+fn ask(candidates: &[Candidate]) -> Option<local::Found> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .ok()?;
+    runtime.block_on(local::detect(candidates, LOCAL_LIMIT))
+}
+
+fn candidate(id: &str, provider: &Provider) -> Candidate {
+    Candidate {
+        id: id.to_owned(),
+        name: provider.name.clone(),
+        base_url: provider.base_url.clone(),
+    }
+}
+
+fn is_local(provider: &Provider) -> bool {
+    url::Url::parse(&provider.base_url).is_ok_and(|url| match url.host() {
+        Some(url::Host::Domain(name)) => name == "localhost",
+        Some(url::Host::Ipv4(address)) => address.is_loopback(),
+        Some(url::Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    })
+}
+
+fn git(machine: &Machine) -> Check {
+    match find(machine, "git") {
+        Some(path) => Check::new("git", State::Ok, path.display().to_string()),
+        None => Check::new("git", State::Warn, "not found on PATH").with([
+            "Threads do not note their branch, and reviews of changes are not possible. Install git.".to_owned(),
+        ]),
+    }
+}
+
+/// The program that this name starts.
+pub(super) fn find(machine: &Machine, name: &str) -> Option<PathBuf> {
+    let path = machine.env.get("PATH")?;
+    std::env::split_paths(path)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(name))
+        .find(|file| is_program(file))
+}
+
+#[cfg(unix)]
+fn is_program(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::metadata(file).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_program(file: &Path) -> bool {
+    file.is_file() || file.with_extension("exe").is_file()
+}
+
+fn same_file(a: &Path, b: &Path) -> bool {
+    match (a.canonicalize(), b.canonicalize()) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => false,
+    }
+}

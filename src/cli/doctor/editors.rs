@@ -1,0 +1,73 @@
+//! Which editors are here, and how each is told of Countersign.
+
+use super::checks::find;
+use super::{Check, Machine, State};
+
+struct Editor {
+    name: &'static str,
+    programs: &'static [&'static str],
+    /// What to do, in lines that can be copied.
+    hint: &'static str,
+}
+
+const EDITORS: &[Editor] = &[
+    Editor {
+        name: "Neovim",
+        programs: &["nvim"],
+        hint: "copy editors/nvim/countersign.lua to ~/.config/nvim/plugin/, or for 0.11 and newer:\n\
+               vim.lsp.config('countersign', { cmd = { 'countersign' }, root_markers = { '.git' } })\n\
+               vim.lsp.enable('countersign')",
+    },
+    Editor {
+        name: "VS Code",
+        programs: &["code", "codium", "code-insiders", "code-server"],
+        hint: "install the extension of editors/vscode; its README says how",
+    },
+    Editor {
+        name: "Helix",
+        programs: &["hx", "helix"],
+        hint: "in ~/.config/helix/languages.toml, and in language-servers of each language:\n\
+               [language-server.countersign]\n\
+               command = \"countersign\"",
+    },
+    Editor {
+        name: "Emacs",
+        programs: &["emacs"],
+        hint: "with eglot:\n(add-to-list 'eglot-server-programs '((prog-mode text-mode) . (\"countersign\")))",
+    },
+    Editor {
+        name: "Kakoune",
+        programs: &["kak"],
+        hint: "with kakoune-lsp, in lsp_servers of each filetype:\n\
+               [countersign]\n\
+               command = \"countersign\"\n\
+               root_globs = [\".git\"]",
+    },
+    Editor {
+        name: "Zed",
+        programs: &["zed", "zeditor"],
+        hint: "a language server of its own needs an extension there; docs/protocol.md and the README say more",
+    },
+    Editor {
+        name: "Sublime Text",
+        programs: &["subl", "sublime_text"],
+        hint: "with the package LSP, in its settings:\n\
+               \"clients\": { \"countersign\": { \"enabled\": true, \"command\": [\"countersign\"], \"selector\": \"source | text\" } }",
+    },
+];
+
+pub(super) fn check(machine: &Machine) -> Check {
+    let here: Vec<&Editor> = EDITORS
+        .iter()
+        .filter(|editor| editor.programs.iter().any(|program| find(machine, program).is_some()))
+        .collect();
+    if here.is_empty() {
+        return Check::new("editors", State::Ok, "none found on PATH")
+            .with(["Any editor that speaks LSP will do: let it start `countersign` for your files.".to_owned()]);
+    }
+    let names: Vec<&str> = here.iter().map(|editor| editor.name).collect();
+    Check::new("editors", State::Ok, names.join(", ")).with(
+        here.iter()
+            .map(|editor| format!("{}: {}", editor.name, editor.hint.replace('\n', "\n  "))),
+    )
+}

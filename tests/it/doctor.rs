@@ -1,0 +1,212 @@
+//! `countersign doctor`: what it finds on machines in several states.
+
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Command, Output};
+
+struct Machine {
+    dir: tempfile::TempDir,
+    env: Vec<(String, String)>,
+}
+
+impl Machine {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join("bin")).unwrap();
+        std::fs::create_dir_all(dir.path().join("project/.git")).unwrap();
+        let path = |name: &str| dir.path().join(name).display().to_string();
+        let env = vec![
+            ("HOME".into(), path("person")),
+            ("COUNTERSIGN_HOME".into(), path("home")),
+            ("PATH".into(), path("bin")),
+        ];
+        Self { dir, env }
+    }
+
+    fn env(mut self, name: &str, value: &str) -> Self {
+        self.env.retain(|(known, _)| known != name);
+        self.env.push((name.into(), value.into()));
+        self
+    }
+
+    fn config(self, text: &str) -> Self {
+        let home = self.dir.path().join("home");
+        std::fs::create_dir_all(&home).unwrap();
+        std::fs::write(home.join("config.toml"), text).unwrap();
+        self
+    }
+
+    fn program(self, name: &str) -> Self {
+        let file = self.dir.path().join("bin").join(name);
+        std::fs::write(&file, "#!/bin/sh\n").unwrap();
+        executable(&file);
+        self
+    }
+
+    fn doctor(&self, args: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_countersign"))
+            .arg("doctor")
+            .args(args)
+            .current_dir(self.dir.path().join("project"))
+            .env_clear()
+            .envs(self.env.iter().cloned())
+            .output()
+            .expect("the program starts")
+    }
+
+    fn report(&self) -> (Option<i32>, Value) {
+        let output = self.doctor(&["--json"]);
+        let report = serde_json::from_slice(&output.stdout).expect("a report");
+        (output.status.code(), report)
+    }
+}
+
+#[cfg(unix)]
+fn executable(file: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[cfg(not(unix))]
+fn executable(_file: &Path) {}
+
+fn check<'a>(report: &'a Value, name: &str) -> &'a Value {
+    let all = report["checks"].as_array().unwrap();
+    all.iter()
+        .find(|check| check["name"] == name)
+        .unwrap_or_else(|| panic!("no {name} in {report}"))
+}
+
+fn text(check: &Value) -> String {
+    let details = check["details"].as_array().unwrap().iter().filter_map(Value::as_str);
+    std::iter::once(check["summary"].as_str().unwrap())
+        .chain(details)
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+#[test]
+fn a_machine_with_a_key_is_fit() {
+    let machine = Machine::new()
+        .env("OPENAI_API_KEY", "s3cret")
+        .program("git")
+        .program("nvim")
+        .program("hx");
+    let (status, report) = machine.report();
+    assert_eq!(check(&report, "model")["state"], "ok");
+    assert!(text(check(&report, "model")).contains("OPENAI_API_KEY"));
+    assert!(!report.to_string().contains("s3cret"));
+    assert_eq!(check(&report, "git")["state"], "ok");
+    assert_eq!(check(&report, "configuration")["state"], "ok");
+    assert_eq!(check(&report, "home folder")["state"], "ok");
+    let editors = text(check(&report, "editors"));
+    assert!(
+        editors.contains("Neovim, Helix") && editors.contains("vim.lsp.enable"),
+        "{editors}"
+    );
+    assert_eq!(report["version"], env!("CARGO_PKG_VERSION"));
+    let fit = check(&report, "sandbox")["state"] != "fail";
+    assert_eq!((report["usable"].as_bool(), status), (Some(fit), Some(i32::from(!fit))));
+    // It looks, and leaves nothing.
+    assert!(!machine.dir.path().join("home").exists());
+
+    let table = machine.doctor(&[]);
+    let table = String::from_utf8(table.stdout).unwrap();
+    assert!(table.contains("  ok  model") && !table.contains('\x1b'), "{table}");
+}
+
+#[test]
+fn without_a_model_it_says_how_to_get_one() {
+    // A provider was chosen, so no other one is looked for on this machine.
+    let machine = Machine::new().config("model_provider = \"openai\"\n");
+    let (status, report) = machine.report();
+    assert_eq!((status, report["usable"].as_bool()), (Some(1), Some(false)));
+    assert_eq!(check(&report, "model")["state"], "fail");
+    let words = text(check(&report, "model"));
+    assert!(
+        words.contains("OPENAI_API_KEY") && words.contains("ollama serve"),
+        "{words}"
+    );
+    assert_eq!(check(&report, "git")["state"], "warn");
+    let table = String::from_utf8(machine.doctor(&[]).stdout).unwrap();
+    assert!(
+        table.contains("FAIL  model") && table.contains("countersign demo"),
+        "{table}"
+    );
+}
+
+#[test]
+fn a_server_on_this_machine_is_asked() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let server = std::thread::spawn(move || {
+        for stream in listener.incoming().take(2) {
+            let mut stream = stream.unwrap();
+            let mut request = [0; 4096];
+            let read = stream.read(&mut request).unwrap();
+            assert!(request[..read].starts_with(b"GET /v1/models"));
+            let body = r#"{"object":"list","data":[{"id":"small-one","object":"model"}]}"#;
+            let head = format!(
+                "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+                body.len()
+            );
+            stream.write_all((head + body).as_bytes()).unwrap();
+        }
+    });
+    let config = |more: &str| {
+        format!(
+            "model_provider = \"here\"\n{more}\n[model_providers.here]\nbase_url = \"http://127.0.0.1:{port}/v1\"\n"
+        )
+    };
+    let (_, report) = Machine::new().config(&config("")).report();
+    assert_eq!(check(&report, "model")["state"], "ok", "{report}");
+    assert!(text(check(&report, "model")).contains("small-one"));
+    let (_, report) = Machine::new().config(&config("model = \"big-one\"")).report();
+    assert_eq!(check(&report, "model")["state"], "warn");
+    server.join().unwrap();
+
+    let (status, report) = Machine::new().config(&config("")).report();
+    assert_eq!(status, Some(1));
+    assert!(text(check(&report, "model")).contains(&format!("http://127.0.0.1:{port}/v1")));
+}
+
+#[test]
+fn trouble_in_the_configuration_is_shown_with_its_place() {
+    let machine = Machine::new()
+        .env("OPENAI_API_KEY", "k")
+        .config("modle = \"x\"\nreview_model = \"y\"\n");
+    let project = machine.dir.path().join("project/.countersign");
+    std::fs::create_dir_all(&project).unwrap();
+    std::fs::write(project.join("config.toml"), "sandbox_mode = \"danger-full-access\"\n").unwrap();
+    let (_, report) = machine.report();
+    let found = check(&report, "configuration");
+    assert_eq!(found["state"], "warn");
+    let words = text(found);
+    for expected in [
+        "home/config.toml:1: `modle`",
+        "did you mean `model`?",
+        "config.toml:1: A project can only tighten",
+        "not used yet: review_model",
+    ] {
+        assert!(words.contains(expected), "{expected} not in {words}");
+    }
+
+    let (_, report) = Machine::new().env("OPENAI_API_KEY", "k").config("model = \n").report();
+    assert!(text(check(&report, "configuration")).contains("line 1"));
+}
+
+#[test]
+fn a_home_that_cannot_be_written_is_a_failure() {
+    let machine = Machine::new().env("OPENAI_API_KEY", "k");
+    std::fs::write(machine.dir.path().join("home"), "a file").unwrap();
+    let (status, report) = machine.report();
+    assert_eq!(status, Some(1));
+    assert!(text(check(&report, "home folder")).contains("COUNTERSIGN_HOME"));
+
+    let machine = Machine::new()
+        .env("OPENAI_API_KEY", "k")
+        .env("COUNTERSIGN_HOME", "relative");
+    assert_eq!(check(&machine.report().1, "home folder")["state"], "fail");
+}
