@@ -36,7 +36,7 @@ missing_packages() {
 
 # need_packages PKG... : installs what is not there yet. Quick, and without the network, when all is there.
 need_packages() {
-  command -v dpkg-query >/dev/null || die "no dpkg here: the real editors are set up from Debian packages. On another system set COUNTERSIGN_NVIM_CURRENT, COUNTERSIGN_NVIM_OLDER, COUNTERSIGN_CHROMIUM and COUNTERSIGN_CODE_SERVER (see tests/editors/README.md)."
+  command -v dpkg-query >/dev/null || die "no dpkg here: the real editors are set up from Debian packages. On another system set COUNTERSIGN_NVIM_CURRENT, COUNTERSIGN_NVIM_OLDER, COUNTERSIGN_HELIX, COUNTERSIGN_CHROMIUM and COUNTERSIGN_CODE_SERVER (see tests/editors/README.md)."
   local wanted
   wanted=$(missing_packages "$@")
   [ -z "$wanted" ] && return 0
