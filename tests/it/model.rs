@@ -1519,7 +1519,7 @@ async fn a_local_server_is_found() {
         candidate("embedding", &embedding.base_url),
     ];
     // More than the usual limit: this machine is slow, and what is shown is that silence ends.
-    let limit = Duration::from_secs(2);
+    let limit = Duration::from_secs(1);
     assert_eq!(within(local::detect(&nobody, limit)).await, None);
     let mut candidates = nobody.to_vec();
     candidates.push(candidate("here", &server.base_url));
