@@ -10,7 +10,12 @@ use std::path::Path;
 pub(super) fn changed(old: &[&str], new: &[&str]) -> Vec<(Range<usize>, Range<usize>)> {
     let same_start = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     let (old_rest, new_rest) = (&old[same_start..], &new[same_start..]);
-    let same_end = old_rest.iter().rev().zip(new_rest.iter().rev()).take_while(|(a, b)| a == b).count();
+    let same_end = old_rest
+        .iter()
+        .rev()
+        .zip(new_rest.iter().rev())
+        .take_while(|(a, b)| a == b)
+        .count();
     let old_middle = &old_rest[..old_rest.len() - same_end];
     let new_middle = &new_rest[..new_rest.len() - same_end];
     if old_middle.is_empty() && new_middle.is_empty() {
@@ -46,6 +51,19 @@ pub(super) fn changed(old: &[&str], new: &[&str]) -> Vec<(Range<usize>, Range<us
     found
 }
 
+/// The same, found from the end backwards: where the text repeats itself the two may differ, and neither is sure.
+pub(super) fn changed_backwards(old: &[&str], new: &[&str]) -> Vec<(Range<usize>, Range<usize>)> {
+    let old_reversed: Vec<&str> = old.iter().rev().copied().collect();
+    let new_reversed: Vec<&str> = new.iter().rev().copied().collect();
+    let turned = |range: Range<usize>, length: usize| length - range.end..length - range.start;
+    let mut found: Vec<_> = changed(&old_reversed, &new_reversed)
+        .into_iter()
+        .map(|(before, after)| (turned(before, old.len()), turned(after, new.len())))
+        .collect();
+    found.reverse();
+    found
+}
+
 /// How many unchanged lines surround a change.
 const CONTEXT: usize = 3;
 
@@ -77,8 +95,16 @@ pub fn unified_diff(
     }
     let body = body(before.unwrap_or_default(), after.unwrap_or_default());
     if !body.is_empty() {
-        let old = if before.is_some() { old_name.in_header() } else { "/dev/null".to_owned() };
-        let new = if after.is_some() { new_name.in_header() } else { "/dev/null".to_owned() };
+        let old = if before.is_some() {
+            old_name.in_header()
+        } else {
+            "/dev/null".to_owned()
+        };
+        let new = if after.is_some() {
+            new_name.in_header()
+        } else {
+            "/dev/null".to_owned()
+        };
         let _ = write!(diff, "--- {old}\n+++ {new}\n{body}");
     }
     diff
@@ -92,15 +118,26 @@ struct Name {
 
 impl Name {
     fn new(side: &str, path: &Path, relative_to: &Path) -> Self {
-        let inside = path.strip_prefix(relative_to).ok().filter(|inside| !inside.as_os_str().is_empty());
+        let inside = path
+            .strip_prefix(relative_to)
+            .ok()
+            .filter(|inside| !inside.as_os_str().is_empty());
         let plain = inside.unwrap_or(path).to_string_lossy().into_owned();
-        let shown = quote(&if inside.is_some() { format!("{side}{plain}") } else { plain.clone() });
+        let shown = quote(&if inside.is_some() {
+            format!("{side}{plain}")
+        } else {
+            plain.clone()
+        });
         Self { plain, shown }
     }
 
     /// A name with blanks needs a tab behind it, or a reader may take a part of it for a date.
     fn in_header(&self) -> String {
-        let tab = if self.shown.contains(' ') && !self.shown.starts_with('"') { "\t" } else { "" };
+        let tab = if self.shown.contains(' ') && !self.shown.starts_with('"') {
+            "\t"
+        } else {
+            ""
+        };
         format!("{}{tab}", self.shown)
     }
 }
@@ -135,8 +172,10 @@ fn body(before: &str, after: &str) -> String {
     let mut text = String::new();
     let mut rest = &changes[..];
     while let Some(first) = rest.first() {
-        let together =
-            1 + rest.windows(2).take_while(|pair| pair[1].0.start - pair[0].0.end <= 2 * CONTEXT).count();
+        let together = 1 + rest
+            .windows(2)
+            .take_while(|pair| pair[1].0.start - pair[0].0.end <= 2 * CONTEXT)
+            .count();
         let (group, later) = rest.split_at(together);
         rest = later;
         let last = &group[together - 1];
@@ -147,12 +186,20 @@ fn body(before: &str, after: &str) -> String {
         let _ = writeln!(text, "@@ -{} +{} @@", span(&old_range), span(&new_range));
         let mut at = old_range.start;
         for (removed, added) in group {
-            old[at..removed.start].iter().for_each(|line| push_line(&mut text, ' ', line));
-            old[removed.clone()].iter().for_each(|line| push_line(&mut text, '-', line));
-            new[added.clone()].iter().for_each(|line| push_line(&mut text, '+', line));
+            old[at..removed.start]
+                .iter()
+                .for_each(|line| push_line(&mut text, ' ', line));
+            old[removed.clone()]
+                .iter()
+                .for_each(|line| push_line(&mut text, '-', line));
+            new[added.clone()]
+                .iter()
+                .for_each(|line| push_line(&mut text, '+', line));
             at = removed.end;
         }
-        old[at..old_range.end].iter().for_each(|line| push_line(&mut text, ' ', line));
+        old[at..old_range.end]
+            .iter()
+            .for_each(|line| push_line(&mut text, ' ', line));
     }
     text
 }
@@ -186,23 +233,51 @@ mod tests {
     #[test]
     fn is_in_the_way_of_git() {
         let rows: &[(&str, String, &str)] = &[
-            ("new", diff("/w/a", None, Some("x\ny\n"), None),
-             "diff --git a/a b/a\nnew file mode 100644\n--- /dev/null\n+++ b/a\n@@ -0,0 +1,2 @@\n+x\n+y\n"),
-            ("new and empty", diff("/w/a", None, Some(""), None), "diff --git a/a b/a\nnew file mode 100644\n"),
-            ("deleted", diff("/w/a", Some("x"), None, None),
-             "diff --git a/a b/a\ndeleted file mode 100644\n--- a/a\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n\\ No newline at end of file\n"),
-            ("moved only", diff("/w/a", Some("x\n"), Some("x\n"), Some("/w/d/b")),
-             "diff --git a/a b/d/b\nrename from a\nrename to d/b\n"),
-            ("moved and changed", diff("/w/a", Some("x\n"), Some("y\n"), Some("/w/b")),
-             "diff --git a/a b/b\nrename from a\nrename to b\n--- a/a\n+++ b/b\n@@ -1 +1 @@\n-x\n+y\n"),
-            ("final newline", diff("/w/a", Some("x"), Some("x\n"), None),
-             "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n\\ No newline at end of file\n+x\n"),
-            ("blank in the name", diff("/w/a b", Some("x\n"), Some("y\n"), None),
-             "diff --git a/a b b/a b\n--- a/a b\t\n+++ b/a b\t\n@@ -1 +1 @@\n-x\n+y\n"),
-            ("line end in the name", diff("/w/a\n\"b", Some("x\n"), Some("y\n"), None),
-             "diff --git \"a/a\\n\\\"b\" \"b/a\\n\\\"b\"\n--- \"a/a\\n\\\"b\"\n+++ \"b/a\\n\\\"b\"\n@@ -1 +1 @@\n-x\n+y\n"),
-            ("outside", diff("/else/a", Some("x\n"), Some("y\n"), None),
-             "diff --git /else/a /else/a\n--- /else/a\n+++ /else/a\n@@ -1 +1 @@\n-x\n+y\n"),
+            (
+                "new",
+                diff("/w/a", None, Some("x\ny\n"), None),
+                "diff --git a/a b/a\nnew file mode 100644\n--- /dev/null\n+++ b/a\n@@ -0,0 +1,2 @@\n+x\n+y\n",
+            ),
+            (
+                "new and empty",
+                diff("/w/a", None, Some(""), None),
+                "diff --git a/a b/a\nnew file mode 100644\n",
+            ),
+            (
+                "deleted",
+                diff("/w/a", Some("x"), None, None),
+                "diff --git a/a b/a\ndeleted file mode 100644\n--- a/a\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n\\ No newline at end of file\n",
+            ),
+            (
+                "moved only",
+                diff("/w/a", Some("x\n"), Some("x\n"), Some("/w/d/b")),
+                "diff --git a/a b/d/b\nrename from a\nrename to d/b\n",
+            ),
+            (
+                "moved and changed",
+                diff("/w/a", Some("x\n"), Some("y\n"), Some("/w/b")),
+                "diff --git a/a b/b\nrename from a\nrename to b\n--- a/a\n+++ b/b\n@@ -1 +1 @@\n-x\n+y\n",
+            ),
+            (
+                "final newline",
+                diff("/w/a", Some("x"), Some("x\n"), None),
+                "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n\\ No newline at end of file\n+x\n",
+            ),
+            (
+                "blank in the name",
+                diff("/w/a b", Some("x\n"), Some("y\n"), None),
+                "diff --git a/a b b/a b\n--- a/a b\t\n+++ b/a b\t\n@@ -1 +1 @@\n-x\n+y\n",
+            ),
+            (
+                "line end in the name",
+                diff("/w/a\n\"b", Some("x\n"), Some("y\n"), None),
+                "diff --git \"a/a\\n\\\"b\" \"b/a\\n\\\"b\"\n--- \"a/a\\n\\\"b\"\n+++ \"b/a\\n\\\"b\"\n@@ -1 +1 @@\n-x\n+y\n",
+            ),
+            (
+                "outside",
+                diff("/else/a", Some("x\n"), Some("y\n"), None),
+                "diff --git /else/a /else/a\n--- /else/a\n+++ /else/a\n@@ -1 +1 @@\n-x\n+y\n",
+            ),
             ("nothing", diff("/w/a", Some("x\n"), Some("x\n"), None), ""),
         ];
         for (name, got, expected) in rows {
@@ -232,7 +307,12 @@ mod tests {
             let content = if cut { &line[1..line.len() - 1] } else { &line[1..] };
             match line.as_bytes()[0] {
                 b'@' => {
-                    let (start, count) = line[4..].split(' ').next().unwrap().split_once(',').unwrap_or((&line[4..5], "1"));
+                    let (start, count) = line[4..]
+                        .split(' ')
+                        .next()
+                        .unwrap()
+                        .split_once(',')
+                        .unwrap_or((&line[4..5], "1"));
                     let start: usize = line[4..].split([',', ' ']).next().unwrap_or(start).parse().unwrap();
                     let to = if count == "0" { start } else { start - 1 };
                     text.push_str(&old[at..to].concat());

@@ -53,7 +53,12 @@ pub enum DiskChange {
     /// The file shall be gone.
     Remove { path: PathBuf, expect: Expect },
     /// The file shall have a new name, where nothing is yet, and hold this text. `expect` is about `from`.
-    Move { from: PathBuf, to: PathBuf, text: String, expect: Expect },
+    Move {
+        from: PathBuf,
+        to: PathBuf,
+        text: String,
+        expect: Expect,
+    },
 }
 
 impl DiskChange {
@@ -65,10 +70,18 @@ impl DiskChange {
         let (path, expect) = (plan.path.clone(), Expect::of(plan.before.as_deref()));
         match (plan.with(accepted), &plan.kind) {
             (None, _) => Some(Self::Remove { path, expect }),
-            (Some(text), FileChangeKind::Update { move_path: Some(to) }) => {
-                Some(Self::Move { from: path, to: to.clone(), text, expect })
-            }
-            (Some(text), _) => Some(Self::Write { path, text, expect, mode: None }),
+            (Some(text), FileChangeKind::Update { move_path: Some(to) }) => Some(Self::Move {
+                from: path,
+                to: to.clone(),
+                text,
+                expect,
+            }),
+            (Some(text), _) => Some(Self::Write {
+                path,
+                text,
+                expect,
+                mode: None,
+            }),
         }
     }
 }
@@ -79,22 +92,28 @@ impl DiskChange {
 pub enum Expect {
     Absent,
     /// A regular file with this SHA-256, in hexadecimal.
-    Content { sha256: String },
+    Content {
+        sha256: String,
+    },
 }
 
 impl Expect {
     /// What a snapshot showed: this text, or no file.
     pub fn of(text: Option<&str>) -> Self {
-        text.map_or(Self::Absent, |text| Self::Content { sha256: content_hash(text.as_bytes()) })
+        text.map_or(Self::Absent, |text| Self::Content {
+            sha256: content_hash(text.as_bytes()),
+        })
     }
 }
 
 /// SHA-256 in hexadecimal.
 pub fn content_hash(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    Sha256::digest(bytes)
+        .iter()
+        .fold(String::with_capacity(64), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
 }
 
 /// Why nothing was written. Every file is as it was, except as [`Stuck`](Self::Stuck) says.
@@ -108,8 +127,16 @@ pub enum CommitError {
     #[error("{}: {reason}. No file was changed.", .path.display())]
     Refused { path: PathBuf, reason: String },
     #[error("{}: {doing} failed: {message}. No file was changed.", .path.display())]
-    Io { path: PathBuf, doing: String, kind: IoKind, message: String },
-    #[error("{cause} But putting things back failed too; the texts before are kept: {}", list(kept))]
+    Io {
+        path: PathBuf,
+        doing: String,
+        kind: IoKind,
+        message: String,
+    },
+    #[error(
+        "{cause} But putting things back failed too; the texts before are kept: {}",
+        list(kept)
+    )]
     Stuck { cause: Box<CommitError>, kept: Vec<Kept> },
     #[error("the process that writes files failed: {message}. Look at the files before trying again.")]
     Role { message: String },
@@ -119,7 +146,12 @@ impl CommitError {
     /// The path that could not be written for want of permission: one that a grant may help.
     pub fn denied(&self) -> Option<&PathBuf> {
         match self {
-            Self::Outside { path, .. } | Self::Io { path, kind: IoKind::Denied, .. } => Some(path),
+            Self::Outside { path, .. }
+            | Self::Io {
+                path,
+                kind: IoKind::Denied,
+                ..
+            } => Some(path),
             Self::Stuck { cause, .. } => cause.denied(),
             _ => None,
         }
@@ -176,10 +208,16 @@ pub fn commit(transaction: &Transaction) -> Result<(), CommitError> {
 
 fn commit_with(transaction: &Transaction, mut steps: Steps) -> Result<(), CommitError> {
     let works = check::works(transaction)?;
-    let done = works.iter().try_for_each(|work| prepare(work, &mut steps).map(drop)).and_then(|()| {
-        let texts = steps.take_texts();
-        works.iter().zip(texts).try_for_each(|(work, text)| swap(work, text, &mut steps))
-    });
+    let done = works
+        .iter()
+        .try_for_each(|work| prepare(work, &mut steps).map(drop))
+        .and_then(|()| {
+            let texts = steps.take_texts();
+            works
+                .iter()
+                .zip(texts)
+                .try_for_each(|(work, text)| swap(work, text, &mut steps))
+        });
     match done {
         Ok(()) => {
             steps.forget_backups();
@@ -191,9 +229,20 @@ fn commit_with(transaction: &Transaction, mut steps: Steps) -> Result<(), Commit
 
 /// A change whose expectations held.
 enum Work<'t> {
-    Write { target: Target, text: &'t str, mode: Option<u32> },
-    Remove { target: Target },
-    Move { from: Target, to: Target, text: &'t str, changed: bool },
+    Write {
+        target: Target,
+        text: &'t str,
+        mode: Option<u32>,
+    },
+    Remove {
+        target: Target,
+    },
+    Move {
+        from: Target,
+        to: Target,
+        text: &'t str,
+        changed: bool,
+    },
 }
 
 /// Makes folders and writes the new text beside its target; nothing that is there changes.
@@ -204,10 +253,19 @@ fn prepare(work: &Work<'_>, steps: &mut Steps) -> Result<(), CommitError> {
             steps.write_beside(target, target.there.as_ref(), text, *mode)?
         }
         Work::Remove { .. } => None,
-        Work::Move { from, to, text, changed } => {
+        Work::Move {
+            from,
+            to,
+            text,
+            changed,
+        } => {
             steps.make_folders(to)?;
             // A file that only changes its name is renamed, which keeps all of it.
-            if *changed { steps.write_beside(to, from.there.as_ref(), text, None)? } else { None }
+            if *changed {
+                steps.write_beside(to, from.there.as_ref(), text, None)?
+            } else {
+                None
+            }
         }
     };
     steps.keep_text(text);
@@ -222,7 +280,15 @@ fn swap(work: &Work<'_>, text: Option<PathBuf>, steps: &mut Steps) -> Result<(),
         (Work::Write { target, .. }, Some(new)) => steps.place_new(target, &new),
         (Work::Write { target, text, .. }, None) => steps.rewrite(target, text),
         (Work::Remove { target }, _) => steps.take_away(target),
-        (Work::Move { from, to, text, changed }, new) if same_entry(&from.real, &to.real) => {
+        (
+            Work::Move {
+                from,
+                to,
+                text,
+                changed,
+            },
+            new,
+        ) if same_entry(&from.real, &to.real) => {
             match new {
                 Some(new) => steps.replace(from, &new)?,
                 None if *changed => steps.rewrite(from, text)?,
@@ -234,9 +300,21 @@ fn swap(work: &Work<'_>, text: Option<PathBuf>, steps: &mut Steps) -> Result<(),
             steps.place_new(to, &new)?;
             steps.take_away(from)
         }
-        (Work::Move { from, to, text, changed }, None) => {
+        (
+            Work::Move {
+                from,
+                to,
+                text,
+                changed,
+            },
+            None,
+        ) => {
             if steps.rename(from, to)? {
-                return if *changed { steps.rewrite(&from.renamed(to), text) } else { Ok(()) };
+                return if *changed {
+                    steps.rewrite(&from.renamed(to), text)
+                } else {
+                    Ok(())
+                };
             }
             let new = steps.write_beside(to, from.there.as_ref(), text, None)?;
             match new {
@@ -246,7 +324,10 @@ fn swap(work: &Work<'_>, text: Option<PathBuf>, steps: &mut Steps) -> Result<(),
                 }
                 None => {
                     let reason = "it cannot be moved to another disk with its owner and group".to_owned();
-                    Err(CommitError::Refused { path: from.path.clone(), reason })
+                    Err(CommitError::Refused {
+                        path: from.path.clone(),
+                        reason,
+                    })
                 }
             }
         }

@@ -66,9 +66,12 @@ pub struct DiskFiles;
 
 impl Files for DiskFiles {
     fn read(&self, path: &Path) -> Result<Option<FileText>, ReadError> {
-        let Some(bytes) = read_regular(path)? else { return Ok(None) };
-        let text =
-            String::from_utf8(bytes).map_err(|error| ReadError::NotUtf8 { offset: error.utf8_error().valid_up_to() })?;
+        let Some(bytes) = read_regular(path)? else {
+            return Ok(None);
+        };
+        let text = String::from_utf8(bytes).map_err(|error| ReadError::NotUtf8 {
+            offset: error.utf8_error().valid_up_to(),
+        })?;
         Ok(Some(FileText { text }))
     }
 
@@ -95,9 +98,14 @@ pub(super) fn read_regular(path: &Path) -> Result<Option<Vec<u8>>, ReadError> {
     let meta = file.metadata().map_err(ReadError::Io)?;
     check_regular(path, &meta)?;
     let mut bytes = Vec::with_capacity(usize::try_from(meta.len()).unwrap_or(0));
-    file.by_ref().take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(ReadError::Io)?;
+    file.by_ref()
+        .take(MAX_FILE_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .map_err(ReadError::Io)?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(ReadError::TooLarge { bytes: bytes.len() as u64 });
+        return Err(ReadError::TooLarge {
+            bytes: bytes.len() as u64,
+        });
     }
     Ok(Some(bytes))
 }
@@ -132,7 +140,9 @@ fn open_regular(path: &Path) -> io::Result<File> {
 
 /// Follows links in the parent folders as far as those exist; the last component stays as it is.
 pub(super) fn real_path(path: &Path) -> PathBuf {
-    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return path.to_owned() };
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return path.to_owned();
+    };
     real_folder(parent).join(name)
 }
 
@@ -144,7 +154,9 @@ pub(super) fn real_folder(path: &Path) -> PathBuf {
         if let Ok(real) = fs::canonicalize(existing) {
             return rest.iter().rev().fold(real, |real, name| real.join(name));
         }
-        let (Some(parent), Some(name)) = (existing.parent(), existing.file_name()) else { return path.to_owned() };
+        let (Some(parent), Some(name)) = (existing.parent(), existing.file_name()) else {
+            return path.to_owned();
+        };
         rest.push(name);
         existing = parent;
     }
@@ -153,7 +165,9 @@ pub(super) fn real_folder(path: &Path) -> PathBuf {
 /// See [`Files::same_entry`].
 pub(super) fn same_entry(a: &Path, b: &Path) -> bool {
     let (a, b) = (real_path(a), real_path(b));
-    let (Some(name_a), Some(name_b)) = (a.file_name(), b.file_name()) else { return a == b };
+    let (Some(name_a), Some(name_b)) = (a.file_name(), b.file_name()) else {
+        return a == b;
+    };
     if a == b {
         return true;
     }
@@ -161,12 +175,19 @@ pub(super) fn same_entry(a: &Path, b: &Path) -> bool {
         return false;
     }
     // Two names that differ in case only: one entry if both lead to one file and the folder does not list both.
-    let (Ok(meta_a), Ok(meta_b)) = (fs::symlink_metadata(&a), fs::symlink_metadata(&b)) else { return false };
+    let (Ok(meta_a), Ok(meta_b)) = (fs::symlink_metadata(&a), fs::symlink_metadata(&b)) else {
+        return false;
+    };
     if !same_inode(&meta_a, &meta_b) {
         return false;
     }
-    let Some(entries) = a.parent().and_then(|parent| fs::read_dir(parent).ok()) else { return false };
-    let listed = entries.flatten().filter(|entry| entry.file_name() == name_a || entry.file_name() == name_b).count();
+    let Some(entries) = a.parent().and_then(|parent| fs::read_dir(parent).ok()) else {
+        return false;
+    };
+    let listed = entries
+        .flatten()
+        .filter(|entry| entry.file_name() == name_a || entry.file_name() == name_b)
+        .count();
     listed < 2
 }
 

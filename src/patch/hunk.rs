@@ -75,7 +75,10 @@ pub fn apply_hunks(now: &str, placed: &[(Range<usize>, String)]) -> String {
 /// The smallest line-wise edits that turn `old` into `new`: byte ranges of `old`, in order, not overlapping.
 pub fn text_edits(old: &str, new: &str) -> Vec<(Range<usize>, String)> {
     let lines = Lines::new(old);
-    hunks(old, new).into_iter().map(|hunk| (lines.bytes(&hunk.old), hunk.new_text)).collect()
+    hunks(old, new)
+        .into_iter()
+        .map(|hunk| (lines.bytes(&hunk.old), hunk.new_text))
+        .collect()
 }
 
 #[cfg(test)]
@@ -85,7 +88,14 @@ pub(super) mod tests {
 
     /// A text of few different lines, so that it repeats itself, with every kind of line end.
     pub(in crate::patch) fn any_text() -> impl Strategy<Value = String> {
-        let line = prop_oneof![Just("a"), Just("b"), Just("  c"), Just(""), Just("é😀"), Just("fn d() {")];
+        let line = prop_oneof![
+            Just("a"),
+            Just("b"),
+            Just("  c"),
+            Just(""),
+            Just("é😀"),
+            Just("fn d() {")
+        ];
         let end = prop_oneof![6 => Just("\n"), 2 => Just("\r\n"), 1 => Just("\r")];
         (prop::collection::vec((line, end), 0..14), any::<bool>(), any::<bool>()).prop_map(|(lines, bom, finished)| {
             let mut text = if bom { "\u{feff}".to_owned() } else { String::new() };
@@ -101,7 +111,10 @@ pub(super) mod tests {
     fn hunks_are_small_and_apart() {
         let old = "a\nb\nc\nd\ne\n";
         let found = hunks(old, "a\nB\nc\nd\ne\nf\n");
-        let ranges: Vec<_> = found.iter().map(|hunk| (hunk.old.clone(), &hunk.old_text[..], &hunk.new_text[..])).collect();
+        let ranges: Vec<_> = found
+            .iter()
+            .map(|hunk| (hunk.old.clone(), &hunk.old_text[..], &hunk.new_text[..]))
+            .collect();
         assert_eq!(ranges, [(1..2, "b\n", "B\n"), (5..5, "", "f\n")]);
         assert_eq!(with_hunks(old, &found, &[false, true]), "a\nb\nc\nd\ne\nf\n");
         assert_eq!(with_hunks(old, &found, &[true]), "a\nB\nc\nd\ne\n");
@@ -118,7 +131,10 @@ pub(super) mod tests {
     #[test]
     fn places_beyond_the_end_or_overlapping_do_not_panic() {
         assert_eq!(apply_hunks("a\n", &[(5..9, "b\n".into())]), "a\nb\n");
-        assert_eq!(apply_hunks("a\nb\n", &[(0..2, "x\n".into()), (1..2, "y\n".into())]), "x\ny\n");
+        assert_eq!(
+            apply_hunks("a\nb\n", &[(0..2, "x\n".into()), (1..2, "y\n".into())]),
+            "x\ny\n"
+        );
     }
 
     proptest! {

@@ -120,16 +120,28 @@ impl<'a> Lines<'a> {
 fn split_at_returns(piece: &str, start: usize, spans: &mut Vec<Span>) {
     let body = piece.strip_suffix('\n').unwrap_or(piece);
     let finished = body.len() < piece.len();
-    let content = if finished { body.strip_suffix('\r').unwrap_or(body) } else { body };
+    let content = if finished {
+        body.strip_suffix('\r').unwrap_or(body)
+    } else {
+        body
+    };
     let mut at = 0;
     if content.as_bytes().contains(&b'\r') {
         for (index, _) in content.match_indices('\r') {
-            spans.push(Span { start: start + at, content_end: start + index, end: start + index + 1 });
+            spans.push(Span {
+                start: start + at,
+                content_end: start + index,
+                end: start + index + 1,
+            });
             at = index + 1;
         }
     }
     if at < piece.len() {
-        spans.push(Span { start: start + at, content_end: start + content.len(), end: start + piece.len() });
+        spans.push(Span {
+            start: start + at,
+            content_end: start + content.len(),
+            end: start + piece.len(),
+        });
     }
 }
 
@@ -152,14 +164,21 @@ mod tests {
         ];
         for (text, expected) in rows {
             let lines = Lines::new(text);
-            let got: Vec<_> = (0..lines.len()).map(|line| (lines.content(line), lines.end(line))).collect();
+            let got: Vec<_> = (0..lines.len())
+                .map(|line| (lines.content(line), lines.end(line)))
+                .collect();
             assert_eq!(&got, expected, "{text:?}");
         }
     }
 
     #[test]
     fn tells_the_most_frequent_end() {
-        for (text, end) in [("", "\n"), ("a\r\nb\nc\r\n", "\r\n"), ("a\rb\r", "\r"), ("a\nb\r\n", "\n")] {
+        for (text, end) in [
+            ("", "\n"),
+            ("a\r\nb\nc\r\n", "\r\n"),
+            ("a\rb\r", "\r"),
+            ("a\nb\r\n", "\n"),
+        ] {
             assert_eq!(Lines::new(text).dominant_end(), end, "{text:?}");
         }
     }

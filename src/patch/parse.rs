@@ -15,10 +15,19 @@ pub struct Patch {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Section {
     /// The file with this content, new or in place of what is there.
-    Add { path: PathBuf, content: String },
-    Delete { path: PathBuf },
+    Add {
+        path: PathBuf,
+        content: String,
+    },
+    Delete {
+        path: PathBuf,
+    },
     /// Changes inside the file, and perhaps a new name. Without a new name there is at least one chunk.
-    Update { path: PathBuf, move_to: Option<PathBuf>, chunks: Vec<Chunk> },
+    Update {
+        path: PathBuf,
+        move_to: Option<PathBuf>,
+        chunks: Vec<Chunk>,
+    },
 }
 
 impl Section {
@@ -82,7 +91,9 @@ pub enum ParseError {
     NoEnd { found: String },
     #[error("invalid patch: line {line} `{found}` comes after `*** End Patch`; send one patch that ends there")]
     TextAfterEnd { line: usize, found: String },
-    #[error("invalid patch: it has no `*** Add File:`, `*** Delete File:` or `*** Update File:` section, so no file would be modified")]
+    #[error(
+        "invalid patch: it has no `*** Add File:`, `*** Delete File:` or `*** Update File:` section, so no file would be modified"
+    )]
     NoSections,
     #[error(
         "invalid patch: line {line} `{found}` is not a section header; expected `*** Add File: <path>`, `*** Delete File: <path>` or `*** Update File: <path>`"
@@ -114,7 +125,8 @@ const ENVIRONMENT: &str = "*** Environment ID:";
 
 /// Whether the text starts like a patch, so that it cannot be meant as anything else.
 pub(super) fn starts_like_a_patch(text: &str) -> bool {
-    text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']).starts_with(BEGIN)
+    text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n'])
+        .starts_with(BEGIN)
 }
 
 /// Reads a patch text.
@@ -131,7 +143,11 @@ pub fn parse(text: &str) -> Result<Patch, ParseError> {
             sections.push(section(&mut cursor)?);
         }
     }
-    if sections.is_empty() { Err(ParseError::NoSections) } else { Ok(Patch { sections }) }
+    if sections.is_empty() {
+        Err(ParseError::NoSections)
+    } else {
+        Ok(Patch { sections })
+    }
 }
 
 /// One line of the patch text.
@@ -155,7 +171,11 @@ impl<'a> Cursor<'a> {
         let mut lines: Vec<Line<'_>> = text
             .split('\n')
             .enumerate()
-            .map(|(index, text)| Line { number: index + 1, text, returns: false })
+            .map(|(index, text)| Line {
+                number: index + 1,
+                text,
+                returns: false,
+            })
             .collect();
         trim_blank(&mut lines);
         unwrap(&mut lines);
@@ -175,7 +195,10 @@ impl<'a> Cursor<'a> {
         }
         if let Some(end) = lines.iter().position(|line| line.text.trim_end() == END) {
             if let Some(extra) = lines[end + 1..].iter().find(|line| !line.text.trim().is_empty()) {
-                return Err(ParseError::TextAfterEnd { line: extra.number, found: shorten(extra.text) });
+                return Err(ParseError::TextAfterEnd {
+                    line: extra.number,
+                    found: shorten(extra.text),
+                });
             }
             lines.truncate(end);
         } else {
@@ -186,7 +209,10 @@ impl<'a> Cursor<'a> {
             }
         }
         let mut at = 1;
-        while lines.get(at).is_some_and(|line| line.text.trim().is_empty() || line.text.starts_with(ENVIRONMENT)) {
+        while lines
+            .get(at)
+            .is_some_and(|line| line.text.trim().is_empty() || line.text.starts_with(ENVIRONMENT))
+        {
             at += 1;
         }
         Ok(Self { lines, at })
@@ -204,7 +230,11 @@ impl<'a> Cursor<'a> {
 
     /// The first line from here on that is not empty.
     fn peek_past_blank(&self) -> Option<Line<'a>> {
-        self.lines.get(self.at..)?.iter().copied().find(|line| !line.text.trim().is_empty())
+        self.lines
+            .get(self.at..)?
+            .iter()
+            .copied()
+            .find(|line| !line.text.trim().is_empty())
     }
 }
 
@@ -218,7 +248,9 @@ fn trim_blank(lines: &mut Vec<Line<'_>>) {
 
 /// Takes away a here-document or a Markdown fence around the whole.
 fn unwrap(lines: &mut Vec<Line<'_>>) {
-    let (Some(first), Some(last)) = (lines.first(), lines.last()) else { return };
+    let (Some(first), Some(last)) = (lines.first(), lines.last()) else {
+        return;
+    };
     if lines.len() < 2 {
         return;
     }
@@ -261,24 +293,37 @@ pub(super) fn here_delimiter(rest: &str) -> Option<HereDocument> {
         .find_map(|(open, close)| word.strip_prefix(open)?.strip_suffix(close))
         .or_else(|| word.strip_prefix('\\'))
         .unwrap_or(word);
-    let plain = !unquoted.is_empty() && unquoted.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'));
-    plain.then(|| HereDocument { delimiter: unquoted.to_owned(), strip_tabs })
+    let plain = !unquoted.is_empty()
+        && unquoted
+            .chars()
+            .all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'));
+    plain.then(|| HereDocument {
+        delimiter: unquoted.to_owned(),
+        strip_tabs,
+    })
 }
 
 fn section(cursor: &mut Cursor<'_>) -> Result<Section, ParseError> {
-    let Some(line) = cursor.next() else { return Err(ParseError::NoSections) };
+    let Some(line) = cursor.next() else {
+        return Err(ParseError::NoSections);
+    };
     let header = line.text.trim();
     if let Some(path) = header.strip_prefix(ADD) {
         let path = path_of(path, line)?;
         let content = added(cursor, &path)?;
         Ok(Section::Add { path, content })
     } else if let Some(path) = header.strip_prefix(DELETE) {
-        Ok(Section::Delete { path: path_of(path, line)? })
+        Ok(Section::Delete {
+            path: path_of(path, line)?,
+        })
     } else if let Some(path) = header.strip_prefix(UPDATE) {
         let path = path_of(path, line)?;
         update(cursor, path, line)
     } else {
-        Err(ParseError::BadHeader { line: line.number, found: shorten(line.text) })
+        Err(ParseError::BadHeader {
+            line: line.number,
+            found: shorten(line.text),
+        })
     }
 }
 
@@ -316,7 +361,11 @@ fn added(cursor: &mut Cursor<'_>, path: &std::path::Path) -> Result<String, Pars
             }
         } else {
             let (path, found) = (path.to_owned(), shorten(line.text));
-            return Err(ParseError::BadAddLine { path, line: line.number, found });
+            return Err(ParseError::BadAddLine {
+                path,
+                line: line.number,
+                found,
+            });
         }
         cursor.next();
     }
@@ -346,7 +395,10 @@ fn update(cursor: &mut Cursor<'_>, path: PathBuf, header: Line<'_>) -> Result<Se
         chunks.push(chunk(cursor, &path, chunks.is_empty())?);
     }
     if chunks.is_empty() && move_to.is_none() {
-        return Err(ParseError::EmptyUpdate { path, line: header.number });
+        return Err(ParseError::EmptyUpdate {
+            path,
+            line: header.number,
+        });
     }
     Ok(Section::Update { path, move_to, chunks })
 }
@@ -354,14 +406,16 @@ fn update(cursor: &mut Cursor<'_>, path: PathBuf, header: Line<'_>) -> Result<Se
 /// Models sometimes put the two name lines of a unified diff in front of the first hunk.
 fn skip_unified_names(cursor: &mut Cursor<'_>) {
     let start = cursor.at;
-    while cursor
-        .peek()
-        .is_some_and(|line| ["diff --git ", "index "].iter().any(|word| line.text.starts_with(word)) || line.text.trim().is_empty())
-    {
+    while cursor.peek().is_some_and(|line| {
+        ["diff --git ", "index "].iter().any(|word| line.text.starts_with(word)) || line.text.trim().is_empty()
+    }) {
         cursor.next();
     }
     let starts = |ahead: usize, word: &str| {
-        cursor.lines.get(cursor.at + ahead).is_some_and(|line| line.text.starts_with(word))
+        cursor
+            .lines
+            .get(cursor.at + ahead)
+            .is_some_and(|line| line.text.starts_with(word))
     };
     if starts(0, "--- ") && starts(1, "+++ ") && starts(2, "@@") {
         cursor.at += 2;
@@ -383,9 +437,16 @@ fn chunk(cursor: &mut Cursor<'_>, path: &std::path::Path, first: bool) -> Result
         while cursor.next().is_some_and(|passed| passed.number != line.number) {}
         chunk_header(line.text, &mut chunk);
     }
-    if !headed && !first && let Some(line) = cursor.peek_past_blank() {
+    if !headed
+        && !first
+        && let Some(line) = cursor.peek_past_blank()
+    {
         let (path, found) = (path.to_owned(), shorten(line.text));
-        return Err(ParseError::BadHunkLine { path, line: line.number, found });
+        return Err(ParseError::BadHunkLine {
+            path,
+            line: line.number,
+            found,
+        });
     }
 
     let mut closed = false;
@@ -413,11 +474,23 @@ fn chunk(cursor: &mut Cursor<'_>, path: &std::path::Path, first: bool) -> Result
             Some(_) if line.text.trim().is_empty() => LineKind::Keep,
             Some(_) => {
                 let (path, found) = (path.to_owned(), shorten(line.text));
-                return Err(ParseError::BadHunkLine { path, line: line.number, found });
+                return Err(ParseError::BadHunkLine {
+                    path,
+                    line: line.number,
+                    found,
+                });
             }
         };
-        let text = if line.text.trim().is_empty() && !line.text.starts_with([' ', '-', '+']) { "" } else { chars.as_str() };
-        chunk.lines.push(ChunkLine { kind, text: text.to_owned(), returns: line.returns });
+        let text = if line.text.trim().is_empty() && !line.text.starts_with([' ', '-', '+']) {
+            ""
+        } else {
+            chars.as_str()
+        };
+        chunk.lines.push(ChunkLine {
+            kind,
+            text: text.to_owned(),
+            returns: line.returns,
+        });
         let loose = line.text.is_empty();
         chunk.loose_end = if loose { chunk.loose_end + 1 } else { 0 };
         if loose && chunk.loose_start + 1 == chunk.lines.len() {
@@ -429,7 +502,10 @@ fn chunk(cursor: &mut Cursor<'_>, path: &std::path::Path, first: bool) -> Result
         chunk.loose_end = 0;
     }
     if chunk.lines.len() == chunk.loose_end {
-        return Err(ParseError::EmptyHunk { path: path.to_owned(), line: number });
+        return Err(ParseError::EmptyHunk {
+            path: path.to_owned(),
+            line: number,
+        });
     }
     Ok(chunk)
 }
@@ -447,14 +523,17 @@ fn no_newline(chunk: &mut Chunk) {
 }
 
 fn is_chunk_header(text: &str) -> bool {
-    text.strip_prefix("@@").is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '@']))
+    text.strip_prefix("@@")
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '@']))
 }
 
 fn chunk_header(text: &str, chunk: &mut Chunk) {
     let rest = text.strip_prefix("@@").unwrap_or(text);
     if let Some((hint, heading)) = unified_header(rest) {
         chunk.hint = Some(hint);
-        chunk.heading = Some(heading.trim()).filter(|heading| !heading.is_empty()).map(str::to_owned);
+        chunk.heading = Some(heading.trim())
+            .filter(|heading| !heading.is_empty())
+            .map(str::to_owned);
         return;
     }
     // One blank separates the marker from the text; the rest is indentation, which counts in an exact match.
@@ -476,7 +555,10 @@ fn unified_header(rest: &str) -> Option<(LineHint, &str)> {
 
 fn span(text: &str) -> Option<LineHint> {
     let (line, count) = text.split_once(',').unwrap_or((text, "1"));
-    Some(LineHint { line: line.parse().ok()?, count: count.parse().ok()? })
+    Some(LineHint {
+        line: line.parse().ok()?,
+        count: count.parse().ok()?,
+    })
 }
 
 /// A line of a stranger's text, short enough for a message.
@@ -487,3 +569,6 @@ fn shorten(text: &str) -> String {
         None => text.to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -92,7 +92,11 @@ impl Plan {
     pub fn summary(&self, relative_to: &Path) -> String {
         let mut text = String::new();
         let mut line = |sign: char, path: &Path| {
-            let _ = writeln!(text, "{sign} {}", path.strip_prefix(relative_to).unwrap_or(path).display());
+            let _ = writeln!(
+                text,
+                "{sign} {}",
+                path.strip_prefix(relative_to).unwrap_or(path).display()
+            );
         };
         for file in &self.files {
             match &file.kind {
@@ -120,7 +124,12 @@ pub enum PlanError {
     #[error("{}: it cannot be a file, since {} is to be a file below it. No file was changed.", .path.display(), .below.display())]
     FileAndFolder { path: PathBuf, below: PathBuf },
     #[error("{}: {}", .path.display(), NoAnchor { hunk: *.hunk, anchor, closest: closest.as_ref() })]
-    AnchorNotFound { path: PathBuf, hunk: usize, anchor: String, closest: Option<Place> },
+    AnchorNotFound {
+        path: PathBuf,
+        hunk: usize,
+        anchor: String,
+        closest: Option<Place>,
+    },
     #[error("{}: {}", .path.display(), NotFound(self))]
     NotFound {
         path: PathBuf,
@@ -134,12 +143,23 @@ pub enum PlanError {
         after: Option<usize>,
     },
     #[error("{}: {}", .path.display(), NotUnique { hunk: *.hunk, wanted, candidates })]
-    NotUnique { path: PathBuf, hunk: usize, wanted: Vec<String>, candidates: Vec<usize> },
+    NotUnique {
+        path: PathBuf,
+        hunk: usize,
+        wanted: Vec<String>,
+        candidates: Vec<usize>,
+    },
     #[error(
         "{}: hunk {hunk} inserts after line {line}, but it must be after line {after} and the file has {lines} lines. No file was changed.",
         .path.display()
     )]
-    BadLine { path: PathBuf, hunk: usize, line: usize, after: usize, lines: usize },
+    BadLine {
+        path: PathBuf,
+        hunk: usize,
+        line: usize,
+        after: usize,
+        lines: usize,
+    },
 }
 
 impl PlanError {
@@ -158,14 +178,38 @@ impl PlanError {
 
     fn misfit(path: PathBuf, Misfit { hunk, kind }: Misfit) -> Self {
         match kind {
-            MisfitKind::NoAnchor { anchor, closest } => {
-                Self::AnchorNotFound { path, hunk, anchor, closest: closest.map(Place::from) }
-            }
-            MisfitKind::NotFound { wanted, closest, elsewhere, after } => {
-                Self::NotFound { path, hunk, wanted, closest: closest.map(Place::from), elsewhere, after }
-            }
-            MisfitKind::NotUnique { wanted, places } => Self::NotUnique { path, hunk, wanted, candidates: places },
-            MisfitKind::BadLine { line, after, lines } => Self::BadLine { path, hunk, line, after, lines },
+            MisfitKind::NoAnchor { anchor, closest } => Self::AnchorNotFound {
+                path,
+                hunk,
+                anchor,
+                closest: closest.map(Place::from),
+            },
+            MisfitKind::NotFound {
+                wanted,
+                closest,
+                elsewhere,
+                after,
+            } => Self::NotFound {
+                path,
+                hunk,
+                wanted,
+                closest: closest.map(Place::from),
+                elsewhere,
+                after,
+            },
+            MisfitKind::NotUnique { wanted, places } => Self::NotUnique {
+                path,
+                hunk,
+                wanted,
+                candidates: places,
+            },
+            MisfitKind::BadLine { line, after, lines } => Self::BadLine {
+                path,
+                hunk,
+                line,
+                after,
+                lines,
+            },
         }
     }
 }
@@ -180,7 +224,10 @@ pub struct Place {
 
 impl From<Excerpt> for Place {
     fn from(excerpt: Excerpt) -> Self {
-        Self { line: excerpt.line, lines: excerpt.lines }
+        Self {
+            line: excerpt.line,
+            lines: excerpt.lines,
+        }
     }
 }
 
@@ -203,7 +250,11 @@ struct NoAnchor<'a> {
 
 impl fmt::Display for NoAnchor<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "hunk {}: the line named after `@@` is not in the file:\n{}", self.hunk, self.anchor)?;
+        write!(
+            f,
+            "hunk {}: the line named after `@@` is not in the file:\n{}",
+            self.hunk, self.anchor
+        )?;
         if let Some(closest) = self.closest {
             write!(f, "\nThe closest line is:{closest}")?;
         }
@@ -215,16 +266,33 @@ struct NotFound<'a>(&'a PlanError);
 
 impl fmt::Display for NotFound<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let PlanError::NotFound { hunk, wanted, closest, elsewhere, after, .. } = self.0 else { return Ok(()) };
+        let PlanError::NotFound {
+            hunk,
+            wanted,
+            closest,
+            elsewhere,
+            after,
+            ..
+        } = self.0
+        else {
+            return Ok(());
+        };
         let after = after.map(|line| format!(" after line {line}")).unwrap_or_default();
         if wanted.is_empty() {
             write!(f, "hunk {hunk}: the line named after `@@` is not found{after}")?;
         } else {
-            write!(f, "hunk {hunk}: these lines were looked for{after} but not found:\n{}", wanted.join("\n"))?;
+            write!(
+                f,
+                "hunk {hunk}: these lines were looked for{after} but not found:\n{}",
+                wanted.join("\n")
+            )?;
         }
         if !elsewhere.is_empty() {
             let lines = list(elsewhere);
-            write!(f, "\nThey stand at line {lines}, which is before the hunk before or the `@@` line: hunks must be in the order of the file.")?;
+            write!(
+                f,
+                "\nThey stand at line {lines}, which is before the hunk before or the `@@` line: hunks must be in the order of the file."
+            )?;
         } else if let Some(closest) = closest {
             write!(f, "\nThe closest place is line {}:{closest}", closest.line)?;
         } else {
@@ -244,10 +312,16 @@ impl fmt::Display for NotUnique<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (hunk, lines) = (self.hunk, list(self.candidates));
         if self.wanted.is_empty() {
-            write!(f, "hunk {hunk}: the line named after `@@` is not unique; the insertion could go in front of line {lines}.")?;
+            write!(
+                f,
+                "hunk {hunk}: the line named after `@@` is not unique; the insertion could go in front of line {lines}."
+            )?;
         } else {
             let wanted = self.wanted.join("\n");
-            write!(f, "hunk {hunk}: its place is not unique. These lines stand at line {lines}:\n{wanted}")?;
+            write!(
+                f,
+                "hunk {hunk}: its place is not unique. These lines stand at line {lines}:\n{wanted}"
+            )?;
         }
         write!(
             f,
@@ -272,7 +346,11 @@ fn list(lines: &[usize]) -> String {
 /// # Errors
 /// The first section that does not fit.
 pub fn plan(patch: &Patch, cwd: &Path, files: &dyn Files) -> Result<Plan, PlanError> {
-    let mut board = Board { files, entries: Vec::new(), by_real: HashMap::new() };
+    let mut board = Board {
+        files,
+        entries: Vec::new(),
+        by_real: HashMap::new(),
+    };
     for section in &patch.sections {
         let path = absolute(cwd, section.path());
         match section {
@@ -281,8 +359,8 @@ pub fn plan(patch: &Patch, cwd: &Path, files: &dyn Files) -> Result<Plan, PlanEr
             Section::Update { move_to, chunks, .. } => {
                 let index = board.existing(path, "update")?;
                 let before = board.entries[index].current.clone().unwrap_or_default();
-                let updated =
-                    update(&before, chunks).map_err(|misfit| PlanError::misfit(board.entries[index].path.clone(), misfit))?;
+                let updated = update(&before, chunks)
+                    .map_err(|misfit| PlanError::misfit(board.entries[index].path.clone(), misfit))?;
                 board.entries[index].set(updated.text, Some(updated.replaced));
                 if let Some(to) = move_to {
                     board.relocate(index, absolute(cwd, to))?;
@@ -314,7 +392,14 @@ struct Entry {
 
 impl Entry {
     fn new(path: PathBuf, text: Option<String>) -> Self {
-        Self { path, original: text.clone(), current: text, moved_from: None, replaced: None, steps: 0 }
+        Self {
+            path,
+            original: text.clone(),
+            current: text,
+            moved_from: None,
+            replaced: None,
+            steps: 0,
+        }
     }
 
     fn set(&mut self, text: String, replaced: Option<Vec<Replaced>>) {
@@ -387,7 +472,10 @@ impl Board<'_> {
         let source = &mut self.entries[index];
         let text = source.current.take().unwrap_or_default();
         let replaced = source.replaced.take();
-        let origin = source.moved_from.take().or_else(|| source.original.is_some().then_some(index));
+        let origin = source
+            .moved_from
+            .take()
+            .or_else(|| source.original.is_some().then_some(index));
         let simple = source.steps <= 1;
         source.steps += 1;
         let target_entry = &mut self.entries[target];
@@ -413,7 +501,9 @@ impl Board<'_> {
         }
         let mut plans = Vec::with_capacity(self.entries.len());
         for index in 0..self.entries.len() {
-            let moved_here = self.entries[index].moved_from.is_some_and(|from| target_of.get(&from) == Some(&index));
+            let moved_here = self.entries[index]
+                .moved_from
+                .is_some_and(|from| target_of.get(&from) == Some(&index));
             if moved_here {
                 continue;
             }
@@ -437,7 +527,10 @@ impl Board<'_> {
             .collect();
         for path in present.keys() {
             if let Some(above) = path.ancestors().skip(1).find(|above| present.contains_key(above)) {
-                return Err(PlanError::FileAndFolder { path: above.to_owned(), below: path.to_path_buf() });
+                return Err(PlanError::FileAndFolder {
+                    path: above.to_owned(),
+                    below: path.to_path_buf(),
+                });
             }
         }
         Ok(())
@@ -487,5 +580,14 @@ fn file_plan(
             (FileChangeKind::Update { move_path }, found)
         }
     };
-    Some(FilePlan { path, kind, before, after, hunks })
+    Some(FilePlan {
+        path,
+        kind,
+        before,
+        after,
+        hunks,
+    })
 }
+
+#[cfg(test)]
+mod tests;

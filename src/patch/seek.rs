@@ -19,7 +19,12 @@ pub(super) enum Pass {
 }
 
 impl Pass {
-    pub(super) const ALL: [Self; 4] = [Self::Exact, Self::TrailingBlanks, Self::SurroundingBlanks, Self::Punctuation];
+    pub(super) const ALL: [Self; 4] = [
+        Self::Exact,
+        Self::TrailingBlanks,
+        Self::SurroundingBlanks,
+        Self::Punctuation,
+    ];
 
     /// The part of a line that counts.
     fn key(self, line: &str) -> Cow<'_, str> {
@@ -70,7 +75,11 @@ impl<'a> Seeker<'a> {
     /// `blocks` and `longest` say how many searches will come and how many lines the longest has.
     pub(super) fn new(lines: &'a Lines<'a>, blocks: usize, longest: usize) -> Self {
         let indexed = blocks > FEW_BLOCKS || longest > SHORT_BLOCK;
-        Self { lines, indexed, indexes: std::array::from_fn(|_| OnceCell::new()) }
+        Self {
+            lines,
+            indexed,
+            indexes: std::array::from_fn(|_| OnceCell::new()),
+        }
     }
 
     /// Every line at or after `from` where the block starts, in order.
@@ -84,7 +93,9 @@ impl<'a> Seeker<'a> {
             return index.all(pass, block, from);
         }
         // The longest line is the least likely to be found by chance.
-        let probe = (0..block.len()).max_by_key(|&line| block[line].trim().len()).unwrap_or(0);
+        let probe = (0..block.len())
+            .max_by_key(|&line| block[line].trim().len())
+            .unwrap_or(0);
         (from..=length - block.len())
             .filter(|&start| pass.same(self.lines.content(start + probe), block[probe]) && self.at(pass, block, start))
             .collect()
@@ -93,12 +104,19 @@ impl<'a> Seeker<'a> {
     /// Whether the block starts at this line.
     pub(super) fn at(&self, pass: Pass, block: &[&str], start: usize) -> bool {
         start + block.len() <= self.lines.len()
-            && block.iter().enumerate().all(|(offset, line)| pass.same(self.lines.content(start + offset), line))
+            && block
+                .iter()
+                .enumerate()
+                .all(|(offset, line)| pass.same(self.lines.content(start + offset), line))
     }
 
     /// The hits of the first pass that has any.
     pub(super) fn earliest(&self, block: &[&str], from: usize) -> Vec<usize> {
-        Pass::ALL.into_iter().map(|pass| self.all(pass, block, from)).find(|hits| !hits.is_empty()).unwrap_or_default()
+        Pass::ALL
+            .into_iter()
+            .map(|pass| self.all(pass, block, from))
+            .find(|hits| !hits.is_empty())
+            .unwrap_or_default()
     }
 }
 
@@ -132,7 +150,12 @@ impl<'a> Index<'a> {
             places[next[number as usize]] = line;
             next[number as usize] += 1;
         }
-        Self { numbers, of_line, starts, places }
+        Self {
+            numbers,
+            of_line,
+            starts,
+            places,
+        }
     }
 
     fn places(&self, number: u32) -> &[usize] {
@@ -140,13 +163,17 @@ impl<'a> Index<'a> {
     }
 
     fn all(&self, pass: Pass, block: &[&str], from: usize) -> Vec<usize> {
-        let Some(block) =
-            block.iter().map(|line| self.numbers.get(&*pass.key(line)).copied()).collect::<Option<Vec<u32>>>()
+        let Some(block) = block
+            .iter()
+            .map(|line| self.numbers.get(&*pass.key(line)).copied())
+            .collect::<Option<Vec<u32>>>()
         else {
             return Vec::new();
         };
         let last = self.of_line.len() - block.len();
-        let rarest = (0..block.len()).min_by_key(|&line| self.places(block[line]).len()).unwrap_or(0);
+        let rarest = (0..block.len())
+            .min_by_key(|&line| self.places(block[line]).len())
+            .unwrap_or(0);
         let places = self.places(block[rarest]);
         if places.len().saturating_mul(block.len()) > 4 * self.of_line.len() {
             return occurrences(&self.of_line, &block, from);
@@ -207,7 +234,9 @@ fn by_votes(lines: &Lines<'_>, block: &[&str]) -> Option<usize> {
     let mut votes: HashMap<isize, usize> = HashMap::new();
     for line in 0..lines.len() {
         let key = Pass::Punctuation.key(lines.content(line));
-        let Some((offsets, seen)) = wanted.get_mut(&key) else { continue };
+        let Some((offsets, seen)) = wanted.get_mut(&key) else {
+            continue;
+        };
         *seen += 1;
         if *seen > COMMON {
             continue;
@@ -218,7 +247,9 @@ fn by_votes(lines: &Lines<'_>, block: &[&str]) -> Option<usize> {
             *votes.entry(line as isize - offset as isize).or_default() += weight;
         }
     }
-    let (start, _) = votes.into_iter().max_by_key(|&(start, votes)| (votes, std::cmp::Reverse(start)))?;
+    let (start, _) = votes
+        .into_iter()
+        .max_by_key(|&(start, votes)| (votes, std::cmp::Reverse(start)))?;
     Some(start.max(0) as usize)
 }
 

@@ -33,7 +33,10 @@ impl TurnDiff {
     pub fn record_move(&mut self, from: &Path, to: &Path, before: &str, after: &str) {
         let source = self.file(from, Some(before));
         // A file made in this turn is simply new at its last name.
-        let origin = source.moved_from.take().or_else(|| source.before.is_some().then(|| from.to_owned()));
+        let origin = source
+            .moved_from
+            .take()
+            .or_else(|| source.before.is_some().then(|| from.to_owned()));
         source.after = None;
         let target = self.file(to, None);
         target.after = Some(after.to_owned());
@@ -43,7 +46,11 @@ impl TurnDiff {
     fn file(&mut self, path: &Path, before: Option<&str>) -> &mut FileNow {
         self.files.entry(path.to_owned()).or_insert_with(|| {
             let text = before.map(str::to_owned);
-            FileNow { before: text.clone(), after: text, moved_from: None }
+            FileNow {
+                before: text.clone(),
+                after: text,
+                moved_from: None,
+            }
         })
     }
 
@@ -51,7 +58,10 @@ impl TurnDiff {
     pub fn unified(&self, relative_to: &Path) -> Option<String> {
         // A source still tells its own story if a new file has taken its name.
         let origin = |file: &FileNow| {
-            let from = file.moved_from.as_ref().filter(|_| file.before.is_none() && file.after.is_some())?;
+            let from = file
+                .moved_from
+                .as_ref()
+                .filter(|_| file.before.is_none() && file.after.is_some())?;
             let source = self.files.get(from)?;
             (source.after.is_none()).then(|| (from.clone(), source.before.clone()))
         };
@@ -90,7 +100,7 @@ mod tests {
         diff.unified(Path::new("/w"))
     }
 
-    /// Shows S-271, S-275.
+    /// Shows S-275.
     #[test]
     fn edits_of_several_rounds_show_as_one() {
         let mut diff = TurnDiff::default();
@@ -113,7 +123,10 @@ mod tests {
         let mut diff = TurnDiff::default();
         diff.record_move(&path("a"), &path("b"), "1\n", "1\n");
         diff.record_move(&path("b"), &path("c"), "1\n", "1\n");
-        assert_eq!(shown(&diff).unwrap(), "diff --git a/a b/c\nrename from a\nrename to c\n");
+        assert_eq!(
+            shown(&diff).unwrap(),
+            "diff --git a/a b/c\nrename from a\nrename to c\n"
+        );
         diff.record_move(&path("c"), &path("a"), "1\n", "1\n");
         assert_eq!(shown(&diff), None);
         // Two files change places: no rename, two changes.

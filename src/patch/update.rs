@@ -35,11 +35,26 @@ pub(super) struct Misfit {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum MisfitKind {
-    NoAnchor { anchor: String, closest: Option<Excerpt> },
-    NotFound { wanted: Vec<String>, closest: Option<Excerpt>, elsewhere: Vec<usize>, after: Option<usize> },
-    NotUnique { wanted: Vec<String>, places: Vec<usize> },
+    NoAnchor {
+        anchor: String,
+        closest: Option<Excerpt>,
+    },
+    NotFound {
+        wanted: Vec<String>,
+        closest: Option<Excerpt>,
+        elsewhere: Vec<usize>,
+        after: Option<usize>,
+    },
+    NotUnique {
+        wanted: Vec<String>,
+        places: Vec<usize>,
+    },
     /// An insertion by line number whose line is not there, or not after the hunk before.
-    BadLine { line: usize, after: usize, lines: usize },
+    BadLine {
+        line: usize,
+        after: usize,
+        lines: usize,
+    },
 }
 
 /// Lines of the text, for a message.
@@ -51,8 +66,13 @@ pub(super) struct Excerpt {
 }
 
 impl Excerpt {
-    fn new(lines: &Lines<'_>, range: Range<usize>) -> Self {
-        Self { line: range.start + 1, lines: range.map(|line| lines.content(line).to_owned()).collect() }
+    fn new(lines: &Lines<'_>, mut range: Range<usize>) -> Self {
+        const MOST: usize = 40;
+        range.end = range.end.min(range.start + MOST);
+        Self {
+            line: range.start + 1,
+            lines: range.map(|line| lines.content(line).to_owned()).collect(),
+        }
     }
 }
 
@@ -95,11 +115,16 @@ impl Placing<'_> {
 /// Finds the one assignment of places to chunks in which every chunk comes after the one before it.
 fn place<'c>(lines: &Lines<'_>, chunks: &'c [Chunk]) -> Result<Vec<Placing<'c>>, Misfit> {
     let longest = chunks.iter().map(|chunk| chunk.lines.len()).max().unwrap_or(0);
-    let search = Search { lines, seeker: Seeker::new(lines, chunks.len(), longest) };
+    let search = Search {
+        lines,
+        seeker: Seeker::new(lines, chunks.len(), longest),
+    };
     let mut placed: Vec<Placing<'c>> = Vec::with_capacity(chunks.len());
     let mut floor = 0;
     for (index, chunk) in chunks.iter().enumerate() {
-        let one = search.candidates(chunk, floor).map_err(|kind| Misfit { hunk: index + 1, kind })?;
+        let one = search
+            .candidates(chunk, floor)
+            .map_err(|kind| Misfit { hunk: index + 1, kind })?;
         if !one.loose {
             floor = one.spots[0] + one.length;
         }
@@ -111,9 +136,15 @@ fn place<'c>(lines: &Lines<'_>, chunks: &'c [Chunk]) -> Result<Vec<Placing<'c>>,
         let decided = decide(lines, &search, chunks, &placed);
         let Some((which, spot)) = decided else {
             let one = &placed[index];
-            let wanted = old_block(&one.lines, lines.bom() > 0).into_iter().map(str::to_owned).collect();
+            let wanted = old_block(&one.lines, lines.bom() > 0)
+                .into_iter()
+                .map(str::to_owned)
+                .collect();
             let places = one.spots.iter().map(|spot| spot + 1).collect();
-            return Err(Misfit { hunk: index + 1, kind: MisfitKind::NotUnique { wanted, places } });
+            return Err(Misfit {
+                hunk: index + 1,
+                kind: MisfitKind::NotUnique { wanted, places },
+            });
         };
         placed[which].spots = vec![spot];
         narrow(&mut placed, lines.len());
@@ -150,36 +181,48 @@ fn decide(
     let open = || placed.iter().enumerate().filter(|(_, one)| one.spots.len() > 1);
     for (index, one) in open() {
         let hinted = chunks[index].hint.map(|hint| hint.line.saturating_sub(1));
-        if let Some(spot) = hinted.filter(|spot| one.spots.contains(spot)) && consistent(placed, index, spot) {
+        if let Some(spot) = hinted.filter(|spot| one.spots.contains(spot))
+            && consistent(placed, index, spot)
+        {
             return Some((index, spot));
         }
     }
     for (index, one) in open() {
-        let Some(heading) = &chunks[index].heading else { continue };
+        let Some(heading) = &chunks[index].heading else {
+            continue;
+        };
         let headings = search.seeker.earliest(&[heading], 0);
         let mut below: Vec<usize> = headings
             .iter()
             .filter_map(|heading| one.spots.iter().copied().find(|spot| spot > heading))
             .collect();
         below.dedup();
-        if let [spot] = below[..] && consistent(placed, index, spot) {
+        if let [spot] = below[..]
+            && consistent(placed, index, spot)
+        {
             return Some((index, spot));
         }
     }
-    open().find(|&(index, one)| same_result(lines, placed, index, one)).map(|(index, one)| (index, one.spots[0]))
+    open()
+        .find(|&(index, one)| same_result(lines, placed, index, one))
+        .map(|(index, one)| (index, one.spots[0]))
 }
 
 /// Whether the other chunks still have places if this one goes there.
 fn consistent(placed: &[Placing<'_>], index: usize, spot: usize) -> bool {
     let mut floor = 0;
-    placed.iter().enumerate().filter(|(_, one)| !one.loose).all(|(other, one)| {
-        let fits = if other == index {
-            Some(spot).filter(|&spot| spot >= floor)
-        } else {
-            one.spots.iter().copied().find(|&candidate| candidate >= floor)
-        };
-        fits.inspect(|&fits| floor = fits + one.length).is_some()
-    })
+    placed
+        .iter()
+        .enumerate()
+        .filter(|(_, one)| !one.loose)
+        .all(|(other, one)| {
+            let fits = if other == index {
+                Some(spot).filter(|&spot| spot >= floor)
+            } else {
+                one.spots.iter().copied().find(|&candidate| candidate >= floor)
+            };
+            fits.inspect(|&fits| floor = fits + one.length).is_some()
+        })
 }
 
 /// Whether the text comes out the same wherever the chunk goes, as when one of several equal lines in a row is removed.
@@ -224,7 +267,12 @@ impl Search<'_, '_> {
             let spots = self.spots(chunk, &block, floor);
             if !spots.is_empty() {
                 let length = block.len();
-                return Ok(Placing { lines, length, spots, loose: false });
+                return Ok(Placing {
+                    lines,
+                    length,
+                    spots,
+                    loose: false,
+                });
             }
         }
         Err(self.misfit(chunk, tight, floor))
@@ -237,7 +285,11 @@ impl Search<'_, '_> {
             (self.spots(chunk, &[], floor), false)
         } else if let Some(hint) = chunk.hint.filter(|hint| hint.count == 0) {
             if hint.line > length || hint.line < floor {
-                return Err(MisfitKind::BadLine { line: hint.line, after: floor, lines: length });
+                return Err(MisfitKind::BadLine {
+                    line: hint.line,
+                    after: floor,
+                    lines: length,
+                });
             }
             (vec![hint.line], false)
         } else {
@@ -246,7 +298,12 @@ impl Search<'_, '_> {
         if spots.is_empty() {
             return Err(self.misfit(chunk, lines, floor));
         }
-        Ok(Placing { lines: Cow::Borrowed(lines), length: 0, spots, loose })
+        Ok(Placing {
+            lines: Cow::Borrowed(lines),
+            length: 0,
+            spots,
+            loose,
+        })
     }
 
     /// Where the block may go, in order; of the earliest pass that finds it at all.
@@ -267,8 +324,15 @@ impl Search<'_, '_> {
 
     /// The end of the text, if the chunk says that it stands there and it does.
     fn last_place(&self, chunk: &Chunk, block: &[&str], floor: usize) -> Option<usize> {
-        let last = self.lines.len().checked_sub(block.len()).filter(|&last| chunk.end_of_file && last >= floor)?;
-        Pass::ALL.into_iter().any(|pass| self.seeker.at(pass, block, last)).then_some(last)
+        let last = self
+            .lines
+            .len()
+            .checked_sub(block.len())
+            .filter(|&last| chunk.end_of_file && last >= floor)?;
+        Pass::ALL
+            .into_iter()
+            .any(|pass| self.seeker.at(pass, block, last))
+            .then_some(last)
     }
 
     /// Places of the block that come first after a chain of anchors, which starts at or after `from`.
@@ -282,7 +346,11 @@ impl Search<'_, '_> {
             return vec![last];
         }
         if block.is_empty() {
-            return anchors.into_iter().map(|anchor| anchor + 1).filter(|&spot| spot >= floor).collect();
+            return anchors
+                .into_iter()
+                .map(|anchor| anchor + 1)
+                .filter(|&spot| spot >= floor)
+                .collect();
         }
         for pass in Pass::ALL {
             let hits = self.seeker.all(pass, block, least);
@@ -324,7 +392,10 @@ impl Search<'_, '_> {
     fn misfit(&self, chunk: &Chunk, tight: &[ChunkLine], floor: usize) -> MisfitKind {
         if let Err(missing) = self.chain(&chunk.anchors, 0).map_err(|index| &chunk.anchors[index]) {
             let closest = closest(self.lines, &[missing]).map(|range| Excerpt::new(self.lines, range));
-            return MisfitKind::NoAnchor { anchor: missing.clone(), closest };
+            return MisfitKind::NoAnchor {
+                anchor: missing.clone(),
+                closest,
+            };
         }
         let block = old_block(tight, self.lines.bom() > 0);
         let elsewhere = if block.is_empty() {
@@ -345,11 +416,13 @@ impl Search<'_, '_> {
 /// meant as lines of the file.
 fn variants(chunk: &Chunk) -> impl Iterator<Item = Cow<'_, [ChunkLine]>> {
     let whole = &chunk.lines[..];
-    let starts = [0, chunk.loose_start].into_iter().take(if chunk.loose_start > 0 { 2 } else { 1 });
+    let starts = [0, chunk.loose_start]
+        .into_iter()
+        .take(if chunk.loose_start > 0 { 2 } else { 1 });
     let cut = starts.flat_map(move |start| {
-        (0..=chunk.loose_end).filter(move |end| start + end < whole.len()).map(move |end| {
-            Cow::Borrowed(&whole[start..whole.len() - end])
-        })
+        (0..=chunk.loose_end)
+            .filter(move |end| start + end < whole.len())
+            .map(move |end| Cow::Borrowed(&whole[start..whole.len() - end]))
     });
     cut.chain(without_last_blank(whole).map(Cow::Owned))
 }
@@ -363,7 +436,10 @@ fn without_last_blank(lines: &[ChunkLine]) -> Option<Vec<ChunkLine>> {
         return None;
     }
     let mut kept = lines.to_vec();
-    if blank.kind == LineKind::Remove && lines.last().is_some_and(|line| line.kind == LineKind::Add && line.text.is_empty())
+    if blank.kind == LineKind::Remove
+        && lines
+            .last()
+            .is_some_and(|line| line.kind == LineKind::Add && line.text.is_empty())
     {
         kept.pop();
     }
@@ -373,8 +449,11 @@ fn without_last_blank(lines: &[ChunkLine]) -> Option<Vec<ChunkLine>> {
 
 /// The lines that the file should have: kept and removed ones.
 fn old_block(lines: &[ChunkLine], has_bom: bool) -> Vec<&str> {
-    let mut block: Vec<&str> =
-        lines.iter().filter(|line| line.kind != LineKind::Add).flat_map(|line| line.text.split('\r')).collect();
+    let mut block: Vec<&str> = lines
+        .iter()
+        .filter(|line| line.kind != LineKind::Add)
+        .flat_map(|line| line.text.split('\r'))
+        .collect();
     if let Some(first) = block.first_mut().filter(|_| has_bom) {
         *first = first.strip_prefix(BOM).unwrap_or(first);
     }
@@ -424,7 +503,11 @@ fn runs_at(lines: &[ChunkLine], at: usize) -> Vec<Run<'_>> {
             continue;
         }
         if !open {
-            runs.push(Run { old: at..at, new: Vec::new(), final_newline: None });
+            runs.push(Run {
+                old: at..at,
+                new: Vec::new(),
+                final_newline: None,
+            });
             open = true;
         }
         if let Some(run) = runs.last_mut() {
@@ -441,18 +524,33 @@ fn runs_at(lines: &[ChunkLine], at: usize) -> Vec<Run<'_>> {
 
 fn assemble(lines: &Lines<'_>, runs: &[Run<'_>]) -> Updated {
     let length = lines.len();
-    let final_newline = runs.iter().rev().take_while(|run| run.old.end == length).find_map(|run| run.final_newline);
-    let mut replaced = runs.iter().map(|run| Replaced { old: run.old.clone(), new: run.text(lines) }).collect();
+    let final_newline = runs
+        .iter()
+        .rev()
+        .take_while(|run| run.old.end == length)
+        .find_map(|run| run.final_newline);
+    let mut replaced = runs
+        .iter()
+        .map(|run| Replaced {
+            old: run.old.clone(),
+            new: run.text(lines),
+        })
+        .collect();
     merge_touching(&mut replaced);
     if let Some(last) = replaced.last_mut().filter(|last| last.old.end == length) {
         finish(lines, last, final_newline.unwrap_or(!lines.unfinished()));
     }
-    if let Some(first) = replaced.first_mut().filter(|first| first.old.start == 0 && lines.bom() > 0) {
+    if let Some(first) = replaced
+        .first_mut()
+        .filter(|first| first.old.start == 0 && lines.bom() > 0)
+    {
         if first.old.is_empty() {
             first.old = 0..1;
             first.new.push_str(lines.full(0).trim_start_matches(BOM));
         }
-        first.new.insert_str(0, if first.new.starts_with(BOM) { "" } else { "\u{feff}" });
+        first
+            .new
+            .insert_str(0, if first.new.starts_with(BOM) { "" } else { "\u{feff}" });
     }
     merge_touching(&mut replaced);
 
@@ -476,7 +574,11 @@ fn finish(lines: &Lines<'_>, last: &mut Replaced, newline: bool) {
             // The line before becomes the last one.
             last.old.start -= 1;
             let line = last.old.start;
-            last.new = lines.full(line).strip_suffix(lines.end(line)).unwrap_or_default().to_owned();
+            last.new = lines
+                .full(line)
+                .strip_suffix(lines.end(line))
+                .unwrap_or_default()
+                .to_owned();
         }
         return;
     }
@@ -484,7 +586,11 @@ fn finish(lines: &Lines<'_>, last: &mut Replaced, newline: bool) {
         // The line before is not the last one any more, so it needs an end; an empty one is only a byte-order mark.
         last.old.start = length - 1;
         let line = lines.full(length - 1);
-        let end = if lines.content(length - 1).is_empty() { "" } else { neighbour_end(lines) };
+        let end = if lines.content(length - 1).is_empty() {
+            ""
+        } else {
+            neighbour_end(lines)
+        };
         last.new.insert_str(0, &format!("{line}{end}"));
     }
     if !newline {
@@ -498,7 +604,11 @@ fn finish(lines: &Lines<'_>, last: &mut Replaced, newline: bool) {
 
 /// The end for a last line that had none.
 fn neighbour_end<'a>(lines: &Lines<'a>) -> &'a str {
-    lines.len().checked_sub(2).map(|line| lines.end(line)).unwrap_or(lines.dominant_end())
+    lines
+        .len()
+        .checked_sub(2)
+        .map(|line| lines.end(line))
+        .unwrap_or(lines.dominant_end())
 }
 
 /// Joins replacements that have no kept line between them.

@@ -35,8 +35,15 @@ impl Target {
 
     /// The same file under its new name.
     pub(super) fn renamed(&self, to: &Target) -> Target {
-        let there = self.there.clone().map(|there| There { real: to.real.clone(), ..there });
-        Target { path: to.path.clone(), real: to.real.clone(), there }
+        let there = self.there.clone().map(|there| There {
+            real: to.real.clone(),
+            ..there
+        });
+        Target {
+            path: to.path.clone(),
+            real: to.real.clone(),
+            there,
+        }
     }
 }
 
@@ -47,11 +54,20 @@ pub(super) fn works(transaction: &Transaction) -> Result<Vec<Work<'_>>, CommitEr
     let mut works = Vec::with_capacity(transaction.changes.len());
     for change in &transaction.changes {
         works.push(match change {
-            DiskChange::Write { path, text, expect, mode } => {
+            DiskChange::Write {
+                path,
+                text,
+                expect,
+                mode,
+            } => {
                 let mut target = target(path, &roots)?;
                 names.claim(&target)?;
                 target.there = there(&target, expect)?;
-                Work::Write { target, text, mode: *mode }
+                Work::Write {
+                    target,
+                    text,
+                    mode: *mode,
+                }
             }
             DiskChange::Remove { path, expect } => {
                 let mut target = target(path, &roots)?;
@@ -63,7 +79,10 @@ pub(super) fn works(transaction: &Transaction) -> Result<Vec<Work<'_>>, CommitEr
                 let (mut from, to) = (target(from, &roots)?, target(to, &roots)?);
                 if from.real == to.real {
                     let reason = "it is to be moved onto itself".to_owned();
-                    return Err(CommitError::Refused { path: from.path, reason });
+                    return Err(CommitError::Refused {
+                        path: from.path,
+                        reason,
+                    });
                 }
                 names.claim(&from)?;
                 from.there = Some(must_be_there(&from, expect)?);
@@ -73,7 +92,12 @@ pub(super) fn works(transaction: &Transaction) -> Result<Vec<Work<'_>>, CommitEr
                     there(&to, &Expect::Absent)?;
                 }
                 let changed = *expect != Expect::of(Some(text));
-                Work::Move { from, to, text, changed }
+                Work::Move {
+                    from,
+                    to,
+                    text,
+                    changed,
+                }
             }
         });
     }
@@ -89,11 +113,22 @@ struct Names {
 
 impl Names {
     fn claim(&mut self, target: &Target) -> Result<(), CommitError> {
-        let name = target.real.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+        let name = target
+            .real
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .to_lowercase();
         let taken = self.taken.entry((target.folder().to_owned(), name)).or_default();
-        if taken.iter().any(|other| *other == target.real || same_entry(other, &target.real)) {
+        if taken
+            .iter()
+            .any(|other| *other == target.real || same_entry(other, &target.real))
+        {
             let reason = "it is named twice in one transaction".to_owned();
-            return Err(CommitError::Refused { path: target.path.clone(), reason });
+            return Err(CommitError::Refused {
+                path: target.path.clone(),
+                reason,
+            });
         }
         taken.push(target.real.clone());
         Ok(())
@@ -101,26 +136,44 @@ impl Names {
 }
 
 fn target(path: &Path, roots: &[PathBuf]) -> Result<Target, CommitError> {
-    let refused = |reason: &str| CommitError::Refused { path: path.to_owned(), reason: reason.to_owned() };
-    let dotted = path.components().any(|part| matches!(part, Component::CurDir | Component::ParentDir));
+    let refused = |reason: &str| CommitError::Refused {
+        path: path.to_owned(),
+        reason: reason.to_owned(),
+    };
+    let dotted = path
+        .components()
+        .any(|part| matches!(part, Component::CurDir | Component::ParentDir));
     if !path.is_absolute() || dotted || path.file_name().is_none() {
         return Err(refused("it is not an absolute path of a file without `.` and `..`"));
     }
     let real = real_path(path);
     if !roots.iter().any(|root| real.starts_with(root)) {
-        return Err(CommitError::Outside { path: path.to_owned(), real });
+        return Err(CommitError::Outside {
+            path: path.to_owned(),
+            real,
+        });
     }
-    let above = real.ancestors().skip(1).find_map(|above| Some((above, fs::symlink_metadata(above).ok()?)));
+    let above = real
+        .ancestors()
+        .skip(1)
+        .find_map(|above| Some((above, fs::symlink_metadata(above).ok()?)));
     if let Some((above, meta)) = above
         && !meta.is_dir()
     {
         return Err(refused(&format!("{} is not a folder", above.display())));
     }
-    Ok(Target { path: path.to_owned(), real, there: None })
+    Ok(Target {
+        path: path.to_owned(),
+        real,
+        there: None,
+    })
 }
 
 fn must_be_there(target: &Target, expect: &Expect) -> Result<There, CommitError> {
-    let missing = || CommitError::Stale { path: target.path.clone(), found: Found::Missing };
+    let missing = || CommitError::Stale {
+        path: target.path.clone(),
+        found: Found::Missing,
+    };
     if *expect == Expect::Absent {
         return Err(missing());
     }
@@ -129,11 +182,18 @@ fn must_be_there(target: &Target, expect: &Expect) -> Result<There, CommitError>
 
 fn there(target: &Target, expect: &Expect) -> Result<Option<There>, CommitError> {
     let path = &target.path;
-    let stale = |found| CommitError::Stale { path: path.clone(), found };
+    let stale = |found| CommitError::Stale {
+        path: path.clone(),
+        found,
+    };
     let meta = match fs::symlink_metadata(&target.real) {
         Ok(meta) => meta,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return if *expect == Expect::Absent { Ok(None) } else { Err(stale(Found::Missing)) };
+            return if *expect == Expect::Absent {
+                Ok(None)
+            } else {
+                Err(stale(Found::Missing))
+            };
         }
         Err(error) => return Err(io_error(path, "looking at it", &error)),
     };
@@ -142,7 +202,10 @@ fn there(target: &Target, expect: &Expect) -> Result<Option<There>, CommitError>
     let bytes = read_regular(&target.real)
         .map_err(|error| match error {
             crate::patch::files::ReadError::Io(error) => io_error(path, "reading it", &error),
-            other => CommitError::Refused { path: path.clone(), reason: other.to_string() },
+            other => CommitError::Refused {
+                path: path.clone(),
+                reason: other.to_string(),
+            },
         })?
         .ok_or_else(|| stale(Found::Missing))?;
     match expect {
@@ -152,9 +215,16 @@ fn there(target: &Target, expect: &Expect) -> Result<Option<There>, CommitError>
     }
     if is_read_only(&meta) {
         let reason = "it is read-only; make it writable first if it is to be changed".to_owned();
-        return Err(CommitError::Refused { path: path.clone(), reason });
+        return Err(CommitError::Refused {
+            path: path.clone(),
+            reason,
+        });
     }
-    Ok(Some(There { real: target.real.clone(), stamp, meta }))
+    Ok(Some(There {
+        real: target.real.clone(),
+        stamp,
+        meta,
+    }))
 }
 
 #[cfg(unix)]

@@ -23,7 +23,12 @@ pub fn apply_role(mut stdin: impl Read, mut stdout: impl Write) -> i32 {
         Ok(Err(error)) => (1, Outcome::Failed { error }),
         Err(message) => {
             let message = format!("it did not understand the transaction ({message}) and wrote nothing");
-            (2, Outcome::Failed { error: CommitError::Role { message } })
+            (
+                2,
+                Outcome::Failed {
+                    error: CommitError::Role { message },
+                },
+            )
         }
     };
     let written = serde_json::to_vec(&outcome)
@@ -39,7 +44,9 @@ impl Transaction {
     /// # Errors
     /// A path is not UTF-8 and so has no place in JSON.
     pub fn to_json(&self) -> Result<Vec<u8>, CommitError> {
-        serde_json::to_vec(self).map_err(|error| CommitError::Role { message: error.to_string() })
+        serde_json::to_vec(self).map_err(|error| CommitError::Role {
+            message: error.to_string(),
+        })
     }
 }
 
@@ -51,6 +58,8 @@ pub fn read_outcome(stdout: &[u8]) -> Result<(), CommitError> {
     match serde_json::from_slice(stdout) {
         Ok(Outcome::Done) => Ok(()),
         Ok(Outcome::Failed { error }) => Err(error),
-        Err(_) => Err(CommitError::Role { message: "it ended without a report".to_owned() }),
+        Err(_) => Err(CommitError::Role {
+            message: "it ended without a report".to_owned(),
+        }),
     }
 }

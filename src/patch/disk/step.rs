@@ -40,7 +40,12 @@ pub(super) fn io_error(path: &Path, doing: &str, error: &io::Error) -> CommitErr
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => IoKind::Full,
         _ => IoKind::Other,
     };
-    CommitError::Io { path: path.to_owned(), doing: doing.to_owned(), kind, message: error.to_string() }
+    CommitError::Io {
+        path: path.to_owned(),
+        doing: doing.to_owned(),
+        kind,
+        message: error.to_string(),
+    }
 }
 
 /// Carries out steps and remembers how to take them back.
@@ -53,7 +58,7 @@ pub(super) struct Steps {
     backups: Vec<PathBuf>,
     taken: usize,
     /// For tests: the step that fails, from 0.
-    pub(super) fail_at: Option<usize>,
+    fail_at: Option<usize>,
 }
 
 /// How a step is taken back.
@@ -62,14 +67,32 @@ enum Undo {
     RemoveFolder(PathBuf),
     RemoveFile(PathBuf),
     /// The file that was displaced goes back over the one that took its place.
-    Restore { from: PathBuf, to: PathBuf },
+    Restore {
+        from: PathBuf,
+        to: PathBuf,
+    },
     /// The file that was taken away goes back, unless something else is there by now.
-    Return { from: PathBuf, to: PathBuf },
+    Return {
+        from: PathBuf,
+        to: PathBuf,
+    },
     /// The file that was rewritten in place gets its text back from a copy.
-    Rewrite { from: PathBuf, to: PathBuf },
+    Rewrite {
+        from: PathBuf,
+        to: PathBuf,
+    },
 }
 
 impl Steps {
+    /// Steps of which one fails.
+    #[cfg(test)]
+    pub(super) fn failing_at(step: usize) -> Self {
+        Self {
+            fail_at: Some(step),
+            ..Self::default()
+        }
+    }
+
     fn step<T>(&mut self, path: &Path, doing: &str, act: impl FnOnce() -> io::Result<T>) -> Result<T, CommitError> {
         let number = self.taken;
         self.taken += 1;
@@ -89,8 +112,11 @@ impl Steps {
 
     /// Makes the folders that the file needs.
     pub(super) fn make_folders(&mut self, target: &Target) -> Result<(), CommitError> {
-        let missing: Vec<&Path> =
-            target.folder().ancestors().take_while(|folder| fs::symlink_metadata(folder).is_err()).collect();
+        let missing: Vec<&Path> = target
+            .folder()
+            .ancestors()
+            .take_while(|folder| fs::symlink_metadata(folder).is_err())
+            .collect();
         for folder in missing.into_iter().rev() {
             let made = self.step(&target.path, "making its folder", || match fs::create_dir(folder) {
                 Ok(()) => Ok(true),
@@ -141,18 +167,28 @@ impl Steps {
 
     /// Puts a prepared file over the one that is there, which stays beside it until the end.
     pub(super) fn replace(&mut self, target: &Target, new: &Path) -> Result<(), CommitError> {
-        let Some(there) = &target.there else { return self.place_new(target, new) };
+        let Some(there) = &target.there else {
+            return self.place_new(target, new);
+        };
         let backup = beside(target.folder());
         let linked = self.step(&target.path, "keeping the text before", || keep(&there.real, &backup))?;
         self.backup(&backup);
         self.unchanged(target, &target.real, there.stamp)?;
-        self.step(&target.path, "putting the new text in place", || fs::rename(new, &target.real))?;
-        self.undo.push(Undo::Restore { from: backup.clone(), to: target.real.clone() });
+        self.step(&target.path, "putting the new text in place", || {
+            fs::rename(new, &target.real)
+        })?;
+        self.undo.push(Undo::Restore {
+            from: backup.clone(),
+            to: target.real.clone(),
+        });
         if linked {
             // Somebody may have written into the old file until the last moment.
             self.unchanged(target, &backup, there.stamp)?;
         } else if !fs::symlink_metadata(&backup).is_ok_and(|meta| there.stamp.of_copy(Stamp::of(&meta))) {
-            return Err(CommitError::Stale { path: target.path.clone(), found: Found::Changed });
+            return Err(CommitError::Stale {
+                path: target.path.clone(),
+                found: Found::Changed,
+            });
         }
         Ok(())
     }
@@ -170,7 +206,10 @@ impl Steps {
         let backup = beside(target.folder());
         self.rename_new(target, "removing it", &target.real, &backup)?;
         self.backups.push(backup.clone());
-        self.undo.push(Undo::Return { from: backup.clone(), to: target.real.clone() });
+        self.undo.push(Undo::Return {
+            from: backup.clone(),
+            to: target.real.clone(),
+        });
         self.unchanged(target, &backup, there.stamp)
     }
 
@@ -183,7 +222,10 @@ impl Steps {
         if !renamed.map_err(|error| now_present(error, to))? {
             return Ok(false);
         }
-        self.undo.push(Undo::Return { from: to.real.clone(), to: from.real.clone() });
+        self.undo.push(Undo::Return {
+            from: to.real.clone(),
+            to: from.real.clone(),
+        });
         match &from.there {
             Some(there) => self.unchanged(from, &to.real, there.stamp).map(|()| true),
             None => Ok(true),
@@ -193,7 +235,10 @@ impl Steps {
     /// Gives the file another spelling of its name, which leads to the file itself already.
     pub(super) fn rename_spelling(&mut self, from: &Target, to: &Target) -> Result<(), CommitError> {
         self.step(&from.path, "moving it", || fs::rename(&from.real, &to.real))?;
-        self.undo.push(Undo::Restore { from: to.real.clone(), to: from.real.clone() });
+        self.undo.push(Undo::Restore {
+            from: to.real.clone(),
+            to: from.real.clone(),
+        });
         Ok(())
     }
 
@@ -201,16 +246,27 @@ impl Steps {
     pub(super) fn rewrite(&mut self, target: &Target, text: &str) -> Result<(), CommitError> {
         let Some(there) = &target.there else { return Ok(()) };
         if links(&there.meta) > 1 {
-            let reason = "its owner or group cannot be kept, and it has other hard links, so it cannot be rewritten in place";
-            return Err(CommitError::Refused { path: target.path.clone(), reason: reason.to_owned() });
+            let reason =
+                "its owner or group cannot be kept, and it has other hard links, so it cannot be rewritten in place";
+            return Err(CommitError::Refused {
+                path: target.path.clone(),
+                reason: reason.to_owned(),
+            });
         }
         let backup = beside(target.folder());
-        self.step(&target.path, "keeping the text before", || copy_new(&target.real, &backup))?;
+        self.step(&target.path, "keeping the text before", || {
+            copy_new(&target.real, &backup)
+        })?;
         self.backup(&backup);
         self.unchanged(target, &target.real, there.stamp)?;
         let file = self.step(&target.path, "opening it for writing", || open_in_place(&target.real))?;
-        self.undo.push(Undo::Rewrite { from: backup, to: target.real.clone() });
-        self.step(&target.path, "writing the new text", || overwrite(file, text.as_bytes()))
+        self.undo.push(Undo::Rewrite {
+            from: backup,
+            to: target.real.clone(),
+        });
+        self.step(&target.path, "writing the new text", || {
+            overwrite(file, text.as_bytes())
+        })
     }
 
     /// Deletes the texts before, which are not needed any more.
@@ -232,10 +288,21 @@ impl Steps {
                 continue;
             }
             if let Err((path, copy, error)) = undo.run() {
-                kept.push(Kept { path, copy, message: error.to_string() });
+                kept.push(Kept {
+                    path,
+                    copy,
+                    message: error.to_string(),
+                });
             }
         }
-        if kept.is_empty() { cause } else { CommitError::Stuck { cause: Box::new(cause), kept } }
+        if kept.is_empty() {
+            cause
+        } else {
+            CommitError::Stuck {
+                cause: Box::new(cause),
+                kept,
+            }
+        }
     }
 
     fn backup(&mut self, file: &Path) {
@@ -248,21 +315,31 @@ impl Steps {
         if Stamp::of(&meta) == stamp {
             return Ok(());
         }
-        Err(CommitError::Stale { path: target.path.clone(), found: Found::Changed })
+        Err(CommitError::Stale {
+            path: target.path.clone(),
+            found: Found::Changed,
+        })
     }
 
     fn rename_new(&mut self, target: &Target, doing: &str, from: &Path, to: &Path) -> Result<(), CommitError> {
         let renamed = self.step(&target.path, doing, || rename_to_free(from, to));
-        renamed.map_err(|error| if to == target.real { now_present(error, target) } else { error })
+        renamed.map_err(|error| {
+            if to == target.real {
+                now_present(error, target)
+            } else {
+                error
+            }
+        })
     }
 }
 
 /// A rename that failed because its target is not free any more.
 fn now_present(error: CommitError, target: &Target) -> CommitError {
     match error {
-        CommitError::Io { path, .. } if fs::symlink_metadata(&target.real).is_ok() => {
-            CommitError::Stale { path, found: Found::Present }
-        }
+        CommitError::Io { path, .. } if fs::symlink_metadata(&target.real).is_ok() => CommitError::Stale {
+            path,
+            found: Found::Present,
+        },
         other => other,
     }
 }
@@ -314,8 +391,8 @@ fn copy_new(file: &Path, to: &Path) -> io::Result<()> {
         options.mode(0o600);
     }
     let mut target = options.open(to)?;
-    let copied = io::copy(&mut source, &mut target)
-        .and_then(|_| target.set_permissions(source.metadata()?.permissions()));
+    let copied =
+        io::copy(&mut source, &mut target).and_then(|_| target.set_permissions(source.metadata()?.permissions()));
     // Half a copy helps nobody.
     copied.inspect_err(|_| drop(fs::remove_file(to)))
 }
@@ -374,7 +451,9 @@ fn rename_to_free(from: &Path, to: &Path) -> io::Result<()> {
 fn make_alike(file: &File, model: &There) -> io::Result<bool> {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
     let (own, wanted) = (file.metadata()?, &model.meta);
-    if (own.uid(), own.gid()) != (wanted.uid(), wanted.gid()) && fchown(file, Some(wanted.uid()), Some(wanted.gid())).is_err() {
+    if (own.uid(), own.gid()) != (wanted.uid(), wanted.gid())
+        && fchown(file, Some(wanted.uid()), Some(wanted.gid())).is_err()
+    {
         return Ok(false);
     }
     #[cfg(target_os = "linux")]
@@ -396,11 +475,15 @@ fn copy_attributes(file: &File, model: &Path) {
     const MOST: usize = 64 * 1024;
     let Ok(model) = open_regular(model) else { return };
     let mut names = vec![0u8; MOST];
-    let Ok(length) = flistxattr(&model, &mut names[..]) else { return };
+    let Ok(length) = flistxattr(&model, &mut names[..]) else {
+        return;
+    };
     let mut value = vec![0u8; MOST];
     for name in names[..length].split(|byte| *byte == 0) {
         if name.starts_with(b"user.") || name == b"system.posix_acl_access" {
-            let Ok(length) = fgetxattr(&model, name, &mut value[..]) else { continue };
+            let Ok(length) = fgetxattr(&model, name, &mut value[..]) else {
+                continue;
+            };
             let _ = fsetxattr(file, name, &value[..length], XattrFlags::empty());
         }
     }
