@@ -51,6 +51,19 @@ pub(super) fn changed(old: &[&str], new: &[&str]) -> Vec<(Range<usize>, Range<us
     found
 }
 
+/// The same, found from the end backwards: where the text repeats itself the two may differ, and neither is sure.
+pub(super) fn changed_backwards(old: &[&str], new: &[&str]) -> Vec<(Range<usize>, Range<usize>)> {
+    let old_reversed: Vec<&str> = old.iter().rev().copied().collect();
+    let new_reversed: Vec<&str> = new.iter().rev().copied().collect();
+    let turned = |range: Range<usize>, length: usize| length - range.end..length - range.start;
+    let mut found: Vec<_> = changed(&old_reversed, &new_reversed)
+        .into_iter()
+        .map(|(before, after)| (turned(before, old.len()), turned(after, new.len())))
+        .collect();
+    found.reverse();
+    found
+}
+
 /// How many unchanged lines surround a change.
 const CONTEXT: usize = 3;
 

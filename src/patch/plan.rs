@@ -588,3 +588,6 @@ fn file_plan(
         hunks,
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,7 @@
 //! along with them. Text that was moved as a whole is found again by its surroundings if these are unique. Everything
 //! else is a conflict; nothing is placed by guess.
 
-use super::diff::changed;
+use super::diff::{changed, changed_backwards};
 use super::hunk::PlannedHunk;
 use super::lines::Lines;
 use std::collections::HashMap;
@@ -29,6 +29,8 @@ pub enum Conflict {
     SamePlace,
     #[error("the same change is there already")]
     AlreadyThere,
+    #[error("the text around it repeats itself, so that its place is not certain")]
+    NotUnique,
 }
 
 /// Follows each hunk, made against `before`, into `now`. The answers are in the order of the hunks, and the places
@@ -39,16 +41,30 @@ pub fn rebase(before: &str, hunks: &[PlannedHunk], now: &str) -> Vec<Rebased> {
     }
     let (old_lines, new_lines) = (Lines::new(before), Lines::new(now));
     let (old, new) = (old_lines.all(), new_lines.all());
-    let edits: Vec<Edit> = changed(&old, &new)
-        .into_iter()
-        .map(|(range, with)| Edit::new(&old, &new, range, with))
-        .collect();
+    let edits = |changes: Vec<(Range<usize>, Range<usize>)>| -> Vec<Edit> {
+        changes
+            .into_iter()
+            .map(|(range, with)| Edit::new(&old, &new, range, with))
+            .collect()
+    };
     let follow = Follow {
         old: &old,
         new: &new,
-        edits: &edits,
+        edits: edits(changed(&old, &new)),
     };
-    let mut found: Vec<Rebased> = hunks.iter().map(|hunk| follow.hunk(hunk)).collect();
+    let check = Follow {
+        old: &old,
+        new: &new,
+        edits: edits(changed_backwards(&old, &new)),
+    };
+    let both = |hunk| match (follow.hunk(hunk), check.hunk(hunk)) {
+        (Rebased::Placed(one), Rebased::Placed(other)) if one != other => Rebased::Conflict {
+            why: Conflict::NotUnique,
+        },
+        (Rebased::Placed(_), conflict @ Rebased::Conflict { .. }) => conflict,
+        (first, _) => first,
+    };
+    let mut found: Vec<Rebased> = hunks.iter().map(both).collect();
     follow.find_moved(hunks, &mut found);
     found
 }
@@ -97,7 +113,7 @@ impl Edit {
 struct Follow<'a> {
     old: &'a [&'a str],
     new: &'a [&'a str],
-    edits: &'a [Edit],
+    edits: Vec<Edit>,
 }
 
 impl Follow<'_> {
@@ -107,20 +123,28 @@ impl Follow<'_> {
         if start > end || end > self.old.len() || self.old[start..end].concat() != hunk.old_text {
             return Rebased::Conflict { why: Conflict::Changed };
         }
-        if start == end {
+        let found = if start == end {
             self.insertion(hunk, start)
         } else {
             self.replacement(hunk)
+        };
+        match found {
+            Rebased::Placed(range) if self.would_run_on(hunk, &range) => Rebased::Conflict { why: Conflict::Changed },
+            found => found,
         }
+    }
+
+    /// Whether the hunk's text, made for the end of the text, would run into a line that now follows.
+    fn would_run_on(&self, hunk: &PlannedHunk, range: &Range<usize>) -> bool {
+        !hunk.new_text.is_empty() && !hunk.new_text.ends_with(['\n', '\r']) && range.end < self.new.len()
     }
 
     fn replacement(&self, hunk: &PlannedHunk) -> Rebased {
         let Range { start, end } = hunk.old;
         let mut shift = 0isize;
-        for edit in self.edits {
-            let inside = edit.old.is_empty() && start < edit.old.start && edit.old.start < end;
-            let blurred = edit.blurred.start < end && start < edit.blurred.end && !edit.old.is_empty();
-            if inside || blurred || overlaps(&edit.old, &hunk.old) {
+        for edit in &self.edits {
+            // An insertion, too, must be wholly above or wholly below, wherever it may have been.
+            if overlaps(&edit.blurred, &hunk.old) {
                 let why = if self.same_change(edit, hunk) {
                     Conflict::AlreadyThere
                 } else {
@@ -137,7 +161,7 @@ impl Follow<'_> {
 
     fn insertion(&self, hunk: &PlannedHunk, at: usize) -> Rebased {
         let mut shift = 0isize;
-        for edit in self.edits {
+        for edit in &self.edits {
             let moved = edit.new.len() as isize - edit.old.len() as isize;
             if edit.old.is_empty() {
                 // Text was put in here, or at a place that cannot be told from here.
@@ -241,7 +265,7 @@ impl Follow<'_> {
                     Rebased::Placed(taken) => taken.end < place.start || place.end < taken.start,
                     Rebased::Conflict { .. } => true,
                 });
-                if free {
+                if free && !self.would_run_on(hunk, &place) {
                     found[index] = Rebased::Placed(place);
                 }
                 break;
@@ -425,6 +449,14 @@ mod tests {
                 "a\nx\nb\n",
                 &[AlreadyThere, Changed],
             ),
+            (
+                "typed after an unfinished end",
+                "1\n2\n",
+                "1\n2",
+                "1\n2\n3\n",
+                "1\n2\n3\n",
+                &[Changed],
+            ),
             ("all gone", five, "1\n2\nC\n4\n5\n", "", "", &[Changed]),
             ("into what was empty", "", "x\n", "y\n", "y\n", &[SamePlace]),
             ("the same into what was empty", "", "x\n", "x\n", "x\n", &[AlreadyThere]),
@@ -494,20 +526,38 @@ mod tests {
             }
         }
 
-        /// Taking a part now and the rest later is the same as taking all.
+        /// Taking a part now and the rest later is the same as taking all, as long as no line stands twice.
         #[test]
-        fn hunks_taken_one_after_the_other(before in any_text(), after in any_text(), mask in any::<u16>()) {
+        fn hunks_taken_one_after_the_other(fates in prop::collection::vec(0u8..8, 0..24), mask in any::<u32>()) {
+            let before: String = (0..fates.len()).map(|line| format!("line {line}\n")).collect();
+            let after: String = fates.iter().enumerate().map(|(line, fate)| match fate {
+                0 => String::new(),
+                1 => format!("other {line}\n"),
+                2 => format!("line {line}\nnew {line}\n"),
+                _ => format!("line {line}\n"),
+            }).collect();
             let hunks = hunks(&before, &after);
-            let first: Vec<bool> = (0..hunks.len()).map(|bit| mask >> (bit % 16) & 1 == 1).collect();
+            let first: Vec<bool> = (0..hunks.len()).map(|bit| mask >> bit & 1 == 1).collect();
             let now = with_hunks(&before, &hunks, &first);
             let rest: Vec<_> = hunks.iter().zip(&first).filter(|&(_, &taken)| !taken).map(|(hunk, _)| hunk.clone()).collect();
-            let placed: Vec<_> = rest.iter().zip(rebase(&before, &rest, &now)).filter_map(|(hunk, one)| match one {
-                Rebased::Placed(range) => Some((range, hunk.new_text.clone())),
-                Rebased::Conflict { .. } => None,
-            }).collect();
-            // Where the text repeats itself a conflict is a right answer; a wrong text never is.
-            if placed.len() == rest.len() {
-                prop_assert_eq!(apply_hunks(&now, &placed), after);
+            let mut placed = Vec::new();
+            for (hunk, one) in rest.iter().zip(rebase(&before, &rest, &now)) {
+                let Rebased::Placed(range) = one else { return Err(TestCaseError::fail(format!("{hunk:?}: {one:?}"))) };
+                placed.push((range, hunk.new_text.clone()));
+            }
+            prop_assert_eq!(apply_hunks(&now, &placed), after);
+        }
+
+        /// The order of the person's lines is never changed: what is left after taking out new lines is theirs.
+        #[test]
+        fn text_outside_the_hunks_stays(before in any_text(), now in any_text(), at in 0usize..14) {
+            let lines = Lines::new(&before);
+            let at = at.min(lines.len());
+            let hunk = PlannedHunk { old: at..at, old_text: String::new(), new_text: "NEW\n".into() };
+            if let [Rebased::Placed(range)] = &rebase(&before, &[hunk], &now)[..] {
+                prop_assert!(range.is_empty());
+                let text = apply_hunks(&now, &[(range.clone(), "NEW\n".into())]);
+                prop_assert_eq!(text.replacen("NEW\n", "", 1), now);
             }
         }
     }

@@ -251,3 +251,138 @@ fn unescape(written: &str, escapes: impl Fn(char) -> bool) -> Option<String> {
     }
     Some(value)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATCH: &str = "*** Begin Patch\n*** Add File: a\n+$x `y` \"z\" 'q' <<E\n*** End Patch\n";
+
+    fn words(words: &[&str]) -> Recognised {
+        let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+        recognise(&words, Some(Path::new("/home/me")))
+    }
+
+    fn patch(workdir: Option<&str>) -> Recognised {
+        Recognised::Patch {
+            text: PATCH.into(),
+            workdir: workdir.map(PathBuf::from),
+        }
+    }
+
+    #[test]
+    fn recognises_calls() {
+        for name in ["apply_patch", "applypatch"] {
+            assert_eq!(words(&[name, PATCH]), patch(None));
+        }
+        let rows: &[(&str, Option<&str>)] = &[
+            ("apply_patch <<'EOF'\n{}EOF\n", None),
+            ("applypatch << EOF\n{}EOF", None),
+            ("  \n apply_patch <<\"E.O-F\"\n{}E.O-F\n\n", None),
+            ("apply_patch <<\\EOF\n{}EOF\n", None),
+            ("cd dir && apply_patch <<'EOF'\n{}EOF\n", Some("dir")),
+            ("cd /a/b && apply_patch <<'EOF'\n{}EOF\n", Some("/a/b")),
+            ("cd 'a b' && apply_patch <<'EOF'\n{}EOF\n", Some("a b")),
+            ("cd \"a \\\" b\" && apply_patch <<'EOF'\n{}EOF\n", Some("a \" b")),
+            ("cd a\\ b && apply_patch <<'EOF'\n{}EOF\n", Some("a b")),
+            ("cd ~ && apply_patch <<'EOF'\n{}EOF\n", Some("/home/me")),
+            ("cd ~/x && apply_patch <<'EOF'\n{}EOF\n", Some("/home/me/x")),
+            ("cd '~' && apply_patch <<'EOF'\n{}EOF\n", Some("~")),
+        ];
+        for (script, workdir) in rows {
+            let script = script.replace("{}", PATCH);
+            for shell in [["bash", "-lc"], ["/bin/sh", "-c"], ["zsh", "-lc"]] {
+                assert_eq!(words(&[shell[0], shell[1], &script]), patch(*workdir), "{script}");
+            }
+        }
+        let tabbed = format!(
+            "apply_patch <<-EOF\n{}\tEOF\n",
+            PATCH.lines().map(|line| format!("\t{line}\n")).collect::<String>()
+        );
+        assert_eq!(words(&["bash", "-c", &tabbed]), patch(None));
+        let quoted = format!("apply_patch '{}'", PATCH.replace('\'', ""));
+        assert_eq!(
+            words(&["bash", "-c", &quoted]),
+            Recognised::Patch {
+                text: PATCH.replace('\'', ""),
+                workdir: None
+            }
+        );
+    }
+
+    /// Shows S-136.
+    #[test]
+    fn anything_more_is_an_ordinary_command() {
+        let rows = [
+            "apply_patch <<'EOF' | cat\n{}EOF\n",
+            "apply_patch <<'EOF' && ls\n{}EOF\n",
+            "apply_patch <<'EOF' || ls\n{}EOF\n",
+            "apply_patch <<'EOF'; ls\n{}EOF\n",
+            "apply_patch <<'EOF' > out\n{}EOF\n",
+            "apply_patch <<'EOF' &\n{}EOF\n",
+            "apply_patch <<'EOF'\n{}EOF\nls\n",
+            "apply_patch extra <<'EOF'\n{}EOF\n",
+            "ls; apply_patch <<'EOF'\n{}EOF\n",
+            "cd a; apply_patch <<'EOF'\n{}EOF\n",
+            "cd a || apply_patch <<'EOF'\n{}EOF\n",
+            "cd a\napply_patch <<'EOF'\n{}EOF\n",
+            "cd a && cd b && apply_patch <<'EOF'\n{}EOF\n",
+            "cd a b && apply_patch <<'EOF'\n{}EOF\n",
+            "cd && apply_patch <<'EOF'\n{}EOF\n",
+            "cd - && apply_patch <<'EOF'\n{}EOF\n",
+            "cd -P a && apply_patch <<'EOF'\n{}EOF\n",
+            "cd $HOME && apply_patch <<'EOF'\n{}EOF\n",
+            "cd \"$HOME\" && apply_patch <<'EOF'\n{}EOF\n",
+            "cd a* && apply_patch <<'EOF'\n{}EOF\n",
+            "cd {a,b} && apply_patch <<'EOF'\n{}EOF\n",
+            "cd ~other && apply_patch <<'EOF'\n{}EOF\n",
+            "cd $(pwd) && apply_patch <<'EOF'\n{}EOF\n",
+            "X=1 apply_patch <<'EOF'\n{}EOF\n",
+            "! apply_patch <<'EOF'\n{}EOF\n",
+            "(apply_patch <<'EOF'\n{}EOF\n)",
+            "sudo apply_patch <<'EOF'\n{}EOF\n",
+            "cat <<'EOF'\n{}EOF\n",
+            "apply_patch <<'EOF'\n{}",
+            "apply_patch <<'EOF'\n{}FOE\n",
+            "apply_patch <<< 'x'\n",
+            "apply_patch \"$(cat x)\"",
+            "apply_patch < file",
+            "apply_patch",
+            "apply_patch file",
+            "apply_patch 'unclosed",
+            "'",
+            "",
+        ];
+        for script in rows {
+            let script = script.replace("{}", PATCH);
+            assert_eq!(words(&["bash", "-lc", &script]), Recognised::NotAPatch, "{script}");
+        }
+        for row in [
+            &["ls"][..],
+            &[],
+            &["apply_patch"],
+            &["apply_patch", "a", "b"],
+            &["python", "-c", PATCH],
+            &["bash", "-x", PATCH],
+        ] {
+            assert_eq!(words(row), Recognised::NotAPatch, "{row:?}");
+        }
+        let home = [
+            "bash".to_owned(),
+            "-c".to_owned(),
+            format!("cd ~ && apply_patch <<'EOF'\n{PATCH}EOF\n"),
+        ];
+        assert_eq!(recognise(&home, None), Recognised::NotAPatch);
+    }
+
+    #[test]
+    fn a_patch_body_is_no_command() {
+        for row in [
+            &[PATCH][..],
+            &["bash", "-lc", PATCH],
+            &["sh", "-c", "\n*** Begin Patch\nrubbish"],
+        ] {
+            assert_eq!(words(row), Recognised::BarePatch, "{row:?}");
+        }
+    }
+}

@@ -100,7 +100,7 @@ mod tests {
         diff.unified(Path::new("/w"))
     }
 
-    /// Shows S-271, S-275.
+    /// Shows S-275.
     #[test]
     fn edits_of_several_rounds_show_as_one() {
         let mut diff = TurnDiff::default();

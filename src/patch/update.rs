@@ -66,7 +66,9 @@ pub(super) struct Excerpt {
 }
 
 impl Excerpt {
-    fn new(lines: &Lines<'_>, range: Range<usize>) -> Self {
+    fn new(lines: &Lines<'_>, mut range: Range<usize>) -> Self {
+        const MOST: usize = 40;
+        range.end = range.end.min(range.start + MOST);
         Self {
             line: range.start + 1,
             lines: range.map(|line| lines.content(line).to_owned()).collect(),

@@ -58,7 +58,7 @@ pub(super) struct Steps {
     backups: Vec<PathBuf>,
     taken: usize,
     /// For tests: the step that fails, from 0.
-    pub(super) fail_at: Option<usize>,
+    fail_at: Option<usize>,
 }
 
 /// How a step is taken back.
@@ -84,6 +84,15 @@ enum Undo {
 }
 
 impl Steps {
+    /// Steps of which one fails.
+    #[cfg(test)]
+    pub(super) fn failing_at(step: usize) -> Self {
+        Self {
+            fail_at: Some(step),
+            ..Self::default()
+        }
+    }
+
     fn step<T>(&mut self, path: &Path, doing: &str, act: impl FnOnce() -> io::Result<T>) -> Result<T, CommitError> {
         let number = self.taken;
         self.taken += 1;

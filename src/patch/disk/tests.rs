@@ -1,1 +1,664 @@
+use super::role::{apply_role, read_outcome};
+use super::*;
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _, symlink};
+use std::path::Path;
+use tempfile::TempDir;
 
+/// A folder that is the only root.
+struct World {
+    dir: TempDir,
+}
+
+impl World {
+    fn new(files: &[(&str, &str)]) -> Self {
+        let world = Self {
+            dir: TempDir::new().unwrap(),
+        };
+        for (name, text) in files {
+            let path = world.path(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        world
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn read(&self, name: &str) -> Option<String> {
+        fs::read_to_string(self.path(name)).ok()
+    }
+
+    fn write(&self, name: &str, text: &str) -> DiskChange {
+        let path = self.path(name);
+        let expect = Expect::of(fs::read_to_string(&path).ok().as_deref());
+        DiskChange::Write {
+            path,
+            text: text.into(),
+            expect,
+            mode: None,
+        }
+    }
+
+    fn remove(&self, name: &str) -> DiskChange {
+        let path = self.path(name);
+        let expect = Expect::of(self.read(name).as_deref());
+        DiskChange::Remove { path, expect }
+    }
+
+    fn rename(&self, from: &str, to: &str, text: &str) -> DiskChange {
+        let expect = Expect::of(self.read(from).as_deref());
+        DiskChange::Move {
+            from: self.path(from),
+            to: self.path(to),
+            text: text.into(),
+            expect,
+        }
+    }
+
+    fn transaction(&self, changes: Vec<DiskChange>) -> Transaction {
+        Transaction {
+            roots: vec![self.dir.path().to_owned()],
+            changes,
+        }
+    }
+
+    fn commit(&self, changes: Vec<DiskChange>) -> Result<(), CommitError> {
+        commit(&self.transaction(changes))
+    }
+
+    /// Everything that is there: mode, inode, and content or target.
+    fn state(&self) -> BTreeMap<PathBuf, (u32, u64, String)> {
+        let mut state = BTreeMap::new();
+        let mut open = vec![self.dir.path().to_owned()];
+        while let Some(folder) = open.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                let meta = fs::symlink_metadata(&path).unwrap();
+                let content = if meta.is_dir() {
+                    open.push(path.clone());
+                    String::new()
+                } else if meta.is_file() {
+                    fs::read_to_string(&path).unwrap()
+                } else {
+                    fs::read_link(&path).unwrap_or_default().display().to_string()
+                };
+                state.insert(path, (meta.mode(), meta.ino(), content));
+            }
+        }
+        state
+    }
+}
+
+fn refused(result: Result<(), CommitError>) -> String {
+    match result {
+        Err(error @ CommitError::Refused { .. }) => error.to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Shows S-145, S-146.
+#[test]
+fn writes_makes_removes_and_moves() {
+    let world = World::new(&[("a", "1\n"), ("b", "2\n"), ("c", "3\n"), ("e", "5\n")]);
+    world
+        .commit(vec![
+            world.write("a", "one\n"),
+            world.write("new/deep/d", "four\n"),
+            world.remove("b"),
+            world.rename("c", "moved/c", "three\n"),
+            world.rename("e", "moved/e", "5\n"),
+            world.write("empty", ""),
+        ])
+        .unwrap();
+    let files: Vec<_> = world
+        .state()
+        .into_iter()
+        .filter(|(path, _)| path.is_file())
+        .map(|(path, (_, _, text))| (path, text))
+        .collect();
+    let expected = [
+        ("a", "one\n"),
+        ("empty", ""),
+        ("moved/c", "three\n"),
+        ("moved/e", "5\n"),
+        ("new/deep/d", "four\n"),
+    ];
+    assert_eq!(files, expected.map(|(name, text)| (world.path(name), text.to_owned())));
+}
+
+#[test]
+fn keeps_modes_and_attributes() {
+    let world = World::new(&[("run", "1\n"), ("secret", "2\n"), ("moved", "3\n")]);
+    let set = |name: &str, mode| fs::set_permissions(world.path(name), fs::Permissions::from_mode(mode)).unwrap();
+    set("run", 0o755);
+    set("secret", 0o600);
+    set("moved", 0o751);
+    #[cfg(target_os = "linux")]
+    let has_attributes = {
+        let file = fs::File::open(world.path("run")).unwrap();
+        rustix::fs::fsetxattr(&file, "user.note", b"kept", rustix::fs::XattrFlags::empty()).is_ok()
+    };
+    let scripted = DiskChange::Write {
+        path: world.path("new"),
+        text: "#!\n".into(),
+        expect: Expect::Absent,
+        mode: Some(0o755),
+    };
+    world
+        .commit(vec![
+            world.write("run", "one\n"),
+            world.write("secret", "two\n"),
+            world.rename("moved", "d/there", "three\n"),
+            scripted,
+        ])
+        .unwrap();
+    let mode = |name: &str| fs::metadata(world.path(name)).unwrap().mode() & 0o7777;
+    assert_eq!(
+        [mode("run"), mode("secret"), mode("d/there"), mode("new")],
+        [0o755, 0o600, 0o751, 0o755]
+    );
+    #[cfg(target_os = "linux")]
+    if has_attributes {
+        let file = fs::File::open(world.path("run")).unwrap();
+        let mut value = [0u8; 16];
+        let length = rustix::fs::fgetxattr(&file, "user.note", &mut value[..]).unwrap();
+        assert_eq!(&value[..length], b"kept");
+    }
+}
+
+#[test]
+fn owner_and_group_are_kept() {
+    let world = World::new(&[("a", "1\n")]);
+    let path = world.path("a");
+    // Only root may give files away; an ordinary person's files are their own anyway.
+    let given = std::os::unix::fs::chown(&path, Some(12345), Some(23456)).is_ok();
+    world.commit(vec![world.write("a", "one\n")]).unwrap();
+    let meta = fs::metadata(&path).unwrap();
+    if given {
+        assert_eq!((meta.uid(), meta.gid()), (12345, 23456));
+    }
+    assert_eq!(world.read("a").unwrap(), "one\n");
+}
+
+#[test]
+fn stale_expectations_stop_everything() {
+    let world = World::new(&[("a", "1\n"), ("b", "2\n")]);
+    let before = world.state();
+    let path = world.path("b");
+    let other = || Expect::of(Some("other\n"));
+    let stale = [
+        (
+            DiskChange::Write {
+                path: path.clone(),
+                text: "x".into(),
+                expect: other(),
+                mode: None,
+            },
+            Found::Changed,
+        ),
+        (
+            DiskChange::Write {
+                path: path.clone(),
+                text: "x".into(),
+                expect: Expect::Absent,
+                mode: None,
+            },
+            Found::Present,
+        ),
+        (
+            DiskChange::Write {
+                path: world.path("none"),
+                text: "x".into(),
+                expect: other(),
+                mode: None,
+            },
+            Found::Missing,
+        ),
+        (
+            DiskChange::Remove {
+                path: path.clone(),
+                expect: other(),
+            },
+            Found::Changed,
+        ),
+        (
+            DiskChange::Remove {
+                path: world.path("none"),
+                expect: Expect::Absent,
+            },
+            Found::Missing,
+        ),
+        (
+            DiskChange::Move {
+                from: path.clone(),
+                to: world.path("c"),
+                text: "x".into(),
+                expect: other(),
+            },
+            Found::Changed,
+        ),
+        (
+            DiskChange::Move {
+                from: path.clone(),
+                to: world.path("a"),
+                text: "2\n".into(),
+                expect: Expect::of(Some("2\n")),
+            },
+            Found::Present,
+        ),
+    ];
+    for (change, expected) in stale {
+        let changes = match &change {
+            DiskChange::Move { .. } => vec![change.clone()],
+            _ => vec![world.write("a", "one\n"), change.clone()],
+        };
+        match world.commit(changes) {
+            Err(CommitError::Stale { found, .. }) => assert_eq!(found, expected, "{change:?}"),
+            other => panic!("{change:?}: {other:?}"),
+        }
+        assert_eq!(world.state(), before, "{change:?}");
+    }
+}
+
+#[test]
+fn links_out_of_the_roots_are_not_written_through() {
+    let outside = World::new(&[("target", "mine\n"), ("linked", "mine\n")]);
+    let world = World::new(&[("inside/a", "1\n")]);
+    symlink(outside.path("target"), world.path("link")).unwrap();
+    symlink(outside.dir.path(), world.path("folder")).unwrap();
+    symlink(world.path("inside"), world.path("near")).unwrap();
+    symlink(world.path("nowhere"), world.path("dangling")).unwrap();
+    fs::hard_link(outside.path("linked"), world.path("hard")).unwrap();
+    let (before, before_outside) = (world.state(), outside.state());
+
+    let write = |name: &str| DiskChange::Write {
+        path: world.path(name),
+        text: "x".into(),
+        expect: Expect::of(Some("mine\n")),
+        mode: None,
+    };
+    assert!(refused(world.commit(vec![write("link")])).contains("symbolic link to"));
+    assert!(refused(world.commit(vec![write("dangling")])).contains("symbolic link to"));
+    for name in ["folder/target", "folder/new", "folder/deep/new"] {
+        let error = world.commit(vec![write(name)]).unwrap_err();
+        assert!(matches!(error, CommitError::Outside { .. }), "{error:?}");
+        assert_eq!(error.denied(), Some(&world.path(name)));
+    }
+    let moved = DiskChange::Move {
+        from: world.path("inside/a"),
+        to: world.path("folder/a"),
+        text: "1\n".into(),
+        expect: Expect::of(Some("1\n")),
+    };
+    assert!(matches!(world.commit(vec![moved]), Err(CommitError::Outside { .. })));
+    let elsewhere = DiskChange::Write {
+        path: outside.path("new"),
+        text: "x".into(),
+        expect: Expect::Absent,
+        mode: None,
+    };
+    assert!(matches!(
+        world.commit(vec![elsewhere]),
+        Err(CommitError::Outside { .. })
+    ));
+    assert_eq!((world.state(), outside.state()), (before, before_outside.clone()));
+
+    // A hard link from elsewhere keeps its text; a link inside is followed.
+    world
+        .commit(vec![
+            write("hard"),
+            world.write("near/b", "new\n"),
+            world.write("inside/a", "one\n"),
+        ])
+        .unwrap();
+    assert_eq!(outside.state(), before_outside);
+    assert_eq!(
+        (world.read("hard").unwrap(), world.read("inside/b").unwrap()),
+        ("x".into(), "new\n".into())
+    );
+}
+
+#[test]
+fn refuses_what_is_no_file() {
+    let world = World::new(&[("d/a", "1\n"), ("file", "1\n"), ("locked", "1\n")]);
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        world.path("pipe"),
+        rustix::fs::FileType::Fifo,
+        0o600.into(),
+        0,
+    )
+    .unwrap();
+    assert!(fs::symlink_metadata(world.path("pipe")).unwrap().file_type().is_fifo());
+    fs::set_permissions(world.path("locked"), fs::Permissions::from_mode(0o444)).unwrap();
+    let paths = || world.state().into_keys().collect::<Vec<_>>();
+    let before = paths();
+    let write = |path: PathBuf, expect| DiskChange::Write {
+        path,
+        text: "x".into(),
+        expect,
+        mode: None,
+    };
+    let one = || Expect::of(Some("1\n"));
+    let rows = [
+        (write(world.path("d"), Expect::Absent), "it is a folder"),
+        (write(world.path("d"), one()), "it is a folder"),
+        (
+            DiskChange::Remove {
+                path: world.path("d"),
+                expect: one(),
+            },
+            "it is a folder",
+        ),
+        (write(world.path("pipe"), one()), "a pipe"),
+        (write(world.path("file/below"), Expect::Absent), "is not a folder"),
+        (write(world.path("file/deep/below"), Expect::Absent), "is not a folder"),
+        (write(world.path("locked"), one()), "read-only"),
+        (write(PathBuf::from("relative"), Expect::Absent), "not an absolute path"),
+        (write(world.path("d/../x"), Expect::Absent), "not an absolute path"),
+        (world.rename("file", "file", "1\n"), "onto itself"),
+    ];
+    for (change, reason) in rows {
+        let message = refused(world.commit(vec![change.clone()]));
+        assert!(message.contains(reason), "{change:?}: {message}");
+    }
+    let twice = refused(world.commit(vec![world.write("file", "a"), world.write("file", "b")]));
+    assert!(twice.contains("named twice"), "{twice}");
+    symlink(world.dir.path(), world.path("here")).unwrap();
+    let twice = refused(world.commit(vec![world.write("file", "a"), world.write("here/file", "b")]));
+    assert!(twice.contains("named twice"), "{twice}");
+    let onto_itself = refused(world.commit(vec![world.rename("file", "here/file", "b")]));
+    assert!(onto_itself.contains("onto itself"), "{onto_itself}");
+    fs::remove_file(world.path("here")).unwrap();
+    assert_eq!(paths(), before);
+    assert_eq!(world.read("file").unwrap(), "1\n");
+    // No roots, no writing.
+    let nothing = Transaction {
+        roots: vec![],
+        changes: vec![world.write("file", "x")],
+    };
+    assert!(matches!(commit(&nothing), Err(CommitError::Outside { .. })));
+}
+
+#[test]
+fn names_that_differ_in_case_are_two_files_here() {
+    let world = World::new(&[("readme", "1\n")]);
+    world.commit(vec![world.rename("readme", "README", "2\n")]).unwrap();
+    assert_eq!((world.read("readme"), world.read("README")), (None, Some("2\n".into())));
+    fs::hard_link(world.path("README"), world.path("readme")).unwrap();
+    world
+        .commit(vec![world.write("README", "a\n"), world.write("readme", "b\n")])
+        .unwrap();
+    assert_eq!(
+        (world.read("readme"), world.read("README")),
+        (Some("b\n".into()), Some("a\n".into()))
+    );
+}
+
+/// Shows S-149.
+#[test]
+fn a_failure_at_any_step_leaves_every_file_as_it_was() {
+    let world = World::new(&[("a", "1\n"), ("b", "2\n"), ("c", "3\n"), ("d", "4\n"), ("sub/e", "5\n")]);
+    fs::set_permissions(world.path("a"), fs::Permissions::from_mode(0o755)).unwrap();
+    let changes = vec![
+        world.write("a", "one\n"),
+        world.write("x/y/new", "n\n"),
+        world.remove("b"),
+        world.rename("c", "z/c", "three\n"),
+        world.rename("d", "z/d", "4\n"),
+        world.write("sub/e", "five\n"),
+    ];
+    let transaction = world.transaction(changes);
+    let before = world.state();
+    let mut failures = 0;
+    loop {
+        let steps = Steps::failing_at(failures);
+        match commit_with(&transaction, steps) {
+            Ok(()) => break,
+            Err(CommitError::Io { message, .. }) => assert_eq!(message, "injected fault"),
+            Err(other) => panic!("step {failures}: {other:?}"),
+        }
+        assert_eq!(world.state(), before, "step {failures}");
+        failures += 1;
+    }
+    assert!(failures > 25, "{failures}");
+    assert_eq!(world.read("a").unwrap(), "one\n");
+    assert!(
+        world
+            .state()
+            .keys()
+            .all(|path| !path.display().to_string().contains(".countersign-"))
+    );
+}
+
+#[test]
+fn rewriting_in_place_is_taken_back_too() {
+    let world = World::new(&[("a", "before\n")]);
+    let transaction = world.transaction(vec![world.write("a", "x\n")]);
+    let before = world.state();
+    for fail_at in 0.. {
+        let works = check::works(&transaction).unwrap();
+        let Work::Write { target, text, .. } = &works[0] else {
+            panic!()
+        };
+        let mut steps = Steps::failing_at(fail_at);
+        match steps.rewrite(target, text) {
+            Ok(()) => {
+                assert_eq!(world.read("a").unwrap(), "x\n");
+                let cause = CommitError::Role {
+                    message: "something later".into(),
+                };
+                assert_eq!(steps.roll_back(cause.clone()), cause);
+                assert_eq!(world.state(), before);
+                break;
+            }
+            Err(cause) => assert_eq!(steps.roll_back(cause.clone()), cause),
+        }
+        assert_eq!(world.state(), before, "step {fail_at}");
+    }
+    // With other links it would be written through them.
+    fs::hard_link(world.path("a"), world.path("b")).unwrap();
+    let works = check::works(&transaction).unwrap();
+    let Work::Write { target, text, .. } = &works[0] else {
+        panic!()
+    };
+    assert!(refused(Steps::default().rewrite(target, text)).contains("hard links"));
+}
+
+#[test]
+fn what_cannot_be_put_back_is_kept_and_named() {
+    let world = World::new(&[("a", "1\n")]);
+    let transaction = world.transaction(vec![world.remove("a")]);
+    let works = check::works(&transaction).unwrap();
+    let Work::Remove { target } = &works[0] else { panic!() };
+    let mut steps = Steps::default();
+    steps.take_away(target).unwrap();
+    // Somebody takes the name in between: theirs is not overwritten.
+    fs::write(world.path("a"), "theirs\n").unwrap();
+    let CommitError::Stuck { kept, .. } = steps.roll_back(CommitError::Role {
+        message: "later".into(),
+    }) else {
+        panic!()
+    };
+    assert_eq!(fs::read_to_string(kept[0].copy.as_ref().unwrap()).unwrap(), "1\n");
+    assert_eq!(world.read("a").unwrap(), "theirs\n");
+}
+
+#[test]
+fn a_change_at_the_last_moment_is_noticed() {
+    let world = World::new(&[("a", "1\n"), ("b", "1\n")]);
+    let transaction = world.transaction(vec![world.write("a", "2\n")]);
+    let works = check::works(&transaction).unwrap();
+    fs::write(world.path("a"), "typed\n").unwrap();
+    let Work::Write { target, text, .. } = &works[0] else {
+        panic!()
+    };
+    let mut steps = Steps::default();
+    let new = steps
+        .write_beside(target, target.there.as_ref(), text, None)
+        .unwrap()
+        .unwrap();
+    let error = steps.replace(target, &new).unwrap_err();
+    assert!(matches!(
+        steps.roll_back(error),
+        CommitError::Stale {
+            found: Found::Changed,
+            ..
+        }
+    ));
+    assert_eq!(world.read("a").unwrap(), "typed\n");
+    // A file that appears where none was expected stays.
+    let transaction = world.transaction(vec![world.write("new", "2\n")]);
+    let works = check::works(&transaction).unwrap();
+    fs::write(world.path("new"), "theirs\n").unwrap();
+    let Work::Write { target, text, .. } = &works[0] else {
+        panic!()
+    };
+    let mut steps = Steps::default();
+    let new = steps.write_beside(target, None, text, None).unwrap().unwrap();
+    let error = steps.place_new(target, &new).unwrap_err();
+    assert!(matches!(
+        steps.roll_back(error),
+        CommitError::Stale {
+            found: Found::Present,
+            ..
+        }
+    ));
+    assert_eq!(world.read("new").unwrap(), "theirs\n");
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_named() {
+    let world = World::new(&[("a", "1\n"), ("closed/b", "2\n")]);
+    fs::set_permissions(world.path("closed"), fs::Permissions::from_mode(0o555)).unwrap();
+    let before = world.state();
+    let result = world.commit(vec![world.write("a", "x\n"), world.write("closed/b", "x\n")]);
+    let is_root = rustix::process::geteuid().is_root();
+    if is_root {
+        // Permissions do not hold root.
+        result.unwrap();
+    } else {
+        assert_eq!(result.unwrap_err().denied(), Some(&world.path("closed/b")));
+        assert_eq!(world.state(), before);
+    }
+    fs::set_permissions(world.path("closed"), fs::Permissions::from_mode(0o755)).unwrap();
+    // A file system that nobody may write to.
+    let proc = Path::new("/proc/self/new");
+    if Path::new("/proc/self").exists() {
+        let change = DiskChange::Write {
+            path: proc.into(),
+            text: "x".into(),
+            expect: Expect::Absent,
+            mode: None,
+        };
+        let result = commit(&Transaction {
+            roots: vec!["/".into()],
+            changes: vec![world.write("a", "y\n"), change],
+        });
+        assert!(matches!(result, Err(CommitError::Io { .. })), "{result:?}");
+        assert_ne!(world.read("a").unwrap(), "y\n");
+    }
+}
+
+#[test]
+fn planned_hunks_become_changes() {
+    use crate::patch::{files::DiskFiles, parse::parse, plan::plan};
+    let world = World::new(&[("a", "1\n2\n3\n"), ("gone", "x\n"), ("from", "f\n")]);
+    fs::set_permissions(world.path("from"), fs::Permissions::from_mode(0o755)).unwrap();
+    let text = "*** Begin Patch\n*** Update File: a\n@@\n-1\n+one\n 2\n-3\n+three\n*** Delete File: gone\n*** Update File: from\n*** Move to: to\n@@\n-f\n+F\n*** Add File: new\n+n\n*** End Patch";
+    let planned = plan(&parse(text).unwrap(), world.dir.path(), &DiskFiles).unwrap();
+    let decisions: [&[bool]; 4] = [&[false, true], &[true], &[true], &[false]];
+    let changes: Vec<_> = planned
+        .files
+        .iter()
+        .zip(decisions)
+        .filter_map(|(file, accepted)| DiskChange::of(file, accepted))
+        .collect();
+    assert_eq!(changes.len(), 3);
+    world.commit(changes).unwrap();
+    assert_eq!(world.read("a").unwrap(), "1\n2\nthree\n");
+    assert_eq!(
+        (world.read("gone"), world.read("from"), world.read("new")),
+        (None, None, None)
+    );
+    assert_eq!(world.read("to").unwrap(), "F\n");
+    assert_eq!(fs::metadata(world.path("to")).unwrap().mode() & 0o777, 0o755);
+}
+
+#[test]
+fn the_disk_is_read_with_care() {
+    use crate::patch::files::{DiskFiles, Files as _, MAX_FILE_BYTES, ReadError};
+    let world = World::new(&[("a", "\u{feff}é\r\n"), ("d/b", "x")]);
+    let read = |name: &str| DiskFiles.read(&world.path(name));
+    assert_eq!(read("a").unwrap().unwrap().text, "\u{feff}é\r\n");
+    assert_eq!(read("none").unwrap(), None);
+    assert_eq!(read("none/deeper").unwrap(), None);
+    assert!(matches!(read("d"), Err(ReadError::Folder)));
+    assert!(matches!(read("a/below"), Err(ReadError::ParentIsFile)));
+    fs::write(world.path("binary"), b"ab\xffc").unwrap();
+    assert!(matches!(read("binary"), Err(ReadError::NotUtf8 { offset: 2 })));
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        world.path("pipe"),
+        rustix::fs::FileType::Fifo,
+        0o600.into(),
+        0,
+    )
+    .unwrap();
+    assert!(matches!(read("pipe"), Err(ReadError::Special)));
+    symlink("a", world.path("link")).unwrap();
+    assert!(matches!(read("link"), Err(ReadError::Link { target }) if target == Path::new("a")));
+    let large = fs::File::create(world.path("large")).unwrap();
+    large.set_len(MAX_FILE_BYTES + 1).unwrap();
+    assert!(matches!(read("large"), Err(ReadError::TooLarge { .. })));
+    assert!(matches!(
+        DiskFiles.read(Path::new("/dev/null")),
+        Err(ReadError::Special)
+    ));
+}
+
+#[test]
+fn a_move_through_a_link_onto_itself_keeps_the_file() {
+    use crate::patch::{files::DiskFiles, parse::parse, plan::plan};
+    let world = World::new(&[("d/f", "1\n")]);
+    symlink(world.path("d"), world.path("l")).unwrap();
+    let text = "*** Begin Patch\n*** Update File: d/f\n*** Move to: l/f\n@@\n-1\n+2\n*** End Patch";
+    let planned = plan(&parse(text).unwrap(), world.dir.path(), &DiskFiles).unwrap();
+    let changes: Vec<_> = planned
+        .files
+        .iter()
+        .filter_map(|file| DiskChange::of(file, &[true]))
+        .collect();
+    world.commit(changes).unwrap();
+    assert_eq!(world.read("d/f").unwrap(), "2\n");
+}
+
+#[test]
+fn the_role_reads_and_answers_json() {
+    let world = World::new(&[("a", "1\n")]);
+    let run = |input: &[u8]| {
+        let mut output = Vec::new();
+        let status = apply_role(input, &mut output);
+        (status, read_outcome(&output))
+    };
+    let transaction = world.transaction(vec![world.write("a", "é\r\n")]);
+    let json = transaction.to_json().unwrap();
+    assert_eq!(serde_json::from_slice::<Transaction>(&json).unwrap(), transaction);
+    assert_eq!(run(&json), (0, Ok(())));
+    assert_eq!(world.read("a").unwrap(), "é\r\n");
+    let (status, outcome) = run(&json);
+    assert_eq!(status, 1);
+    assert_eq!(
+        outcome,
+        Err(CommitError::Stale {
+            path: world.path("a"),
+            found: Found::Changed
+        })
+    );
+    assert!(matches!(run(b"{"), (2, Err(CommitError::Role { .. }))));
+    assert!(matches!(read_outcome(b""), Err(CommitError::Role { .. })));
+}
