@@ -7,7 +7,9 @@
 //!
 //! It leaves to others what the output means to the model, and who is asked.
 
+pub mod command;
 mod confinement;
+pub mod decide;
 mod denial;
 mod environment;
 #[cfg(target_os = "linux")]
