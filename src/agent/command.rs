@@ -3,7 +3,7 @@
 use super::turn::Turn;
 use crate::config::Config;
 use crate::exec::command;
-use crate::exec::decide::{self, Capability, Request, Verdict};
+use crate::exec::decide::{self, Capability, Case, Escalation, Verdict};
 use crate::exec::{self, CommandRequest, Confinement, ExecError, Finished};
 use crate::ids::{ApprovalId, ItemId};
 use crate::patch::recognise::{BARE_PATCH_ADVICE, Recognised, recognise};
@@ -55,25 +55,15 @@ pub async fn run(turn: &Turn, call: CommandCall) -> Result<ToolOutput, ToolError
             "The command is empty. Give the program and its arguments.".to_owned(),
         ));
     }
-    if call.escalated
-        && call
-            .justification
-            .as_deref()
-            .is_none_or(|words| words.trim().is_empty())
-    {
-        return Err(ToolError::Answer(
-            "A command that is to run outside the sandbox needs a justification: one sentence for the person."
-                .to_owned(),
-        ));
-    }
     let cwd = working_folder(turn, call.workdir.as_deref())?;
-    let escalation = call.escalated.then(|| call.justification.clone().unwrap_or_default());
-    let verdict = decide::decide(&Request {
+    let verdict = decide::decide(&Case {
         argv: &call.argv,
         cwd: &cwd,
-        approval_policy: turn.settings.approval_policy,
-        sandbox_policy: &turn.settings.sandbox_policy,
-        escalation: escalation.as_deref(),
+        approval: turn.settings.approval_policy,
+        sandbox: &turn.settings.sandbox_policy,
+        escalation: call.escalated.then_some(Escalation {
+            justification: call.justification.as_deref(),
+        }),
         grants: &turn.conversation.data().grants,
     });
     let run = Run {
@@ -160,12 +150,7 @@ impl Run<'_> {
             justification: self.justification.clone(),
             confined,
             session_scope: scope.to_string(),
-            available_decisions: vec![
-                ApprovalDecision::Accept,
-                ApprovalDecision::AcceptForSession,
-                ApprovalDecision::Decline,
-                ApprovalDecision::Cancel,
-            ],
+            available_decisions: available_decisions(scope),
         };
         let mut question = turn.desk.approvals.open(approval.clone());
         let _waiting = turn.waiting();
@@ -179,7 +164,7 @@ impl Run<'_> {
         let decision = answer.as_ref().map(|response| response.decision);
         turn.publish(EventKind::ApprovalResolved(ApprovalResolved { approval_id, decision }));
         match decision {
-            Some(ApprovalDecision::AcceptForSession) => turn.conversation.data().grants.insert(scope.clone()),
+            Some(ApprovalDecision::AcceptForSession) => turn.conversation.data().grants.add(scope.clone()),
             Some(ApprovalDecision::Cancel) => turn.cancel.cancel(),
             _ => {}
         }
@@ -229,7 +214,7 @@ impl Run<'_> {
             return None;
         }
         let id = ItemId::from(format!("{}-retry", self.item_id));
-        let scope = Capability::of(&self.argv, Confined::Outside);
+        let scope = Capability::of(&self.argv, &self.cwd, Confined::Outside, false);
         if !self.turn.conversation.data().grants.covers(&scope) {
             self.begin(&id, Confined::Outside);
             let reason = format!(
@@ -364,6 +349,18 @@ impl Run<'_> {
             () = self.turn.cancel.cancelled() => {}
         }
     }
+}
+
+/// What the person may answer: some commands are asked about each time.
+fn available_decisions(scope: &Capability) -> Vec<ApprovalDecision> {
+    let session = scope.can_be_remembered().then_some(ApprovalDecision::AcceptForSession);
+    let all = [
+        Some(ApprovalDecision::Accept),
+        session,
+        Some(ApprovalDecision::Decline),
+        Some(ApprovalDecision::Cancel),
+    ];
+    all.into_iter().flatten().collect()
 }
 
 /// Variables that hold the server's own credentials; no command ever gets them.

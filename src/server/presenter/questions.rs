@@ -26,18 +26,11 @@ pub(super) async fn ask(presenter: Presenter, approval: CommandApproval) {
 }
 
 async fn by_message(presenter: &Presenter, approval: &CommandApproval) -> ApprovalResponse {
-    let choices = [
-        ("Run once".to_owned(), ApprovalDecision::Accept),
-        (
-            format!(
-                "Run for this session: {}",
-                super::words::cut(&approval.session_scope, 60)
-            ),
-            ApprovalDecision::AcceptForSession,
-        ),
-        ("Deny".to_owned(), ApprovalDecision::Decline),
-        ("Stop the turn".to_owned(), ApprovalDecision::Cancel),
-    ];
+    let choices: Vec<_> = approval
+        .available_decisions
+        .iter()
+        .map(|decision| (title(*decision, approval), *decision))
+        .collect();
     let actions: Vec<_> = choices.iter().map(|(title, _)| json!({"title": title})).collect();
     let params = json!({"type": 2, "message": super::words::command_question(approval), "actions": actions});
     let answer = presenter
@@ -59,5 +52,19 @@ async fn by_message(presenter: &Presenter, approval: &CommandApproval) -> Approv
     ApprovalResponse {
         decision: decision.unwrap_or(ApprovalDecision::Decline),
         feedback: None,
+    }
+}
+
+fn title(decision: ApprovalDecision, approval: &CommandApproval) -> String {
+    match decision {
+        ApprovalDecision::Accept => "Run once".to_owned(),
+        ApprovalDecision::AcceptForSession => {
+            format!(
+                "Run for this session: {}",
+                super::words::cut(&approval.session_scope, 60)
+            )
+        }
+        ApprovalDecision::Decline => "Deny".to_owned(),
+        ApprovalDecision::Cancel => "Stop the turn".to_owned(),
     }
 }
