@@ -355,7 +355,8 @@ mod tests {
     #[test]
     fn suggestions_name_the_key_that_was_meant() {
         let table = |name: &str| vec![name.to_owned()];
-        let rows: &[(&'static [Key], Vec<String>, &str, Option<&str>)] = &[
+        type Row = (&'static [Key], Vec<String>, &'static str, Option<&'static str>);
+        let rows: &[Row] = &[
             (KEYS, vec![], "aproval_policy", Some("did you mean `approval_policy`?")),
             (KEYS, vec![], "approval-policy", Some("did you mean `approval_policy`?")),
             (KEYS, vec![], "approvalPolicy", Some("did you mean `approval_policy`?")),

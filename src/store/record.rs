@@ -7,6 +7,7 @@
 use super::StoreError;
 use super::line::{EventMsg, RolloutItem, SessionMeta, format_ms, now_ms};
 use super::load::{self, Lines, Stored, Tail};
+use crate::model::item::ResponseItem;
 use crate::protocol::turn::TurnStatus;
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -69,7 +70,7 @@ struct Numbered {
 }
 
 enum Body {
-    Item(RolloutItem),
+    Item(Box<RolloutItem>),
     Parts(Parts),
 }
 
@@ -143,7 +144,7 @@ impl Recorder {
         })
         .await?;
         let recorder = Self::copy(home, &lines, &stored, meta).await?;
-        recorder.record([]);
+        recorder.write(Vec::new());
         recorder.flush().await?;
         Ok(Resumed {
             recorder,
@@ -207,6 +208,20 @@ impl Recorder {
 
     /// Records in order. Never waits; after [`Recorder::close`] it does nothing but say so in the log.
     pub fn record(&self, items: impl IntoIterator<Item = RolloutItem>) {
+        // Kinds without a written form count as nothing, so that they do not bring the file into being.
+        let other = RolloutItem::ResponseItem(ResponseItem::Other);
+        let items: Vec<Body> = items
+            .into_iter()
+            .filter(|item| *item != other)
+            .map(|item| Body::Item(Box::new(item)))
+            .collect();
+        if !items.is_empty() {
+            self.write(items);
+        }
+    }
+
+    /// Hands lines to the writing thread, after what must go ahead of them.
+    fn write(&self, items: Vec<Body>) {
         let mut state = self.state();
         let now = now_ms().max(state.last_ms);
         state.last_ms = now;
@@ -215,22 +230,13 @@ impl Recorder {
             .map(Body::Parts)
             .collect();
         let mut numbered = Vec::new();
-        for body in preamble.into_iter().chain(items.into_iter().map(Body::Item)) {
-            if matches!(
-                body,
-                Body::Item(RolloutItem::ResponseItem(crate::model::item::ResponseItem::Other))
-            ) {
-                continue;
-            }
+        for body in preamble.into_iter().chain(items) {
             numbered.push(Numbered {
                 at_ms: now,
                 ordinal: state.next_ordinal,
                 body,
             });
             state.next_ordinal += 1;
-        }
-        if numbered.is_empty() {
-            return;
         }
         match self.writer(&mut state) {
             Some(writer) => {

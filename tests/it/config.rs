@@ -120,7 +120,6 @@ fn without_any_file_there_are_defaults() {
     ));
 }
 
-/// Shows S-361.
 #[test]
 fn every_key_is_read() {
     let place = Place::new().user(
@@ -282,7 +281,7 @@ persistence = "save-all"
     assert_eq!(noted, [2, 3, 4, 5, 6, 7, 8, 9, 11, 13]);
 }
 
-/// Shows S-354, S-355.
+/// Shows S-355.
 #[test]
 fn later_layers_win() {
     let user = r#"
@@ -339,7 +338,6 @@ model = "other profile"
     assert_eq!((loaded.config.model.as_deref(), told(&loaded).len()), (Some("x"), 0));
 }
 
-/// Shows S-356.
 #[test]
 fn a_request_with_settings_that_do_not_fit_is_refused() {
     let rows = [
@@ -449,7 +447,6 @@ fn a_broken_file_leaves_the_defaults() {
     assert_eq!(here.load().warnings.len(), 1);
 }
 
-/// Shows S-358.
 #[test]
 fn the_saved_file_can_be_read_by_itself() {
     let place = Place::new().user("model = 'm'\n[model_providers.a]\nexperimental_bearer_token = 'secret'\n");
@@ -669,7 +666,8 @@ fn the_home_folder_follows_the_environment() {
             .map(|(name, value)| ((*name).into(), (*value).into()))
             .collect()
     };
-    let rows: &[(&[(&str, &str)], Option<&str>)] = &[
+    type Row = (&'static [(&'static str, &'static str)], Option<&'static str>);
+    let rows: &[Row] = &[
         (&[("COUNTERSIGN_HOME", "/x"), ("HOME", "/h")], Some("/x")),
         (&[("COUNTERSIGN_HOME", ""), ("HOME", "/h")], Some("/h/.countersign")),
         (&[("HOME", "/h")], Some("/h/.countersign")),
@@ -681,7 +679,6 @@ fn the_home_folder_follows_the_environment() {
     }
 }
 
-/// Shows S-223.
 #[test]
 fn agents_files_are_collected_from_the_root_down() {
     let place = Place::new()

@@ -12,3 +12,4 @@ mod protocol;
 mod server;
 mod store;
 mod support;
+mod tidy;

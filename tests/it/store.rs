@@ -217,7 +217,7 @@ fn said(text: &str) -> Value {
     )
 }
 
-/// Shows S-293, S-294, S-295, S-054, S-232, S-030, S-299.
+/// Shows S-293, S-294, S-295, S-030, S-299.
 #[tokio::test]
 async fn a_thread_is_recorded_line_by_line() {
     let home = tempfile::tempdir().unwrap();
@@ -300,19 +300,25 @@ async fn a_rollout_is_for_its_owner_only() {
     play.recorder.flush().await.unwrap();
     let mode = std::fs::metadata(play.recorder.path()).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
+    assert!(
+        lines(play.recorder.path())[0]["payload"].get("git").is_none(),
+        "no repository, no part about it"
+    );
 }
 
 #[tokio::test]
 async fn a_thread_without_a_turn_leaves_nothing() {
     let home = tempfile::tempdir().unwrap();
     let recorder = Recorder::create(home.path(), meta(home.path())).await.unwrap();
+    // Events that are not kept do not bring the file into being.
+    recorder.record([]);
+    recorder.record([RolloutItem::ResponseItem(ResponseItem::Other)]);
     recorder.flush().await.unwrap();
     assert!(!recorder.path().exists());
     recorder.close().await.unwrap();
     assert!(!home.path().join("sessions").exists());
 }
 
-/// Shows S-012.
 #[tokio::test]
 async fn a_home_that_cannot_be_written_fails_the_creation() {
     let dir = tempfile::tempdir().unwrap();
@@ -392,7 +398,7 @@ async fn a_full_disk_loses_nothing() {
     );
 }
 
-/// Shows S-296, S-300, S-301, S-014.
+/// Shows S-300, S-301, S-014.
 #[tokio::test]
 async fn resuming_goes_on_in_the_same_file() {
     let home = tempfile::tempdir().unwrap();
@@ -1065,7 +1071,7 @@ fn a_bad_cursor_is_an_error() {
     }
 }
 
-/// Shows S-307, S-309.
+/// Shows S-030, S-307, S-309.
 #[test]
 fn the_list_is_filtered() {
     let home = tempfile::tempdir().unwrap();
