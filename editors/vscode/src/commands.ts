@@ -21,13 +21,13 @@ export const showStatus: Command = (ctx) => async () => {
   const { state } = ctx;
   const actions: (vscode.QuickPickItem & { command: string })[] = [];
   if (state.kind === "running" || state.kind === "starting") {
-    actions.push({ label: "$(debug-restart) Restart server", command: "countersign.restart" });
-    actions.push({ label: "$(debug-stop) Stop server", command: "countersign.stop" });
+    actions.push({ label: "$(debug-restart) Restart server", command: "countersign.server.restart" });
+    actions.push({ label: "$(debug-stop) Stop server", command: "countersign.server.stop" });
   } else {
-    actions.push({ label: "$(debug-start) Start server", command: "countersign.restart" });
+    actions.push({ label: "$(debug-start) Start server", command: "countersign.server.restart" });
   }
-  actions.push({ label: "$(output) Show log", command: "countersign.showLog" });
-  actions.push({ label: "$(pulse) Run doctor", command: "countersign.doctor" });
+  actions.push({ label: "$(output) Show log", command: "countersign.server.showLog" });
+  actions.push({ label: "$(pulse) Run doctor", command: "countersign.server.doctor" });
   const title = state.kind === "failed" ? `${state.problem} ${state.advice}` : `Countersign is ${state.kind}`;
   const picked = await vscode.window.showQuickPick(actions, { title });
   if (picked !== undefined) {

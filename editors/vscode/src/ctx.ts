@@ -124,7 +124,7 @@ export class Ctx implements vscode.Disposable {
     } catch (error) {
       this.log.error(`The server did not start: ${String(error)}`);
       await this.dropClient();
-      this.fail(`The Countersign server (${program}) did not start: ${message(error)}`, "The log has what it said. “Countersign: Run Doctor” checks the installation.");
+      this.fail(`The Countersign server (${program}) did not start: ${message(error)}.`, "The log has what it said. “Countersign: Run Doctor” checks the installation.");
     }
   }
 
@@ -182,6 +182,8 @@ export class Ctx implements vscode.Disposable {
   private setState(state: ServerState): void {
     this.currentState = state;
     this.status.show(state);
+    // The server's own commands can be called while it runs.
+    void vscode.commands.executeCommand("setContext", "countersign.running", state.kind === "running");
   }
 
   private enqueue(step: () => Promise<void>): Promise<void> {

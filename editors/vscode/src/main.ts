@@ -6,14 +6,14 @@ import type { Command } from "./commands";
 import * as commands from "./commands";
 import { Ctx } from "./ctx";
 
-/** Every command of `package.json`. */
+/** The commands of `package.json` that are the extension's own; the language client registers the server's. */
 const COMMANDS: Readonly<Record<string, Command>> = {
-  "countersign.start": commands.start,
-  "countersign.stop": commands.stop,
-  "countersign.restart": commands.restart,
-  "countersign.showLog": commands.showLog,
-  "countersign.showStatus": commands.showStatus,
-  "countersign.doctor": commands.doctor,
+  "countersign.server.start": commands.start,
+  "countersign.server.stop": commands.stop,
+  "countersign.server.restart": commands.restart,
+  "countersign.server.showLog": commands.showLog,
+  "countersign.server.showStatus": commands.showStatus,
+  "countersign.server.doctor": commands.doctor,
 };
 
 let ctx: Ctx | undefined;

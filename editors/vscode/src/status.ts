@@ -16,7 +16,7 @@ export class StatusItem implements vscode.Disposable {
   constructor() {
     this.item = vscode.window.createStatusBarItem("countersign.status", vscode.StatusBarAlignment.Right, 90);
     this.item.name = "Countersign";
-    this.item.command = "countersign.showStatus";
+    this.item.command = "countersign.server.showStatus";
     this.show({ kind: "stopped" });
     this.item.show();
   }

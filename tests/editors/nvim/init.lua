@@ -5,6 +5,9 @@ vim.o.hidden = true
 -- As a person's editor: languages are known, and a buffer's type starts language servers.
 vim.cmd('filetype plugin on')
 
+-- Every message is kept; the runner saves the log.
+vim.lsp.set_log_level('trace')
+
 Rig = { progress = {}, messages = {}, confirms = {} }
 
 local open
