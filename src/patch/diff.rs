@@ -335,6 +335,48 @@ mod tests {
         text
     }
 
+    #[test]
+    fn git_takes_it() {
+        let root = tempfile::TempDir::new().unwrap();
+        type Row<'a> = (&'a str, Option<&'a str>, Option<&'a str>, Option<&'a str>);
+        let rows: &[Row<'_>] = &[
+            ("new", None, Some("x\n"), None),
+            ("empty", None, Some(""), None),
+            ("dir/gone", Some("x\ny"), None, None),
+            (
+                "changed é",
+                Some("\u{feff}a\r\nb\r\nc"),
+                Some("\u{feff}a\r\nB\r\nc\n"),
+                None,
+            ),
+            ("from here", Some("1\n2\n3\n"), Some("1\n2\n4\n"), Some("to/there")),
+            ("quoted\t\"name\"", Some("1\n"), Some("2\n"), None),
+        ];
+        let mut diff = String::new();
+        for (name, before, after, to) in rows {
+            let path = root.path().join(name);
+            if let Some(before) = before {
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(&path, before).unwrap();
+            }
+            let to = to.map(|to| root.path().join(to));
+            diff += &unified_diff(&path, root.path(), *before, *after, to.as_deref());
+        }
+        std::fs::write(root.path().join("the.diff"), &diff).unwrap();
+        let git = std::process::Command::new("git")
+            .args(["apply", "--whitespace=nowarn", "the.diff"])
+            .current_dir(root.path())
+            .env("GIT_CEILING_DIRECTORIES", root.path())
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .output()
+            .unwrap();
+        assert!(git.status.success(), "{}\n{diff}", String::from_utf8_lossy(&git.stderr));
+        for (name, _, after, to) in rows {
+            let now = std::fs::read_to_string(root.path().join(to.unwrap_or(name))).ok();
+            assert_eq!(now.as_deref(), *after, "{name}");
+        }
+    }
+
     proptest! {
         #[test]
         fn a_diff_applied_gives_the_new_text(old in any_text(), new in any_text()) {

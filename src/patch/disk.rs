@@ -16,6 +16,7 @@
 mod check;
 pub mod role;
 mod step;
+mod system;
 
 use super::files::same_entry;
 use super::plan::FilePlan;
@@ -250,7 +251,7 @@ fn prepare(work: &Work<'_>, steps: &mut Steps) -> Result<(), CommitError> {
     let text = match work {
         Work::Write { target, text, mode } => {
             steps.make_folders(target)?;
-            steps.write_beside(target, target.there.as_ref(), text, *mode)?
+            steps.write_beside(target, target.there.as_deref(), text, *mode)?
         }
         Work::Remove { .. } => None,
         Work::Move {
@@ -262,7 +263,7 @@ fn prepare(work: &Work<'_>, steps: &mut Steps) -> Result<(), CommitError> {
             steps.make_folders(to)?;
             // A file that only changes its name is renamed, which keeps all of it.
             if *changed {
-                steps.write_beside(to, from.there.as_ref(), text, None)?
+                steps.write_beside(to, from.there.as_deref(), text, None)?
             } else {
                 None
             }
@@ -316,7 +317,7 @@ fn swap(work: &Work<'_>, text: Option<PathBuf>, steps: &mut Steps) -> Result<(),
                     Ok(())
                 };
             }
-            let new = steps.write_beside(to, from.there.as_ref(), text, None)?;
+            let new = steps.write_beside(to, from.there.as_deref(), text, None)?;
             match new {
                 Some(new) => {
                     steps.place_new(to, &new)?;

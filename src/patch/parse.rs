@@ -2,7 +2,11 @@
 //!
 //! Other formats of patch text end in the same types.
 
-use std::path::PathBuf;
+mod envelope;
+
+pub(super) use envelope::here_delimiter;
+use envelope::{Cursor, Line};
+use std::path::{Path, PathBuf};
 
 /// A patch as it was written, not yet held against any file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -150,159 +154,6 @@ pub fn parse(text: &str) -> Result<Patch, ParseError> {
     }
 }
 
-/// One line of the patch text.
-#[derive(Clone, Copy, Debug)]
-struct Line<'a> {
-    /// From 1.
-    number: usize,
-    text: &'a str,
-    returns: bool,
-}
-
-/// The lines between the envelope's two.
-struct Cursor<'a> {
-    lines: Vec<Line<'a>>,
-    at: usize,
-}
-
-impl<'a> Cursor<'a> {
-    fn new(text: &'a str) -> Result<Self, ParseError> {
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let mut lines: Vec<Line<'_>> = text
-            .split('\n')
-            .enumerate()
-            .map(|(index, text)| Line {
-                number: index + 1,
-                text,
-                returns: false,
-            })
-            .collect();
-        trim_blank(&mut lines);
-        unwrap(&mut lines);
-        trim_blank(&mut lines);
-
-        let first = lines.first().map_or("", |line| line.text);
-        if first.trim() != BEGIN {
-            return Err(ParseError::NoBegin { found: shorten(first) });
-        }
-        // If the envelope ends in \r\n then the text was sent with such ends and they say nothing about the file.
-        let sent_with_returns = first.ends_with('\r');
-        for line in &mut lines {
-            if let Some(bare) = line.text.strip_suffix('\r') {
-                line.text = bare;
-                line.returns = !sent_with_returns;
-            }
-        }
-        if let Some(end) = lines.iter().position(|line| line.text.trim_end() == END) {
-            if let Some(extra) = lines[end + 1..].iter().find(|line| !line.text.trim().is_empty()) {
-                return Err(ParseError::TextAfterEnd {
-                    line: extra.number,
-                    found: shorten(extra.text),
-                });
-            }
-            lines.truncate(end);
-        } else {
-            // The last line may be indented; a line inside that is so is a kept line of a hunk.
-            let last = lines.pop().map_or("", |line| line.text);
-            if last.trim() != END {
-                return Err(ParseError::NoEnd { found: shorten(last) });
-            }
-        }
-        let mut at = 1;
-        while lines
-            .get(at)
-            .is_some_and(|line| line.text.trim().is_empty() || line.text.starts_with(ENVIRONMENT))
-        {
-            at += 1;
-        }
-        Ok(Self { lines, at })
-    }
-
-    fn peek(&self) -> Option<Line<'a>> {
-        self.lines.get(self.at).copied()
-    }
-
-    fn next(&mut self) -> Option<Line<'a>> {
-        let line = self.peek();
-        self.at += 1;
-        line
-    }
-
-    /// The first line from here on that is not empty.
-    fn peek_past_blank(&self) -> Option<Line<'a>> {
-        self.lines
-            .get(self.at..)?
-            .iter()
-            .copied()
-            .find(|line| !line.text.trim().is_empty())
-    }
-}
-
-fn trim_blank(lines: &mut Vec<Line<'_>>) {
-    while lines.last().is_some_and(|line| line.text.trim().is_empty()) {
-        lines.pop();
-    }
-    let blank = lines.iter().take_while(|line| line.text.trim().is_empty()).count();
-    lines.drain(..blank);
-}
-
-/// Takes away a here-document or a Markdown fence around the whole.
-fn unwrap(lines: &mut Vec<Line<'_>>) {
-    let (Some(first), Some(last)) = (lines.first(), lines.last()) else {
-        return;
-    };
-    if lines.len() < 2 {
-        return;
-    }
-    let fenced = first.text.starts_with("```") && last.text.trim() == "```";
-    let here = here_document(first.text.trim());
-    let closed = here.as_ref().is_some_and(|here| last.text.trim() == here.delimiter);
-    if fenced || closed {
-        lines.pop();
-        lines.remove(0);
-    }
-    if closed && here.is_some_and(|here| here.strip_tabs) {
-        for line in lines {
-            line.text = line.text.trim_start_matches('\t');
-        }
-    }
-}
-
-/// What comes after `<<`.
-pub(super) struct HereDocument {
-    pub(super) delimiter: String,
-    /// `<<-`: tabs in front of each line do not count.
-    pub(super) strip_tabs: bool,
-}
-
-/// Reads `<<EOF`, `<<'EOF'`, `<<-"EOF"`, `<< \EOF`, with or without the program's name in front, and nothing else.
-pub(super) fn here_document(line: &str) -> Option<HereDocument> {
-    let (command, rest) = line.split_once("<<")?;
-    if !matches!(command.trim(), "" | "apply_patch" | "applypatch") {
-        return None;
-    }
-    here_delimiter(rest)
-}
-
-/// Reads what follows `<<` up to the end of the line.
-pub(super) fn here_delimiter(rest: &str) -> Option<HereDocument> {
-    let (strip_tabs, rest) = rest.strip_prefix('-').map_or((false, rest), |rest| (true, rest));
-    let word = rest.trim();
-    let unquoted = [('\'', '\''), ('"', '"')]
-        .into_iter()
-        .find_map(|(open, close)| word.strip_prefix(open)?.strip_suffix(close))
-        .or_else(|| word.strip_prefix('\\'))
-        .unwrap_or(word);
-    let plain = !unquoted.is_empty()
-        && unquoted
-            .chars()
-            .all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'));
-    plain.then(|| HereDocument {
-        delimiter: unquoted.to_owned(),
-        strip_tabs,
-    })
-}
-
 fn section(cursor: &mut Cursor<'_>) -> Result<Section, ParseError> {
     let Some(line) = cursor.next() else {
         return Err(ParseError::NoSections);
@@ -338,7 +189,7 @@ fn path_of(text: &str, line: Line<'_>) -> Result<PathBuf, ParseError> {
 
 /// The lines of a new file. Empty lines between `+` lines are taken for empty lines of the file whose sign was
 /// forgotten; those before the next section are looks.
-fn added(cursor: &mut Cursor<'_>, path: &std::path::Path) -> Result<String, ParseError> {
+fn added(cursor: &mut Cursor<'_>, path: &Path) -> Result<String, ParseError> {
     let mut content = String::new();
     let mut blank = 0;
     while let Some(line) = cursor.peek() {
@@ -387,8 +238,7 @@ fn update(cursor: &mut Cursor<'_>, path: PathBuf, header: Line<'_>) -> Result<Se
     skip_unified_names(cursor);
 
     let mut chunks = Vec::new();
-    loop {
-        let Some(line) = cursor.peek_past_blank() else { break };
+    while let Some(line) = cursor.peek_past_blank() {
         if line.text.starts_with("*** ") && line.text.trim_end() != END_OF_FILE {
             break;
         }
@@ -424,7 +274,7 @@ fn skip_unified_names(cursor: &mut Cursor<'_>) {
     }
 }
 
-fn chunk(cursor: &mut Cursor<'_>, path: &std::path::Path, first: bool) -> Result<Chunk, ParseError> {
+fn chunk(cursor: &mut Cursor<'_>, path: &Path, first: bool) -> Result<Chunk, ParseError> {
     let mut chunk = Chunk::default();
     let mut number = cursor.peek_past_blank().map_or(0, |line| line.number);
     let headed = cursor.peek_past_blank().is_some_and(|line| is_chunk_header(line.text));

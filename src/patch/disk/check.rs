@@ -16,7 +16,7 @@ pub(super) struct Target {
     /// With the links of its folders resolved; the last component is no link.
     pub(super) real: PathBuf,
     /// The file that is there.
-    pub(super) there: Option<There>,
+    pub(super) there: Option<Box<There>>,
 }
 
 /// A regular file as it was when its content was checked.
@@ -35,9 +35,11 @@ impl Target {
 
     /// The same file under its new name.
     pub(super) fn renamed(&self, to: &Target) -> Target {
-        let there = self.there.clone().map(|there| There {
-            real: to.real.clone(),
-            ..there
+        let there = self.there.clone().map(|there| {
+            Box::new(There {
+                real: to.real.clone(),
+                ..*there
+            })
         });
         Target {
             path: to.path.clone(),
@@ -169,7 +171,7 @@ fn target(path: &Path, roots: &[PathBuf]) -> Result<Target, CommitError> {
     })
 }
 
-fn must_be_there(target: &Target, expect: &Expect) -> Result<There, CommitError> {
+fn must_be_there(target: &Target, expect: &Expect) -> Result<Box<There>, CommitError> {
     let missing = || CommitError::Stale {
         path: target.path.clone(),
         found: Found::Missing,
@@ -180,7 +182,7 @@ fn must_be_there(target: &Target, expect: &Expect) -> Result<There, CommitError>
     there(target, expect)?.ok_or_else(missing)
 }
 
-fn there(target: &Target, expect: &Expect) -> Result<Option<There>, CommitError> {
+fn there(target: &Target, expect: &Expect) -> Result<Option<Box<There>>, CommitError> {
     let path = &target.path;
     let stale = |found| CommitError::Stale {
         path: path.clone(),
@@ -220,11 +222,11 @@ fn there(target: &Target, expect: &Expect) -> Result<Option<There>, CommitError>
             reason,
         });
     }
-    Ok(Some(There {
+    Ok(Some(Box::new(There {
         real: target.real.clone(),
         stamp,
         meta,
-    }))
+    })))
 }
 
 #[cfg(unix)]

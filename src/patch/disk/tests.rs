@@ -499,7 +499,7 @@ fn a_change_at_the_last_moment_is_noticed() {
     };
     let mut steps = Steps::default();
     let new = steps
-        .write_beside(target, target.there.as_ref(), text, None)
+        .write_beside(target, target.there.as_deref(), text, None)
         .unwrap()
         .unwrap();
     let error = steps.replace(target, &new).unwrap_err();

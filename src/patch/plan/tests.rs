@@ -1,4 +1,4 @@
-use super::super::files::FileText;
+use super::super::files::{FileText, ReadError};
 use super::super::hunk::tests::any_text;
 use super::super::parse::parse;
 use super::*;
@@ -509,10 +509,14 @@ fn large_files_and_many_files_are_planned_quickly() {
     let same = "}\n".repeat(100_000);
     let repeated = memory(&[("f", &same)]);
     let block = format!("*** Update File: f\n@@\n{}-x\n", " }\n".repeat(5000));
+    let each = format!("*** Update File: f\n{}", "@@\n-}\n+x\n".repeat(2000));
+    let blank = format!("*** Update File: f\n@@\n-}}\n-}}\n-y\n{}@@\n-x", "\n".repeat(20_000));
     for (files, patch, fits) in [
         (&files, one.trim_end(), true),
         (&files, many.trim_end(), true),
         (&repeated, block.trim_end(), false),
+        (&repeated, each.trim_end(), false),
+        (&repeated, &blank[..], false),
     ] {
         let start = std::time::Instant::now();
         assert_eq!(plan_in(files, patch).is_ok(), fits);
