@@ -26,6 +26,7 @@ pub mod turn;
 
 use crate::config::{self, Config, Loaded, Sources};
 use crate::ids::ThreadId;
+use crate::protocol::error as kinds;
 use crate::protocol::event::{EventKind, ThreadConfigured, ThreadStarted};
 use crate::protocol::thread::{
     GitInfo, Thread, ThreadListParams, ThreadListResult, ThreadResumeParams, ThreadStartParams, ThreadStatus,
@@ -36,6 +37,7 @@ use crate::workspace::Workspace;
 use conversation::Conversation;
 use desk::Desk;
 use history::History;
+use proposals::ProposalError;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -71,32 +73,25 @@ pub enum AgentError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
-    Proposal(#[from] proposals::ProposalError),
+    Proposal(#[from] ProposalError),
 }
 
 impl AgentError {
-    /// Whether the caller is at fault: the same request will fail again.
-    pub fn is_bad_request(&self) -> bool {
-        match self {
-            Self::ThreadDied(_) => false,
-            Self::Store(error) => error.is_bad_request(),
-            _ => true,
-        }
-    }
-
-    /// Stable name for programs.
+    /// Stable name for programs; its JSON-RPC code is in the protocol's table.
     pub fn kind(&self) -> &'static str {
         match self {
-            Self::UnknownThread(_) => "unknownThread",
-            Self::ThreadDied(_) => "threadDied",
-            Self::EmptyInput => "emptyInput",
-            Self::NoTurn { .. } => "noTurn",
-            Self::OtherTurn { .. } => "otherTurn",
-            Self::BadSettings(_) => "badSettings",
-            Self::NothingToResume => "nothingToResume",
-            Self::Config(_) => "badConfiguration",
-            Self::Store(_) => "store",
-            Self::Proposal(_) => "proposal",
+            Self::UnknownThread(_) => kinds::THREAD_NOT_LOADED,
+            Self::ThreadDied(_) => kinds::THREAD_CLOSED,
+            Self::EmptyInput | Self::NothingToResume => kinds::INVALID_PARAMS,
+            Self::NoTurn { .. } => kinds::NO_ACTIVE_TURN,
+            Self::OtherTurn { .. } => kinds::TURN_MISMATCH,
+            Self::BadSettings(_) | Self::Config(_) => kinds::INVALID_CONFIG,
+            Self::Store(StoreError::NotFound { .. } | StoreError::BadId { .. }) => kinds::THREAD_NOT_FOUND,
+            Self::Store(StoreError::BadCursor { .. }) => kinds::INVALID_CURSOR,
+            Self::Store(_) => kinds::STORE_FAILED,
+            Self::Proposal(ProposalError::Unknown(_)) => kinds::PROPOSAL_NOT_FOUND,
+            Self::Proposal(ProposalError::Settled(_)) => kinds::PROPOSAL_SETTLED,
+            Self::Proposal(ProposalError::NoHunk { .. } | ProposalError::NoFile { .. }) => kinds::HUNK_NOT_FOUND,
         }
     }
 }

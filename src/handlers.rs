@@ -66,12 +66,12 @@ impl Context {
     pub fn session(&self) -> Result<&Session, RequestError> {
         self.session
             .get()
-            .ok_or_else(|| RequestError::Internal("a request came before initialize".to_owned()))
+            .ok_or_else(|| RequestError::internal("a request came before initialize".to_owned()))
     }
 
     /// Takes the session that `initialize` made; the first one stays.
     pub(crate) fn begin(&self, session: Session) -> Result<(), RequestError> {
-        let twice = |_| RequestError::Internal("initialize reached its handler twice".to_owned());
+        let twice = |_| RequestError::internal("initialize reached its handler twice".to_owned());
         self.session.set(session).map_err(twice)
     }
 
@@ -109,9 +109,6 @@ impl Context {
 
 impl From<AgentError> for RequestError {
     fn from(error: AgentError) -> Self {
-        match error.is_bad_request() {
-            true => Self::failed(error.kind(), error.to_string()),
-            false => Self::Internal(error.to_string()),
-        }
+        Self::failed(error.kind(), error.to_string())
     }
 }

@@ -78,7 +78,7 @@ pub struct Decide {
 /// Sets a command off and answers at once.
 pub fn execute(session: &Session, params: ExecuteCommandParams) -> Result<Option<Value>, RequestError> {
     let Some((_, run)) = COMMANDS.iter().find(|(name, _)| *name == params.command) else {
-        return Err(RequestError::InvalidParams(format!(
+        return Err(RequestError::invalid_params(format!(
             "There is no command {}. Countersign's commands are: {}.",
             params.command,
             names().join(", ")
@@ -142,7 +142,7 @@ fn first<T: DeserializeOwned>(command: &str, arguments: Vec<Value>) -> Result<T,
 
 fn argument<T: DeserializeOwned>(command: &str, value: Value) -> Result<T, RequestError> {
     serde_json::from_value(value)
-        .map_err(|error| RequestError::InvalidParams(format!("The argument of {command} is not understood: {error}.")))
+        .map_err(|error| RequestError::invalid_params(format!("The argument of {command} is not understood: {error}.")))
 }
 
 fn folders(session: &Session, place: Option<&Place>) -> Vec<PathBuf> {

@@ -28,7 +28,7 @@ pub fn list(session: &Session, params: &ModelListParams) -> Result<ModelListResu
             .filter(|start| *start <= models.len())
             .ok_or_else(|| {
                 RequestError::failed(
-                    "badCursor",
+                    crate::protocol::error::INVALID_CURSOR,
                     format!("The cursor {cursor} is not one of this list; start again without a cursor."),
                 )
             })?,

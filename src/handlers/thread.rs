@@ -52,6 +52,6 @@ async fn blocking<T: Send + 'static>(
 ) -> Result<T, RequestError> {
     let done = tokio::task::spawn_blocking(work)
         .await
-        .map_err(|error| RequestError::Internal(error.to_string()))?;
+        .map_err(|error| RequestError::internal(error.to_string()))?;
     Ok(done?)
 }

@@ -1,58 +1,48 @@
 //! Errors of requests: one conversion to JSON-RPC for all handlers.
 
-use serde_json::{Value, json};
+use crate::protocol::error as kinds;
+use serde_json::json;
 use thiserror::Error;
 use tower_lsp::jsonrpc::{self, ErrorCode};
 
-/// Why a request has no result. The message is for a person: what happened, to what, what to do next.
+/// Why a request has no result.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum RequestError {
-    /// The parameters cannot be meant as they stand.
-    #[error("{0}")]
-    InvalidParams(String),
-    /// Well formed, but it cannot be done. `kind` is for programs.
-    #[error("{message}")]
-    Failed { kind: &'static str, message: String },
-    /// Worked out for text that has changed since.
-    #[error("{0}")]
-    ContentModified(String),
-    /// A mistake of ours. Logged with its cause, shown without.
-    #[error("{0}")]
-    Internal(String),
+#[error("{message}")]
+pub struct RequestError {
+    /// For programs; one of [`kinds::KINDS`], which also has its code.
+    pub kind: &'static str,
+    /// For a person: what happened, to what, what to do next.
+    pub message: String,
 }
 
 impl RequestError {
     pub fn failed(kind: &'static str, message: impl Into<String>) -> Self {
-        Self::Failed {
-            kind,
-            message: message.into(),
-        }
+        let message = message.into();
+        Self { kind, message }
+    }
+
+    /// The parameters cannot be meant as they stand.
+    pub fn invalid_params(message: impl Into<String>) -> Self {
+        Self::failed(kinds::INVALID_PARAMS, message)
+    }
+
+    /// A mistake of ours.
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::failed(kinds::INTERNAL, message)
     }
 }
 
-const REQUEST_FAILED: i64 = -32803;
-
 impl From<RequestError> for jsonrpc::Error {
-    fn from(error: RequestError) -> Self {
-        let message = error.to_string();
-        let (code, kind) = match error {
-            RequestError::InvalidParams(_) => (ErrorCode::InvalidParams, "invalidParams"),
-            RequestError::Failed { kind, .. } => (ErrorCode::ServerError(REQUEST_FAILED), kind),
-            RequestError::ContentModified(_) => (ErrorCode::ContentModified, "contentModified"),
-            RequestError::Internal(_) => {
-                tracing::error!(message, "a request failed by a mistake of ours");
-                (ErrorCode::InternalError, "internal")
-            }
-        };
+    fn from(RequestError { kind, message }: RequestError) -> Self {
+        let known = kinds::KINDS.iter().find(|known| known.name == kind);
+        let code = known.map_or(ErrorCode::InternalError, |known| ErrorCode::from(known.code));
+        if code == ErrorCode::InternalError {
+            tracing::error!(message, "a request failed by a mistake of ours");
+        }
         Self {
             code,
             message: message.into(),
-            data: Some(data(kind)),
+            data: Some(json!({ "kind": kind })),
         }
     }
-}
-
-/// What programs read: the kind of trouble.
-fn data(kind: &str) -> Value {
-    json!({ "kind": kind })
 }

@@ -34,7 +34,7 @@ pub struct Found {
 pub fn usual_candidates() -> Vec<Candidate> {
     [
         ("ollama", "Ollama", 11434),
-        ("llama_cpp", "llama.cpp", 8080),
+        ("llamacpp", "llama.cpp", 8080),
         ("lmstudio", "LM Studio", 1234),
     ]
     .map(|(id, name, port)| Candidate {
