@@ -1,5 +1,5 @@
 // Fixes a diagnostic with the agent in a real VS Code with the extension. Run by tests/editors/run, which sets
-// JOURNEY_REPOSITORY, JOURNEY_PROJECT, JOURNEY_OUT, JOURNEY_STATE, JOURNEY_SERVER and COUNTERSIGN_EDITORS.
+// JOURNEY_REPOSITORY, JOURNEY_PROJECT, JOURNEY_OUT, JOURNEY_STATE, JOURNEY_SERVER, JOURNEY_VSIX and COUNTERSIGN_EDITORS.
 import fs from "node:fs";
 import path from "node:path";
 import { openWorkbench, sleep, startServer, until } from "./workbench.mjs";
@@ -42,7 +42,7 @@ async function journey() {
   fs.writeFileSync(path.join(project, ".vscode", "settings.json"), JSON.stringify({ "countersign.approval_policy": "never", "countersign.model": "theirs" }));
   const server = await startServer({
     editors, state, out, project,
-    vsix: path.join(repository, "editors", "vscode", "countersign.vsix"),
+    vsix: process.env.JOURNEY_VSIX,
     unpacked: path.join(here, "vscode", "witness"),
     env: { JOURNEY_DOCUMENTS: documentsFile },
     // PATH is not enough: the editor takes its environment from a login shell.
