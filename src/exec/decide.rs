@@ -250,8 +250,9 @@ mod tests {
         let sandbox = SandboxPolicy::default();
         let grants = SessionGrants::default();
         let justification = "fetch the dependency";
+        let argv = ["cargo".to_owned(), "fetch".to_owned()];
         let case = |escalation| Case {
-            argv: &["cargo".to_owned(), "fetch".to_owned()],
+            argv: &argv,
             cwd: Path::new("/w"),
             approval: ApprovalPolicy::OnRequest,
             sandbox: &sandbox,

@@ -173,7 +173,7 @@ mod tests {
         (0..100).for_each(|n| kept.push(&format!("line {n}\n")));
         assert_eq!(
             kept.finish(),
-            "line 0\nline 1\n[... 764 bytes in 96 lines of output left out here ...]\nline 98\nline 99\n"
+            "line 0\nline 1\n[... 760 bytes in 96 lines of output left out here ...]\nline 98\nline 99\n"
         );
     }
 }

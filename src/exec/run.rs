@@ -370,7 +370,8 @@ async fn start_command(request: CommandRequest) -> Result<(Child, Line), ExecErr
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0)
-        .kill_on_drop(true)
+        // When this is dropped, the line is: the keeper ends everything, which it could not if it were killed itself.
+        .kill_on_drop(false)
         .spawn()
         .map_err(ExecError::Start)?;
     let (reader, mut writer) = ours.into_split();

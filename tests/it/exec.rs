@@ -1,1 +1,7 @@
+//! The exec layer with real processes and the real kernel: what must not get out, what must work inside, and what
+//! becomes of a command that is stopped.
 
+mod escapes;
+mod place;
+mod programs;
+mod running;

@@ -120,7 +120,28 @@ fn of_text(text: &str, depth: usize) -> Option<String> {
         return Some(format!("starts itself over and over (a fork bomb): {name}"));
     }
     let commands = script.commands();
-    commands.iter().find_map(|simple| of_simple(simple, &commands, depth))
+    let found = commands.iter().find_map(|simple| of_simple(simple, &commands, depth));
+    found.or_else(|| {
+        if script.has_errors() {
+            of_broken_text(text, depth)
+        } else {
+            None
+        }
+    })
+}
+
+/// Judges text that the grammar does not know: cut at everything that could end a command, quotes thrown away.
+fn of_broken_text(text: &str, depth: usize) -> Option<String> {
+    text.split([';', '&', '|', '\n', '(', ')', '{', '}', '`'])
+        .find_map(|part| {
+            let words = part.split(|c: char| c.is_whitespace() || c == ',');
+            let words: Vec<Word> = words
+                .map(|word| word.replace(['\'', '"', '\\'], ""))
+                .filter(|word| !word.is_empty())
+                .map(|word| Word::literal(&word))
+                .collect();
+            of_words(&words, &Feed::Nothing, depth + 1)
+        })
 }
 
 fn of_simple(simple: &Simple, all: &[Simple], depth: usize) -> Option<String> {
@@ -303,7 +324,7 @@ fn of_program(name: &str, arguments: &[Word]) -> Option<String> {
         "systemctl" if ["poweroff", "reboot", "halt", "kexec"].iter().any(|verb| has(verb)) => {
             "stops the machine".to_owned()
         }
-        "kill" if arguments.len() > 1 && has("-1") => "ends every process there is".to_owned(),
+        "kill" if arguments.iter().skip(1).any(|word| word.text == "-1") => "ends every process there is".to_owned(),
         "killall5" => "ends every process there is".to_owned(),
         "crontab" if has("-r") => "deletes all scheduled commands".to_owned(),
         "find" | "gfind" => return of_find(arguments),
@@ -699,6 +720,8 @@ mod tests {
             "kill -9 -1",
             "crontab -r",
             "npx rimraf dist || rimraf dist",
+            "if rm -rf x",
+            "echo \"unterminated; rm -rf x",
         ] {
             assert!(shell(text).is_some(), "not seen as dangerous: {text}");
         }

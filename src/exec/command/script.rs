@@ -73,14 +73,18 @@ impl<'t> Script<'t> {
         Some(Self { text, tree })
     }
 
+    /// Whether the grammar does not know all of it.
+    pub(super) fn has_errors(&self) -> bool {
+        self.tree.root_node().has_error()
+    }
+
     /// The commands in order, if the script is nothing but plain words joined by `&&`, `||`, `;`, `|` and line ends.
     pub(super) fn plain(&self) -> Option<Vec<Vec<Word>>> {
-        let root = self.tree.root_node();
-        if root.has_error() {
+        if self.has_errors() {
             return None;
         }
         let mut commands = Vec::new();
-        self.collect_plain(root, &mut commands)?;
+        self.collect_plain(self.tree.root_node(), &mut commands)?;
         (!commands.is_empty()).then_some(commands)
     }
 
@@ -534,7 +538,7 @@ mod tests {
             (r"\rm -rf x", vec![vec!["rm", "-rf", "x"]]),
             ("r''m 'x'\"y\"", vec![vec!["rm", "xy"]]),
             (r"$'r\x6d' $'\055f' x", vec![vec!["rm", "-f", "x"]]),
-            ("{rm,-rf,x}", vec![vec!["rm", "-rf", "x"]]),
+            ("r{m,x} {-rf,x}", vec![vec!["rm", "rx", "-rf", "x"]]),
             ("R=rm; $R -f ${R}", vec![vec!["rm", "-f", "rm"]]),
             ("R='rm -rf'; $R x", vec![vec!["rm", "-rf", "x"]]),
             ("rm${IFS}-rf${IFS}x", vec![vec!["rm", "-rf", "x"]]),

@@ -1,0 +1,151 @@
+//! A workspace, a folder outside of it, and a user to run as.
+
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::{fs, io::Write};
+
+/// The ordinary user of tests that run as root.
+const NOBODY: u32 = 65534;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum User {
+    /// Whoever runs the tests.
+    Own,
+    Nobody,
+}
+
+pub(crate) fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// The users that commands can be run as: root tries an ordinary one too.
+pub(crate) fn users() -> Vec<User> {
+    if is_root() {
+        vec![User::Own, User::Nobody]
+    } else {
+        vec![User::Own]
+    }
+}
+
+/// Two folders side by side below `/var/tmp`, so that neither is in the temporary folder that commands may write.
+pub(crate) struct Place {
+    pub user: User,
+    _dir: tempfile::TempDir,
+    pub work: PathBuf,
+    pub outside: PathBuf,
+    program: PathBuf,
+}
+
+impl Place {
+    pub(crate) fn new(user: User) -> Self {
+        let dir = tempfile::Builder::new()
+            .prefix("countersign-exec-")
+            .tempdir_in("/var/tmp")
+            .expect("temporary folder");
+        let base = fs::canonicalize(dir.path()).expect("canonical");
+        fs::set_permissions(&base, fs::Permissions::from_mode(0o755)).expect("chmod");
+        let program = match user {
+            User::Own => PathBuf::from(env!("CARGO_BIN_EXE_countersign")),
+            // The build may lie in a folder that others cannot read.
+            User::Nobody => {
+                let copy = base.join("countersign");
+                // Not by this process: a child forked by another test meanwhile would hold the copy open for writing.
+                let done = Command::new("cp")
+                    .arg(env!("CARGO_BIN_EXE_countersign"))
+                    .arg(&copy)
+                    .status();
+                assert!(done.expect("cp").success(), "copy the program");
+                copy
+            }
+        };
+        let place = Self {
+            user,
+            work: base.join("work"),
+            outside: base.join("outside"),
+            program,
+            _dir: dir,
+        };
+        for folder in [&place.work, &place.outside] {
+            place.folder(folder);
+        }
+        place
+    }
+
+    /// Makes a folder that belongs to the user.
+    pub(crate) fn folder(&self, path: &Path) {
+        fs::create_dir_all(path).expect("mkdir");
+        self.give(path);
+    }
+
+    /// Makes a file that belongs to the user.
+    pub(crate) fn file(&self, path: &Path, text: &str) {
+        fs::File::create(path)
+            .and_then(|mut file| file.write_all(text.as_bytes()))
+            .expect("write");
+        self.give(path);
+    }
+
+    pub(crate) fn give(&self, path: &Path) {
+        if self.user == User::Nobody {
+            chown(path, Some(NOBODY), Some(NOBODY)).expect("chown");
+        }
+    }
+
+    /// `countersign sandbox OPTIONS -- ARGV`, in the workspace.
+    pub(crate) fn command(&self, options: &[&str], argv: &[&str]) -> Command {
+        let mut command = Command::new(&self.program);
+        command.arg("sandbox").args(options).arg("--").args(argv);
+        self.dress(&mut command);
+        command
+    }
+
+    /// Gives a command the user, the folder and a small environment.
+    pub(crate) fn dress(&self, command: &mut Command) {
+        command
+            .current_dir(&self.work)
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin")
+            .env("HOME", &self.work)
+            .env("OUT", &self.outside)
+            .env("WORK", &self.work)
+            .env("SANDBOX", &self.program)
+            .stdin(Stdio::null());
+        if self.user == User::Nobody {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+    }
+
+    /// Runs shell text in the sandbox.
+    pub(crate) fn shell(&self, options: &[&str], text: &str) -> Output {
+        self.command(options, &["sh", "-c", text])
+            .output()
+            .expect("run the sandbox")
+    }
+}
+
+/// What a command printed, for messages.
+pub(crate) fn words(output: &Output) -> String {
+    format!(
+        "{}\nstdout: {}\nstderr: {}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
+}
+
+/// Whether a program can be found.
+pub(crate) fn has(program: &str) -> bool {
+    ["/usr/local/bin", "/usr/bin", "/bin"]
+        .iter()
+        .any(|folder| Path::new(folder).join(program).exists())
+}
+
+/// Whether any process has this among its arguments.
+pub(crate) fn runs_with(argument: &str) -> bool {
+    fs::read_dir("/proc").expect("/proc").flatten().any(|entry| {
+        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).any(|part| part == argument.as_bytes())
+    })
+}
