@@ -346,6 +346,7 @@ pub(super) fn probe() -> ExitCode {
             let rules = seccomp::Rules {
                 network: false,
                 watch_names: true,
+                ask: true,
             };
             let done = seccomp::filter(rules).is_some_and(|mut program| {
                 sys::prctl(libc::PR_SET_NO_NEW_PRIVS, 1).is_ok() && sys::install_filter(&mut program).is_ok()

@@ -1,9 +1,11 @@
 //! Starting a command, following it, stopping it.
 
+use super::Confinement;
 use super::denial::{self, Denial};
 use super::output::{Decoder, KEPT_OUTPUT, Kept, Stream};
+#[cfg(target_os = "linux")]
+use super::role;
 use super::role::{Order, Report};
-use super::{Confinement, role};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
@@ -330,6 +332,9 @@ struct Line {
     reader: Option<tokio::net::unix::OwnedReadHalf>,
     #[cfg(target_os = "linux")]
     writer: Option<tokio::net::unix::OwnedWriteHalf>,
+    /// The command's process group, where there is no keeper to end it.
+    #[cfg(not(target_os = "linux"))]
+    group: Option<u32>,
     /// What has come of a line.
     heard: Vec<u8>,
     reports: Vec<Report>,
@@ -500,17 +505,38 @@ async fn start_command(request: CommandRequest) -> Result<(Child, Line), ExecErr
             let _unread = pipe.write_all(&bytes).await;
         });
     }
-    Ok((child, Line::default()))
+    let group = child.id();
+    Ok((
+        child,
+        Line {
+            group,
+            ..Line::default()
+        },
+    ))
 }
 
 #[cfg(not(target_os = "linux"))]
 impl Line {
     fn terminate(&mut self) -> bool {
-        false
+        self.signal(false)
     }
 
     fn end(&mut self, child: &mut Child) {
+        self.signal(true);
         let _gone = child.start_kill();
+    }
+
+    #[cfg(unix)]
+    fn signal(&self, kill: bool) -> bool {
+        use rustix::process::{Pid, Signal, kill_process_group};
+        let group = self.group.and_then(|group| Pid::from_raw(group as i32));
+        let signal = if kill { Signal::KILL } else { Signal::TERM };
+        group.is_some_and(|group| kill_process_group(group, signal).is_ok())
+    }
+
+    #[cfg(not(unix))]
+    fn signal(&self, _kill: bool) -> bool {
+        false
     }
 
     async fn hear(&mut self) {

@@ -2,6 +2,7 @@
 //! becomes of a command that is stopped.
 
 mod escapes;
+mod fallback;
 mod place;
 mod programs;
 mod running;

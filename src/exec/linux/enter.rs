@@ -71,6 +71,7 @@ fn confine(inside: &Inside<'_>, keeper: &OwnedFd) -> Result<(), (&'static str, i
     let rules = seccomp::Rules {
         network: inside.network,
         watch_names: inside.watch_names,
+        ask: true,
     };
     let unknown = || ("a system call filter", io::Error::from(io::ErrorKind::Unsupported));
     let mut program = seccomp::filter(rules).ok_or_else(unknown)?;
@@ -78,8 +79,8 @@ fn confine(inside: &Inside<'_>, keeper: &OwnedFd) -> Result<(), (&'static str, i
         Ok(listener) => sys::send_descriptor(keeper, &listener).map_err(|error| ("a filter that asks", error)),
         // Another sandbox around us listens already, and there can be only one.
         Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
-            sys::install_silent_filter(&mut seccomp::without_questions(program))
-                .map_err(|error| ("a system call filter", error))
+            let mut program = seccomp::filter(seccomp::Rules { ask: false, ..rules }).ok_or_else(unknown)?;
+            sys::install_silent_filter(&mut program).map_err(|error| ("a system call filter", error))
         }
         Err(error) => Err(("a system call filter", error)),
     }

@@ -9,6 +9,8 @@ pub(super) struct Rules {
     pub network: bool,
     /// Calls that make an entry in a folder are asked about.
     pub watch_names: bool,
+    /// Whether there is somebody to ask. If not, nothing connects, but to the network where there is one.
+    pub ask: bool,
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -132,8 +134,13 @@ pub(super) fn filter(rules: Rules) -> Option<Vec<sock_filter>> {
     program.when_equal(libc::SYS_ioctl as u32, &terminal_requests());
     program.when_equal(libc::SYS_socket as u32, &sockets(rules.network));
     program.when_equal(libc::SYS_socketpair as u32, &sockets(false));
-    program.when_equal(libc::SYS_connect as u32, &[give(ASK)]);
-    if rules.watch_names {
+    let connect = match (rules.ask, rules.network) {
+        (true, _) => ASK,
+        (false, true) => ALLOW,
+        (false, false) => errno(libc::EPERM),
+    };
+    program.when_equal(libc::SYS_connect as u32, &[give(connect)]);
+    if rules.watch_names && rules.ask {
         for call in NAMING {
             program.when_equal(*call as u32, &[give(ASK)]);
         }
@@ -145,17 +152,6 @@ pub(super) fn filter(rules: Rules) -> Option<Vec<sock_filter>> {
 /// Whether a filter can be made for this architecture.
 pub(super) fn known_architecture() -> bool {
     ARCHITECTURE.is_some()
-}
-
-/// A filter that asks about nothing is what is left inside another sandbox that already listens: the questions are
-/// refused instead.
-pub(super) fn without_questions(mut program: Vec<sock_filter>) -> Vec<sock_filter> {
-    for instruction in &mut program {
-        if instruction.k == ASK && instruction.code == RETURN {
-            instruction.k = errno(libc::EPERM);
-        }
-    }
-    program
 }
 
 const LOAD: u16 = 0x20;
@@ -339,6 +335,9 @@ mod tests {
             (on, libc::SYS_mkdir, [0; 6], ALLOW),
             (off, libc::SYS_mkdir, [0; 6], ASK),
             (off, libc::SYS_connect, [0; 6], ASK),
+            (Rules { ask: false, ..off }, libc::SYS_connect, [0; 6], refused),
+            (Rules { ask: false, ..off }, libc::SYS_mkdir, [0; 6], ALLOW),
+            (Rules { ask: false, ..on }, libc::SYS_connect, [0; 6], ALLOW),
             (off, libc::SYS_clone, args(libc::SIGCHLD, 0, 0), ALLOW),
             (off, libc::SYS_clone, args(libc::CLONE_NEWUSER, 0, 0), refused),
             (off, libc::SYS_unshare, args(libc::CLONE_FILES, 0, 0), ALLOW),

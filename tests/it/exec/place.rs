@@ -35,7 +35,7 @@ pub(crate) struct Place {
     _dir: tempfile::TempDir,
     pub work: PathBuf,
     pub outside: PathBuf,
-    program: PathBuf,
+    pub program: PathBuf,
 }
 
 impl Place {

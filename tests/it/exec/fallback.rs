@@ -1,0 +1,156 @@
+//! The sandbox where namespaces are not allowed: Landlock and the filter alone, and a keeper that hunts by descent.
+
+use super::place::{Place, User, has, runs_with, users, words};
+use std::fs;
+use std::process::{Command, Output};
+
+/// Runs the sandbox as a user who may not make namespaces, without other sandboxes around.
+fn plain(place: &Place, options: &[&str], script: &str) -> Output {
+    let take_away = "echo 0 > /proc/sys/user/max_user_namespaces && \
+                     exec setpriv --bounding-set=-all --inh-caps=-all \"$SANDBOX\" sandbox \"$@\"";
+    let mut command = Command::new("unshare");
+    command
+        .args(["-U", "-r", "sh", "-c", take_away, "sh"])
+        .args(options)
+        .args(["--", "sh", "-c", script]);
+    place.dress(&mut command);
+    command.output().expect("unshare")
+}
+
+/// Runs the sandbox inside the sandbox, where a filter listens already.
+fn nested(place: &Place, options: &[&str], script: &str) -> Output {
+    let outer = ["--writable", place.outside.to_str().expect("utf-8")];
+    let program = place.program.to_str().expect("utf-8");
+    let argv: Vec<&str> = [program, "sandbox"]
+        .into_iter()
+        .chain(options.iter().copied())
+        .chain(["--", "sh", "-c", script])
+        .collect();
+    place.command(&outer, &argv).output().expect("run the sandbox")
+}
+
+type Runner = fn(&Place, &[&str], &str) -> Output;
+
+fn runners() -> Vec<(&'static str, Runner)> {
+    let mut runners: Vec<(&str, Runner)> = vec![("nested", nested)];
+    if has("unshare") && has("setpriv") {
+        runners.push(("plain", plain));
+    }
+    runners
+}
+
+#[test]
+fn what_holds_and_what_works_without_namespaces() {
+    for user in users() {
+        for (kind, runner) in runners() {
+            let place = Place::new(user);
+            for folder in ["ws", "ws/.git", "ws/src", "bare"] {
+                place.folder(&place.outside.join(folder));
+            }
+            place.file(&place.outside.join("ws/.git/config"), "[core]\n");
+            place.file(&place.outside.join("ws/file"), "x\n");
+            place.file(&place.outside.join("other"), "precious");
+            let work = place.outside.join("ws").display().to_string();
+            let bare = place.outside.join("bare").display().to_string();
+            for (folder, script, expected) in [
+                (
+                    &work,
+                    "cat file && echo y >> file && echo z > src/new && mkdir src/d && mv src/d src/e && echo ok > /dev/null",
+                    true,
+                ),
+                (
+                    &bare,
+                    "echo x > new && mkdir d && mv new d/ && ln -s d l && rm -r d",
+                    true,
+                ),
+                (
+                    &bare,
+                    "python3 -c 'import asyncio, socket; asyncio.run(asyncio.sleep(0)); a, b = socket.socketpair(); a.send(b\"x\")'",
+                    true,
+                ),
+                // The stated price: no new entries at the top of a folder that holds a protected one.
+                (&work, "echo x > new", false),
+                (&work, "echo x >> .git/config", false),
+                (&work, "mkdir .git/hooks", false),
+                (&work, "mv .git gone", false),
+                (&work, "mv ../ws ../gone", false),
+                (&work, "echo x >> ../other", false),
+                (&work, "rm ../other", false),
+                (&work, "ln ../other src/hard", false),
+                (&work, "mkdir .codex", false),
+                (&work, "echo x > /tmp/countersign-$$", false),
+                (&work, "kill -0 $PPID", false),
+                (&work, "cat /proc/$PPID/environ", false),
+                (&work, "unshare -U true", false),
+                (
+                    &work,
+                    "python3 -c 'from socket import *; socket(AF_INET, SOCK_STREAM)'",
+                    false,
+                ),
+                (
+                    &work,
+                    "python3 -c 'from socket import *; socket(AF_UNIX).connect(\"\\0x\")'",
+                    false,
+                ),
+                (&work, "exit 3", false),
+            ] {
+                let output = runner(&place, &["--no-tmp", "--cd", folder], script);
+                assert_eq!(
+                    output.status.success(),
+                    expected,
+                    "{user:?} {kind} {script}: {}",
+                    words(&output)
+                );
+                assert!(
+                    !String::from_utf8_lossy(&output.stderr).contains("countersign sandbox:"),
+                    "{kind}: {}",
+                    words(&output)
+                );
+            }
+            assert_eq!(
+                fs::read_to_string(place.outside.join("other")).expect("still there"),
+                "precious"
+            );
+            // Where nobody can be asked, the entry is taken away at the end.
+            runner(&place, &["--cd", &bare], "mkdir .codex");
+            assert!(!place.outside.join("bare/.codex").exists(), "{user:?} {kind}");
+        }
+    }
+}
+
+#[test]
+fn nothing_survives_without_namespaces_either() {
+    for (at, user) in users().into_iter().enumerate() {
+        let place = Place::new(user);
+        for (kind, runner) in runners() {
+            let mark = format!("{}{at}{}", 900_000 + std::process::id(), kind.len());
+            let script =
+                format!("(setsid sleep {mark} < /dev/null > /dev/null 2>&1 &); nohup sleep {mark} & echo started");
+            let output = runner(&place, &[], &script);
+            assert!(output.status.success(), "{kind}: {}", words(&output));
+            assert!(!runs_with(&mark), "{user:?} {kind}: something survived");
+        }
+    }
+}
+
+#[test]
+fn too_few_rights_for_a_mount_namespace_are_no_hindrance_for_root() {
+    if !(has("setpriv") && super::place::is_root()) {
+        return;
+    }
+    let place = Place::new(User::Own);
+    let mut command = Command::new("setpriv");
+    command
+        .args(["--bounding-set=-sys_admin", "--inh-caps=-all"])
+        .arg(&place.program);
+    command.args([
+        "sandbox",
+        "--",
+        "sh",
+        "-c",
+        "touch inside && mkdir new && ! touch ../outside/x && ! mkdir .git",
+    ]);
+    place.dress(&mut command);
+    let output = command.output().expect("setpriv");
+    assert!(output.status.success(), "{}", words(&output));
+}
