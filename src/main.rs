@@ -5,9 +5,12 @@ use countersign::exec::role;
 use countersign::patch::disk::role as apply;
 use std::process::ExitCode;
 
+/// Plays a role to its end.
+type Role = fn() -> ExitCode;
+
 /// The roles in which the program starts itself, by their first argument. They run before the command line is read and
 /// before any thread has started.
-const ROLES: &[(&str, fn() -> ExitCode)] = &[
+const ROLES: &[(&str, Role)] = &[
     (role::SANDBOX, role::sandbox),
     (role::PROBE, role::probe),
     (apply::NAME, apply_patch),

@@ -59,6 +59,10 @@ pub(crate) enum Report {
     Blocked {
         what: String,
     },
+    /// The command has ended, and something that it made was taken away.
+    SetAside {
+        what: String,
+    },
 }
 
 impl Report {
@@ -67,7 +71,9 @@ impl Report {
         match self {
             Self::NotFound { .. } => EXIT_NOT_FOUND,
             Self::NotExecutable { .. } => EXIT_NOT_EXECUTABLE,
-            Self::CannotConfine { .. } | Self::Folder { .. } | Self::Blocked { .. } => EXIT_REFUSED,
+            Self::CannotConfine { .. } | Self::Folder { .. } | Self::Blocked { .. } | Self::SetAside { .. } => {
+                EXIT_REFUSED
+            }
         }
     }
 }
@@ -95,7 +101,7 @@ impl std::fmt::Display for Report {
                     "the command's folder cannot be entered ({reason}); name one that exists: {path}"
                 )
             }
-            Self::Blocked { what } => write!(f, "the sandbox blocked {what}"),
+            Self::Blocked { what } | Self::SetAside { what } => write!(f, "the sandbox blocked {what}"),
         }
     }
 }

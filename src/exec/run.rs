@@ -98,7 +98,7 @@ impl ExecError {
                 path: path.into(),
                 reason,
             },
-            Report::Blocked { .. } => return None,
+            Report::Blocked { .. } | Report::SetAside { .. } => return None,
         })
     }
 }
@@ -450,7 +450,7 @@ impl Line {
     /// What the keeper itself held back, if anything.
     fn blocked(&self) -> Option<&str> {
         self.reports.iter().find_map(|report| match report {
-            Report::Blocked { what } => Some(what.as_str()),
+            Report::Blocked { what } | Report::SetAside { what } => Some(what.as_str()),
             _ => None,
         })
     }

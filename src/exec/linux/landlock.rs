@@ -121,9 +121,9 @@ mod tests {
             std::fs::create_dir_all(root.join(folder)).expect("mkdir");
         }
         std::os::unix::fs::symlink("/etc", root.join("ws/link")).expect("symlink");
-        let mut paths = opened(&[root.clone()], &[root.join("ws/.git")]);
+        let mut paths = opened(std::slice::from_ref(&root), &[root.join("ws/.git")]);
         paths.sort();
         assert_eq!(paths, [root.join("other"), root.join("ws/src")]);
-        assert_eq!(opened(&[root.clone()], &[]), [root]);
+        assert_eq!(opened(std::slice::from_ref(&root), &[]), [root]);
     }
 }

@@ -83,38 +83,53 @@ enum Access {
     Write,
 }
 
-/// What to mount where, outer before inner. Besides the roots and the guarded entries these are the folders between a
-/// root and something in it: a folder that is a mount cannot be renamed, so what it leads to stays where it is.
+/// What to mount where, outer before inner: the roots, the guarded entries in them, and the folders between a root and a
+/// guarded entry: a folder that is a mount cannot be renamed, so what it leads to stays where it is. A root within a root
+/// needs no mount of its own, which would only keep files from being renamed into it.
 fn plan(roots: &[PathBuf], guard: &Guard) -> Vec<(PathBuf, Access)> {
     let mut mounts: Vec<(PathBuf, Access)> = Vec::new();
-    let mut add = |path: &Path, access: Access| match mounts.iter_mut().find(|(known, _)| known == path) {
-        // Guarded wins over passed through, a root over guarded: it was granted by name.
-        Some((_, known)) if access == Access::Read => *known = access,
-        Some(_) => {}
-        None => mounts.push((path.to_owned(), access)),
-    };
-    let inner = guard.existing.iter().map(|path| (path, Access::Read));
-    for (path, access) in inner.chain(roots.iter().map(|root| (root, Access::Write))) {
-        add(path, access);
-        for between in path.ancestors().skip(1) {
-            let within = |root: &PathBuf| between.starts_with(root) && between != root;
-            if !roots.iter().any(within) {
-                break;
-            }
-            add(between, Access::Write);
+    let mut add = |path: &Path, access: Access| {
+        if path != Path::new("/") && !mounts.iter().any(|(known, _)| known == path) {
+            mounts.push((path.to_owned(), access));
         }
+    };
+    let within = |path: &Path| roots.iter().any(|root| path.starts_with(root) && path != root);
+    let between = |path: &Path, add: &mut dyn FnMut(&Path, Access)| {
+        for folder in path
+            .ancestors()
+            .skip(1)
+            .take_while(|folder| within(folder) || roots.iter().any(|root| root == folder))
+        {
+            // On the way to a place that was granted inside something guarded.
+            let guarded = guard.nearest(folder).is_some() && !granted(folder, roots, guard);
+            add(folder, if guarded { Access::Read } else { Access::Write });
+        }
+    };
+    for path in &guard.existing {
+        add(path, Access::Read);
+        between(path, &mut add);
     }
-    mounts.retain(|(path, _)| path != Path::new("/"));
-    for (path, access) in &mut mounts {
-        if roots.contains(path) {
-            *access = Access::Write;
-        } else if *access == Access::Write && guard.nearest(path).is_some() {
-            // On the way to a granted place inside something guarded.
-            *access = Access::Read;
+    for root in roots {
+        if !within(root) {
+            add(root, Access::Write);
+        } else if guard.nearest(root).is_some() {
+            add(root, Access::Write);
+            between(root, &mut add);
         }
     }
     mounts.sort_by_key(|(path, _)| path.components().count());
     mounts
+}
+
+/// Whether a path lies in a root that itself lies in something guarded, or is one.
+fn granted(path: &Path, roots: &[PathBuf], guard: &Guard) -> bool {
+    let depth = |path: &Path| path.components().count();
+    let root = roots
+        .iter()
+        .filter(|root| path.starts_with(root))
+        .map(|root| depth(root))
+        .max();
+    root > guard.nearest(path).map(|guarded| depth(&guarded))
 }
 
 /// Pseudo-terminals of its own, so that the person's are out of reach. Without them programs do as in a pipe.
@@ -205,6 +220,13 @@ mod tests {
                     read("/ws/.git/refs"),
                     write("/ws/.git/refs/heads"),
                 ],
+            ),
+            // A root in a root.
+            (paths(&["/ws", "/ws/sub"]), vec![], vec![write("/ws")]),
+            (
+                paths(&["/ws", "/ws/.git"]),
+                paths(&["/ws/.git/hooks"]),
+                vec![write("/ws"), write("/ws/.git"), read("/ws/.git/hooks")],
             ),
             // The target of a link.
             (

@@ -288,10 +288,12 @@ mod tests {
         let off = Rules {
             network: false,
             watch_names: true,
+            ask: true,
         };
         let on = Rules {
             network: true,
             watch_names: false,
+            ask: true,
         };
         let (refused, absent) = (errno(libc::EPERM), errno(libc::ENOSYS));
         let args = |first: c_int, second: c_int, third: c_int| [first as u64, second as u64, third as u64, 0, 0, 0];
@@ -369,6 +371,7 @@ mod tests {
         let program = filter(Rules {
             network: false,
             watch_names: false,
+            ask: true,
         })
         .expect("a known architecture");
         assert_eq!((program[1].code, program[1].jt, program[1].jf), (JUMP_EQUAL, 1, 0));

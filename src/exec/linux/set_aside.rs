@@ -21,17 +21,17 @@ pub(super) fn intruders(guard: &Guard, post: &Post<'_>) {
         }
         let what = match move_away(&path, name) {
             Ok(place) => format!(
-                "a protected folder that it made, {}: moved to {}",
+                "a protected entry that the command made, {}: moved to {}",
                 path.display(),
                 place.display()
             ),
             Err(error) => format!(
-                "a protected folder that it made, but could not take it away ({error}); look at it before you use \
+                "a protected entry that the command made, but could not take it away ({error}); look at it before you use \
                  the folder: {}",
                 path.display()
             ),
         };
-        post.send(&Report::Blocked { what });
+        post.send(&Report::SetAside { what });
     }
 }
 

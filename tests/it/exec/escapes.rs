@@ -210,6 +210,10 @@ fn a_protected_entry_that_slips_by_is_taken_away_afterwards() {
         let output = place.shell(&[], "echo 'gitdir: evil' > .git; echo done");
         assert!(output.status.success(), "{}", words(&output));
         assert!(fs::symlink_metadata(place.work.join(".git")).is_err());
+        // It is not lost, and the person is told where it is.
+        let place = super::place::set_aside(&output).expect("told where it is");
+        assert_eq!(fs::read_to_string(&place).expect("kept"), "gitdir: evil\n");
+        fs::remove_dir_all(place.parent().expect("a folder of its own")).expect("clean up");
     }
 }
 

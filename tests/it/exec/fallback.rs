@@ -112,8 +112,11 @@ fn what_holds_and_what_works_without_namespaces() {
                 "precious"
             );
             // Where nobody can be asked, the entry is taken away at the end.
-            runner(&place, &["--cd", &bare], "mkdir .codex");
+            let output = runner(&place, &["--cd", &bare], "mkdir .codex");
             assert!(!place.outside.join("bare/.codex").exists(), "{user:?} {kind}");
+            if let Some(place) = super::place::set_aside(&output) {
+                fs::remove_dir_all(place.parent().expect("a folder of its own")).expect("clean up");
+            }
         }
     }
 }

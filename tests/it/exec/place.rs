@@ -149,3 +149,10 @@ pub(crate) fn runs_with(argument: &str) -> bool {
         line.split(|byte| *byte == 0).any(|part| part == argument.as_bytes())
     })
 }
+
+/// Where the sandbox says that it has put an entry that it took away.
+pub(crate) fn set_aside(output: &Output) -> Option<PathBuf> {
+    let said = String::from_utf8_lossy(&output.stderr);
+    let (_, place) = said.lines().find_map(|line| line.split_once(": moved to "))?;
+    Some(PathBuf::from(place.trim()))
+}
