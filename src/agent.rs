@@ -39,9 +39,15 @@ use desk::Desk;
 use history::History;
 use proposals::ProposalError;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
 use thread::ThreadHandle;
+use tokio_util::task::TaskTracker;
+
+/// How long steps that must not be broken off may take once everything else has ended.
+const LAST_STEPS: Duration = Duration::from_millis(300);
 
 /// Milliseconds since the epoch.
 pub(crate) fn now_ms() -> i64 {
@@ -129,16 +135,22 @@ pub struct Opened {
 
 impl Agent {
     pub fn new(setup: Setup) -> Self {
+        Self::with_tools(setup, Registry::standard())
+    }
+
+    /// An agent whose model is offered these tools and no others.
+    pub fn with_tools(setup: Setup, tools: Registry) -> Self {
         let proposals = proposals::Proposals::new(setup.workspace.clone());
         let desk = Desk {
             workspace: setup.workspace,
             approvals: approvals::Approvals::default(),
             proposals,
-            tools: Registry::standard(),
+            tools,
             editor: setup.editor,
             home: setup.home,
             env: setup.env,
             user_agent: setup.user_agent,
+            steps: TaskTracker::new(),
             source: setup.source,
         };
         let shared = Shared {
@@ -202,6 +214,7 @@ impl Agent {
     /// Starts a thread. All of it, or an error and nothing left behind.
     pub async fn start_thread(&self, params: ThreadStartParams) -> Result<Opened, AgentError> {
         let cwd = params.settings.cwd.clone().unwrap_or_else(|| self.default_folder());
+        settings::check_folder(&cwd)?;
         let loaded = self.load_config(Some(&cwd), params.config.as_ref())?;
         let settings = settings::initial(&loaded.config, cwd, &params.settings)?;
         let id = ThreadId::fresh();
@@ -293,6 +306,7 @@ impl Agent {
             });
         }
         let cwd = params.settings.cwd.clone().unwrap_or_else(|| stored.meta.cwd.clone());
+        settings::check_folder(&cwd)?;
         let loaded = self.load_config(Some(&cwd), None)?;
         let mut change = params.settings;
         if let Some(before) = &stored.last_context {
@@ -312,6 +326,7 @@ impl Agent {
         ));
         {
             let mut data = conversation.data();
+            data.environment = prompt::Environment::told(data.history.items());
             data.usage = stored.usage.unwrap_or_default();
             data.turns = stored.turns;
             data.preview = stored.preview.clone();
@@ -346,7 +361,8 @@ impl Agent {
         })
     }
 
-    /// Starts the thread's task and publishes its first events: started, configured, then what went wrong on the way.
+    /// Starts the thread's task and publishes its first events: started, configured, then what went wrong on the way. If
+    /// the thread has come to life meanwhile, there is only that one.
     fn launch(
         &self,
         conversation: Arc<Conversation>,
@@ -355,7 +371,11 @@ impl Agent {
         base_instructions: Option<String>,
         thread: Thread,
     ) -> ThreadHandle {
-        let id = thread.id.clone();
+        let mut threads = self.threads();
+        let place = match threads.entry(thread.id.clone()) {
+            Entry::Occupied(live) => return live.get().clone(),
+            Entry::Vacant(place) => place,
+        };
         conversation.publish(None, EventKind::ThreadStarted(ThreadStarted { thread: thread.clone() }));
         conversation.publish(
             None,
@@ -369,16 +389,16 @@ impl Agent {
         if let Some(recorder) = &conversation.recorder {
             tokio::spawn(warn_of_trouble(recorder.trouble(), Arc::downgrade(&conversation)));
         }
-        let handle = ThreadHandle::spawn(thread::Parts {
-            conversation,
-            desk: self.desk().clone(),
-            config: Arc::new(loaded.config),
-            settings,
-            base_instructions,
-            thread,
-        });
-        self.threads().insert(id, handle.clone());
-        handle
+        place
+            .insert(ThreadHandle::spawn(thread::Parts {
+                conversation,
+                desk: self.desk().clone(),
+                config: Arc::new(loaded.config),
+                settings,
+                base_instructions,
+                thread,
+            }))
+            .clone()
     }
 
     fn instructions(&self, config: &Config, cwd: &Path) -> config::instructions::Instructions {
@@ -429,6 +449,11 @@ impl Agent {
     pub async fn shutdown(&self) {
         let threads: Vec<_> = std::mem::take(&mut *self.threads()).into_values().collect();
         futures::future::join_all(threads.iter().map(ThreadHandle::close)).await;
+        let steps = &self.desk().steps;
+        steps.close();
+        if tokio::time::timeout(LAST_STEPS, steps.wait()).await.is_err() {
+            tracing::error!("a change of files was still under way at the end");
+        }
     }
 }
 

@@ -171,6 +171,11 @@ impl Registry {
             Arc::new(grep_files::GrepFiles),
             Arc::new(update_plan::UpdatePlan),
         ];
+        Self::new(tools)
+    }
+
+    /// These tools, each under a name of its own.
+    pub fn new(tools: Vec<Arc<dyn Tool>>) -> Self {
         Self { tools: tools.into() }
     }
 

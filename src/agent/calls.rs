@@ -144,12 +144,20 @@ impl Calls {
     pub(super) async fn finish(mut self) -> (Vec<ResponseItem>, Option<String>) {
         let mut outputs = Vec::with_capacity(self.started.len());
         let mut fatal = None;
+        // One patience for all of them: however many do not listen, the turn ends in time.
+        let mut patience = std::pin::pin!(stopped_for(&self.turn, GRACE));
+        let mut spent = false;
         for started in &mut self.started {
-            let ended = tokio::select! {
-                biased;
-                ended = &mut started.run => Some(ended),
-                () = stopped_for(&self.turn, GRACE) => None,
+            let ended = if spent {
+                (&mut started.run).now_or_never()
+            } else {
+                tokio::select! {
+                    biased;
+                    ended = &mut started.run => Some(ended),
+                    () = &mut patience => None,
+                }
             };
+            spent |= ended.is_none();
             let text = match ended {
                 Some(Ok(Ok(output))) => output.text,
                 Some(Ok(Err(ToolError::Answer(text)))) => text,
@@ -162,7 +170,9 @@ impl Calls {
                 }
                 None => {
                     started.run.abort();
-                    "The call was stopped by the person before it gave an output.".to_owned()
+                    "The person stopped the turn before this call gave an output; what it had begun may have happened, so look \
+                     before you rely on it."
+                        .to_owned()
                 }
             };
             outputs.push(output_for(&started.item, &started.call_id, text));
@@ -184,8 +194,14 @@ async fn stopped_for(turn: &Turn, grace: Duration) {
     tokio::time::sleep(grace).await;
 }
 
-/// Runs one call; a panic in a tool is an answer, not the end of the turn.
+/// Runs one call; a panic in a tool is an answer, not the end of the turn. A call whose turn comes after the stop does
+/// not begin.
 async fn run(turn: Arc<Turn>, tool: Arc<dyn Tool>, call: Call) -> Result<ToolOutput, ToolError> {
+    if turn.cancel.is_cancelled() {
+        return Ok(ToolOutput::not_done(
+            "The person stopped the turn before this call began; nothing of it was done.",
+        ));
+    }
     let Some(look) = tool.look(&call) else {
         return guarded(&turn, tool.as_ref(), &call).await;
     };
@@ -208,6 +224,7 @@ async fn run(turn: Arc<Turn>, tool: Arc<dyn Tool>, call: Call) -> Result<ToolOut
     turn.start_item(item(ItemStatus::InProgress, None));
     let result = guarded(&turn, tool.as_ref(), &call).await;
     let (status, text) = match &result {
+        Err(error) if turn.cancel.is_cancelled() => (ItemStatus::Interrupted, error.to_string()),
         Ok(output) if output.success == Some(true) => (ItemStatus::Completed, output.text.clone()),
         Ok(output) => (ItemStatus::Failed, output.text.clone()),
         Err(error) => (ItemStatus::Failed, error.to_string()),
@@ -216,7 +233,7 @@ async fn run(turn: Arc<Turn>, tool: Arc<dyn Tool>, call: Call) -> Result<ToolOut
     result
 }
 
-async fn guarded(turn: &Turn, tool: &dyn Tool, call: &Call) -> Result<ToolOutput, ToolError> {
+async fn guarded(turn: &Arc<Turn>, tool: &dyn Tool, call: &Call) -> Result<ToolOutput, ToolError> {
     let host: &dyn Host = turn;
     match AssertUnwindSafe(tool.run(call, host)).catch_unwind().await {
         Ok(result) => result,

@@ -13,6 +13,7 @@ use crate::protocol::item::{CommandAction, Confined, ItemStatus, ThreadItem};
 use crate::protocol::settings::ApprovalPolicy;
 use crate::tools::{CommandCall, ToolError, ToolOutput};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Longest run where the model names none.
@@ -26,7 +27,7 @@ const SHOWN_OUTPUT: usize = 64 << 10;
 
 /// One command on its way.
 struct Run<'a> {
-    turn: &'a Turn,
+    turn: &'a Arc<Turn>,
     item_id: ItemId,
     argv: Vec<String>,
     cwd: PathBuf,
@@ -35,7 +36,7 @@ struct Run<'a> {
     justification: Option<String>,
 }
 
-pub async fn run(turn: &Turn, call: CommandCall) -> Result<ToolOutput, ToolError> {
+pub async fn run(turn: &Arc<Turn>, call: CommandCall) -> Result<ToolOutput, ToolError> {
     let home = turn.desk.env.get("HOME").map(Path::new);
     match recognise(&call.argv, home) {
         Recognised::Patch { text, workdir } => {

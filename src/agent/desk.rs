@@ -8,6 +8,7 @@ use crate::workspace::Workspace;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use tokio_util::task::TaskTracker;
 
 pub struct Desk {
     pub workspace: Workspace,
@@ -21,6 +22,8 @@ pub struct Desk {
     pub env: BTreeMap<String, String>,
     /// Name of the program as it stands in requests.
     pub user_agent: String,
+    /// Steps that run to their end whatever becomes of the turn that began them.
+    pub steps: TaskTracker,
     /// Where threads come from: the client's name, or `cli`.
     pub source: String,
 }

@@ -11,9 +11,10 @@ use crate::tools::{CommandCall, Host, ToolError, ToolOutput};
 use crate::workspace::Workspace;
 use futures::future::BoxFuture;
 use std::path::Path;
+use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-impl Host for Turn {
+impl Host for Arc<Turn> {
     fn workspace(&self) -> &Workspace {
         &self.desk.workspace
     }

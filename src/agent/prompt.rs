@@ -37,33 +37,67 @@ pub fn project_instructions(cwd: &Path, text: &str) -> ResponseItem {
 /// What the model is told of its surroundings; told again only where it has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Environment {
-    lines: Vec<(&'static str, String)>,
+    /// Name and value, in the order in which they are told.
+    lines: Vec<(String, String)>,
 }
+
+const ENVIRONMENT_START: &str = "<environment_context>\n";
+const ENVIRONMENT_END: &str = "</environment_context>";
 
 impl Environment {
     pub fn new(settings: &ThreadSettings, roots: &[PathBuf], shell: &str) -> Self {
         let policy = &settings.sandbox_policy;
-        let mut lines = vec![
+        let network = if policy.network_access() {
+            "enabled"
+        } else {
+            "restricted"
+        };
+        let paths = |paths: &mut dyn Iterator<Item = &PathBuf>| {
+            paths
+                .map(|path| path.display().to_string())
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        let writable = match policy {
+            SandboxPolicy::WorkspaceWrite { writable_roots, .. } => paths(&mut writable_roots.iter()),
+            SandboxPolicy::ReadOnly { .. } | SandboxPolicy::DangerFullAccess => String::new(),
+        };
+        let lines = [
             ("cwd", settings.cwd.display().to_string()),
             ("approval_policy", settings.approval_policy.as_str().to_owned()),
             ("sandbox_mode", sandbox_words(policy).to_owned()),
+            ("network_access", network.to_owned()),
+            ("writable_roots", writable),
             (
-                "network_access",
-                if policy.network_access() {
-                    "enabled"
-                } else {
-                    "restricted"
-                }
-                .to_owned(),
+                "workspace_folders",
+                paths(&mut roots.iter().filter(|root| **root != settings.cwd)),
             ),
+            (SHELL, shell.to_owned()),
         ];
-        let folders: Vec<_> = roots.iter().filter(|root| **root != settings.cwd).collect();
-        if !folders.is_empty() {
-            let names: Vec<_> = folders.iter().map(|root| root.display().to_string()).collect();
-            lines.push(("workspace_folders", names.join(", ")));
+        let told = lines.into_iter().filter(|(_, value)| !value.is_empty());
+        Self {
+            lines: told.map(|(name, value)| (name.to_owned(), value)).collect(),
         }
-        lines.push(("shell", shell.to_owned()));
-        Self { lines }
+    }
+
+    /// What a conversation that goes on was told so far; nothing if nothing.
+    pub fn told(history: &[ResponseItem]) -> Option<Self> {
+        let mut lines: Vec<(String, String)> = Vec::new();
+        for text in history.iter().filter_map(context_text) {
+            for line in text.lines() {
+                let Some((name, value)) = line.trim().strip_prefix('<').and_then(|line| line.split_once('>')) else {
+                    continue;
+                };
+                let Some(value) = value.strip_suffix(&format!("</{name}>")) else {
+                    continue;
+                };
+                lines.retain(|(known, _)| known != name);
+                if value != NONE {
+                    lines.push((name.to_owned(), value.to_owned()));
+                }
+            }
+        }
+        (!lines.is_empty()).then_some(Self { lines })
     }
 
     /// The whole context, for the start of a conversation.
@@ -73,21 +107,50 @@ impl Environment {
 
     /// Only what differs from what the model was told before; nothing if nothing does. The shell does not count.
     pub fn difference(&self, before: &Self) -> Option<ResponseItem> {
+        let here = |name: &str| self.lines.iter().any(|(own, _)| own == name);
+        let gone = |(name, _): &&(String, String)| !here(name) && OPTIONAL.contains(&name.as_str());
+        let gone = before
+            .lines
+            .iter()
+            .filter(gone)
+            .map(|(name, _)| (name.clone(), NONE.to_owned()));
         let changed: Vec<_> = self
             .lines
             .iter()
-            .filter(|line| line.0 != "shell" && !before.lines.contains(line))
+            .filter(|line| line.0 != SHELL && !before.lines.contains(line))
+            .cloned()
+            .chain(gone)
             .collect();
-        (!changed.is_empty()).then(|| Self::tagged(changed.into_iter()))
+        (!changed.is_empty()).then(|| Self::tagged(changed.iter()))
     }
 
-    fn tagged<'a>(lines: impl Iterator<Item = &'a (&'static str, String)>) -> ResponseItem {
-        let mut text = "<environment_context>\n".to_owned();
+    fn tagged<'a>(lines: impl Iterator<Item = &'a (String, String)>) -> ResponseItem {
+        let mut text = ENVIRONMENT_START.to_owned();
         for (name, value) in lines {
             let _ = writeln!(text, "  <{name}>{value}</{name}>");
         }
-        text.push_str("</environment_context>");
+        text.push_str(ENVIRONMENT_END);
         message("user", text)
+    }
+}
+
+const SHELL: &str = "shell";
+/// Lines that are there only where they say something.
+const OPTIONAL: [&str; 2] = ["writable_roots", "workspace_folders"];
+/// What takes such a line back.
+const NONE: &str = "none";
+
+/// The text of a message that tells of the surroundings.
+fn context_text(item: &ResponseItem) -> Option<&str> {
+    match item {
+        ResponseItem::Message { role, content, .. } if role == "user" => match content.as_slice() {
+            [ContentPart::InputText { text }] => text
+                .trim()
+                .strip_prefix(ENVIRONMENT_START)?
+                .strip_suffix(ENVIRONMENT_END),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

@@ -1,12 +1,12 @@
 //! A patch of the model: planned against what the person sees, checked, proposed, decided, applied, reported.
 
 use super::apply::{self, FileResult, HunkResult, Outcome};
-use super::proposals::Origin;
+use super::proposals::{Decided, Origin, Waiting};
 use super::turn::Turn;
 use crate::ids::{HunkId, ItemId, ProposalId};
 use crate::patch::files::{self, DiskFiles, FileText, Files};
 use crate::patch::parse::parse;
-use crate::patch::plan::{Plan, plan};
+use crate::patch::plan::{FilePlan, Plan, plan};
 use crate::protocol::item::{Confined, FileChange, FileChangeKind, ItemStatus, ThreadItem};
 use crate::protocol::proposal::{HunkStatus, ProposalDecideParams, ProposalDecision, ProposalStatus};
 use crate::protocol::settings::{ApprovalPolicy, SandboxPolicy};
@@ -15,6 +15,7 @@ use crate::workspace::Workspace;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
+use std::sync::Arc;
 
 /// The workspace view as a snapshot to plan against.
 struct View<'a>(&'a Workspace);
@@ -37,7 +38,7 @@ impl Files for View<'_> {
 }
 
 pub(super) async fn run(
-    turn: &Turn,
+    turn: &Arc<Turn>,
     item_id: ItemId,
     text: String,
     workdir: Option<String>,
@@ -55,61 +56,91 @@ pub(super) async fn run(
         Check::Outside(reason) => Some(reason),
         Check::Refused(reason) => return Ok(ToolOutput::failed(reason)),
     };
+    if planned.files.iter().all(FilePlan::is_noop) {
+        return Ok(ToolOutput::ok(
+            "Nothing to propose: the files hold already what the patch would put there.",
+        ));
+    }
     let nobody_asked = turn.settings.approval_policy == ApprovalPolicy::Never;
-    let changes = changes(turn, &planned);
-    let proposal_id = ProposalId::fresh();
-    let item = |status, outcome| ThreadItem::FileChange {
-        id: item_id.clone(),
-        proposal_id: Some(proposal_id.clone()),
-        changes: changes.clone(),
-        status,
-        outcome,
+    let shown = Shown {
+        item_id: item_id.clone(),
+        proposal_id: ProposalId::fresh(),
+        changes: changes(turn, &planned),
     };
-    turn.start_item(item(ItemStatus::InProgress, None));
+    let proposal_id = &shown.proposal_id;
+    turn.start_item(shown.item(ItemStatus::InProgress, None));
     let origin = Origin {
         thread_id: turn.conversation.id.clone(),
         turn_id: turn.id.clone(),
-        item_id: item_id.clone(),
+        item_id,
         cwd: turn.settings.cwd.clone(),
         reason,
     };
     let stream = turn.conversation.stream.clone();
     let mut waiting = turn.desk.proposals.open(proposal_id.clone(), planned, origin, stream);
     if nobody_asked {
-        accept_all(turn, &proposal_id);
+        accept_all(turn, proposal_id);
     }
     let decided = {
         let _waiting_status = (!nobody_asked).then(|| turn.waiting());
         tokio::select! {
             biased;
-            () = turn.cancel.cancelled() => None,
+            // What was decided before the stop counts; an editor's preview may have it in the files by now.
             decided = waiting.decided() => decided,
+            () = turn.cancel.cancelled() => None,
         }
     };
     let Some(decided) = decided else {
-        turn.complete_item(item(
-            ItemStatus::Interrupted,
-            Some("The turn was stopped before it was decided.".to_owned()),
-        ));
+        let words = "The turn was stopped before it was decided.";
+        turn.complete_item(shown.item(ItemStatus::Interrupted, Some(words.to_owned())));
         return Ok(ToolOutput::not_done(
             "The turn was stopped before the person decided; nothing was changed.",
         ));
     };
-    // From here on the step runs to its end even if the turn is stopped: a change is whole, or not at all.
-    let outcome = apply::run(turn, &proposal_id, decided.in_place).await;
+    // A task of its own: it runs to its end whatever becomes of the turn. A change is whole, or not at all.
+    let carried_out = turn.desk.steps.spawn(carry_out(turn.clone(), shown, waiting, decided));
+    carried_out.await.map_err(|error| {
+        ToolError::Answer(format!(
+            "The patch failed inside Countersign: {error}. Read the files again."
+        ))
+    })
+}
+
+/// How the item of a proposal is shown.
+struct Shown {
+    item_id: ItemId,
+    proposal_id: ProposalId,
+    changes: Vec<FileChange>,
+}
+
+impl Shown {
+    fn item(&self, status: ItemStatus, outcome: Option<String>) -> ThreadItem {
+        ThreadItem::FileChange {
+            id: self.item_id.clone(),
+            proposal_id: Some(self.proposal_id.clone()),
+            changes: self.changes.clone(),
+            status,
+            outcome,
+        }
+    }
+}
+
+/// Applies what was decided, says what became of it, and settles the proposal.
+async fn carry_out(turn: Arc<Turn>, shown: Shown, waiting: Waiting, decided: Decided) -> ToolOutput {
+    let outcome = apply::run(&turn, &waiting.id, decided.in_place).await;
     let status = match outcome.status {
         ProposalStatus::Applied => ItemStatus::Completed,
         ProposalStatus::Rejected => ItemStatus::Declined,
         _ => ItemStatus::Failed,
     };
-    let report = report(turn, &outcome, &decided.feedback);
+    let report = report(&turn, &outcome, &decided.feedback);
     let hunks = hunk_statuses(&outcome);
-    turn.desk.proposals.settle(&proposal_id, outcome.status, &hunks);
-    turn.complete_item(item(status, Some(report.clone())));
-    Ok(ToolOutput {
+    turn.desk.proposals.settle(&waiting.id, outcome.status, &hunks);
+    turn.complete_item(shown.item(status, Some(report.clone())));
+    ToolOutput {
         text: report,
         success: Some(outcome.status == ProposalStatus::Applied),
-    })
+    }
 }
 
 fn accept_all(turn: &Turn, id: &ProposalId) {

@@ -1,7 +1,7 @@
 //! Which model answers a turn: the configured provider, its key, its window; or a local server where no key is there.
 
 use crate::config::{self, Config, provider::Provider as Settings};
-use crate::model::{ModelClient, catalogue, local};
+use crate::model::{ModelClient, ModelError, catalogue, local};
 use crate::protocol::settings::ThreadSettings;
 use crate::protocol::turn::{TurnError, TurnErrorKind};
 use std::collections::BTreeMap;
@@ -11,6 +11,15 @@ use std::time::Duration;
 const DETECTION: Duration = Duration::from_millis(300);
 /// The model asked for where the configuration names none and the provider is OpenAI.
 const DEFAULT_MODEL: &str = "gpt-5-codex";
+
+/// Why there is no provider for a turn.
+#[derive(Debug)]
+pub enum Unresolved {
+    /// The person has to change something.
+    Final(TurnError),
+    /// The provider was asked what it serves and failed; with its settings, which say how often to try again.
+    Provider(ModelError, Box<Settings>),
+}
 
 #[derive(Clone)]
 pub struct Provider {
@@ -30,12 +39,14 @@ impl Provider {
         settings: &ThreadSettings,
         env: &BTreeMap<String, String>,
         user_agent: &str,
-    ) -> Result<Self, TurnError> {
+    ) -> Result<Self, Unresolved> {
         let id = &settings.model_provider;
-        let provider = config.provider(id).map_err(|error| TurnError {
-            message: error.to_string(),
-            kind: TurnErrorKind::BadRequest,
-            http_status: None,
+        let provider = config.provider(id).map_err(|error| {
+            Unresolved::Final(TurnError {
+                message: error.to_string(),
+                kind: TurnErrorKind::BadRequest,
+                http_status: None,
+            })
         })?;
         let key = config::key(provider, env);
         if key.is_err()
@@ -72,15 +83,12 @@ impl Provider {
 }
 
 /// The model of a provider that serves what it has, such as a local server, where none is configured.
-async fn first_model(client: &ModelClient, provider: &Settings) -> Result<String, TurnError> {
+async fn first_model(client: &ModelClient, provider: &Settings) -> Result<String, Unresolved> {
     let models = catalogue::list_remote(client)
         .await
-        .map_err(|error| error.turn_error())?;
-    models
-        .into_iter()
-        .next()
-        .map(|model| model.id)
-        .ok_or_else(|| TurnError {
+        .map_err(|error| Unresolved::Provider(error, Box::new(provider.clone())))?;
+    let none = || {
+        Unresolved::Final(TurnError {
             message: format!(
                 "{} serves no model. Load one there, or set model in config.toml.",
                 provider.name
@@ -88,4 +96,6 @@ async fn first_model(client: &ModelClient, provider: &Settings) -> Result<String
             kind: TurnErrorKind::ModelNotFound,
             http_status: None,
         })
+    };
+    models.into_iter().next().map(|model| model.id).ok_or_else(none)
 }

@@ -6,7 +6,7 @@ use super::prompt;
 use super::turn::{Ended, Turn};
 use crate::ids::ItemId;
 use crate::model::item::{ContentPart, ReasoningPart, ResponseItem};
-use crate::model::retry::Retry;
+use crate::model::retry::{Retry, Wait};
 use crate::model::{ModelError, ModelEvent, ModelRequest};
 use crate::protocol::event::{EventKind, TokenUsageUpdated, TurnDiff, TurnRetrying};
 use crate::protocol::item::ThreadItem;
@@ -24,7 +24,7 @@ const MOST_TEXT: usize = 8 << 20;
 enum Broken {
     Stopped,
     Model(ModelError),
-    Fatal(String),
+    Failed(TurnError),
 }
 
 impl From<ModelError> for Broken {
@@ -33,43 +33,38 @@ impl From<ModelError> for Broken {
     }
 }
 
-/// Runs a turn from its input to its last answer. The caller closes it.
-pub(super) async fn run(turn: &Arc<Turn>, input: Input) -> Ended {
-    take_input(turn, vec![input], true);
+/// Runs a turn whose input is in the history to its last answer. The caller closes it.
+pub(super) async fn run(turn: &Arc<Turn>) -> Ended {
     for _ in 0..MOST_ROUNDS {
         if turn.cancel.is_cancelled() {
-            return interrupted(turn);
+            return Ended::Interrupted;
         }
         take_input(turn, turn.pending.take(), false);
+        turn.begin_round();
         match round(turn).await {
             Ok(true) => {}
             Ok(false) if turn.pending.close_if_empty() => return Ended::Completed,
             Ok(false) => {}
-            Err(Broken::Stopped) => return interrupted(turn),
+            Err(Broken::Stopped) => return Ended::Interrupted,
             Err(Broken::Model(error)) => return Ended::Failed(error.turn_error()),
-            Err(Broken::Fatal(message)) => {
-                return Ended::Failed(TurnError {
-                    message,
-                    kind: TurnErrorKind::Internal,
-                    http_status: None,
-                });
-            }
+            Err(Broken::Failed(error)) => return Ended::Failed(error),
         }
     }
-    Ended::Failed(TurnError {
-        message: format!(
+    Ended::Failed(failure(
+        TurnErrorKind::TooManyRounds,
+        format!(
             "The model called tools in {MOST_ROUNDS} rounds without coming to an answer, so the turn was stopped. Look at what it \
              did and ask again in smaller steps."
         ),
-        kind: TurnErrorKind::TooManyRounds,
-        http_status: None,
-    })
+    ))
 }
 
-/// What the model must know of a stopped turn.
-fn interrupted(turn: &Turn) -> Ended {
-    turn.conversation.say([prompt::interrupted()]);
-    Ended::Interrupted
+fn failure(kind: TurnErrorKind, message: String) -> TurnError {
+    TurnError {
+        message,
+        kind,
+        http_status: None,
+    }
 }
 
 /// Puts the person's input into the history and shows it, before the model is asked.
@@ -102,41 +97,72 @@ pub(super) fn take_input(turn: &Turn, inputs: Vec<Input>, first: bool) {
     }
 }
 
-/// One round. True if the model must be asked again: it called tools, or its answer broke off after finished items.
+/// One round. True if the model must be asked again, since it called tools.
 async fn round(turn: &Arc<Turn>) -> Result<bool, Broken> {
     let mut retry = Retry::new(turn.provider().client.provider());
     loop {
         let mut calls = Calls::new(turn.clone());
         let outcome = attempt(turn, &mut calls).await;
-        turn.close_streamed();
+        let partial = turn.close_streamed();
         let called = !calls.is_empty();
         let fatal = finish_calls(turn, calls).await;
-        if turn.cancel.is_cancelled() {
-            return Err(Broken::Stopped);
-        }
-        if let Some(message) = fatal {
-            return Err(Broken::Fatal(message));
-        }
-        let error = match outcome {
-            Ok(()) => return Ok(called),
-            Err(Broken::Model(error)) => error,
-            Err(other) => return Err(other),
+        let error = if turn.cancel.is_cancelled() {
+            Broken::Stopped
+        } else if let Some(message) = fatal {
+            Broken::Failed(failure(TurnErrorKind::Internal, message))
+        } else {
+            match outcome {
+                Ok(()) => return Ok(called),
+                Err(error) => error,
+            }
         };
-        note_limits(turn, &error);
-        let Some(wait) = retry.next(&error) else {
-            return Err(Broken::Model(error));
+        let Some(error) = again(turn, &mut retry, error).await else {
+            continue;
         };
-        turn.publish(EventKind::TurnRetrying(TurnRetrying {
-            attempt: wait.attempt,
-            limit: wait.limit,
-            delay_ms: u64::try_from(wait.delay.as_millis()).unwrap_or(u64::MAX),
-            message: error.turn_error().message,
-        }));
-        tokio::select! {
-            () = tokio::time::sleep(wait.delay) => {}
-            () = turn.cancel.cancelled() => return Err(Broken::Stopped),
-        }
+        keep_partial(turn, partial);
+        return Err(error);
     }
+}
+
+/// After a failure that is worth another try: says so and waits. Else gives the failure back.
+async fn again(turn: &Turn, retry: &mut Retry, broken: Broken) -> Option<Broken> {
+    let Broken::Model(error) = broken else {
+        return Some(broken);
+    };
+    note_limits(turn, &error);
+    let Some(wait) = retry.next(&error) else {
+        return Some(Broken::Model(error));
+    };
+    if wait_to_retry(turn, wait, &error).await {
+        None
+    } else {
+        Some(Broken::Stopped)
+    }
+}
+
+/// Tells the person that the request is sent again, and waits until then. False if the turn is stopped meanwhile.
+pub(super) async fn wait_to_retry(turn: &Turn, wait: Wait, error: &ModelError) -> bool {
+    turn.publish(EventKind::TurnRetrying(TurnRetrying {
+        attempt: wait.attempt,
+        limit: wait.limit,
+        delay_ms: u64::try_from(wait.delay.as_millis()).unwrap_or(u64::MAX),
+        message: error.turn_error().message,
+    }));
+    tokio::select! {
+        biased;
+        () = turn.cancel.cancelled() => false,
+        () = tokio::time::sleep(wait.delay) => true,
+    }
+}
+
+/// What was said of a message that no attempt brings to its end is part of the conversation all the same.
+fn keep_partial(turn: &Turn, texts: Vec<String>) {
+    turn.conversation
+        .say(texts.into_iter().map(|text| ResponseItem::Message {
+            id: None,
+            role: "assistant".to_owned(),
+            content: vec![ContentPart::OutputText { text }],
+        }));
 }
 
 /// Waits for all calls, records their outputs in call order, shows the diff. Returns the message of a fatal one.
@@ -182,11 +208,10 @@ fn request(turn: &Turn) -> ModelRequest {
 /// One request and its stream. Tools start as their calls complete; what is finished is in the history even if the
 /// stream breaks off later.
 async fn attempt(turn: &Arc<Turn>, calls: &mut Calls) -> Result<(), Broken> {
-    turn.conversation
-        .record(RolloutItem::TurnContext(TurnContextRecord::new(
-            &turn.id,
-            &turn.settings,
-        )));
+    turn.conversation.record(RolloutItem::TurnContext(TurnContextRecord {
+        model: turn.provider().model.clone(),
+        ..TurnContextRecord::new(&turn.id, &turn.settings)
+    }));
     let request = request(turn);
     let mut stream = tokio::select! {
         stream = turn.provider().client.stream(&request) => stream?,
@@ -201,10 +226,7 @@ async fn attempt(turn: &Arc<Turn>, calls: &mut Calls) -> Result<(), Broken> {
     loop {
         let event = tokio::select! {
             biased;
-            () = turn.cancel.cancelled() => {
-                answer.keep_partial();
-                return Err(Broken::Stopped);
-            }
+            () = turn.cancel.cancelled() => return Err(Broken::Stopped),
             event = stream.next() => event,
         };
         match event {
@@ -215,9 +237,8 @@ async fn attempt(turn: &Arc<Turn>, calls: &mut Calls) -> Result<(), Broken> {
             Some(Ok(event)) => answer.take(event).await?,
             Some(Err(error)) => return Err(error.into()),
             None => {
-                return Err(Broken::Fatal(
-                    "The model's answer ended without an end; ask again.".to_owned(),
-                ));
+                let words = "The model's answer ended without an end; ask again.";
+                return Err(Broken::Failed(failure(TurnErrorKind::Internal, words.to_owned())));
             }
         }
     }
@@ -284,10 +305,13 @@ impl Answer<'_> {
     fn count(&mut self, delta: &str) -> Result<(), Broken> {
         self.text_size += delta.len();
         if self.text_size > MOST_TEXT {
-            return Err(Broken::Fatal(format!(
-                "The model's answer passed {} MiB without an end, so the turn was stopped. Ask again; if it happens again, \
-                 try another model.",
-                MOST_TEXT >> 20
+            return Err(Broken::Failed(failure(
+                TurnErrorKind::Incomplete,
+                format!(
+                    "The model's answer passed {} MiB without an end, so the turn was stopped. Ask again; if it happens \
+                     again, try another model.",
+                    MOST_TEXT >> 20
+                ),
             )));
         }
         Ok(())
@@ -311,17 +335,6 @@ impl Answer<'_> {
                 }
                 self.turn.conversation.say([item]);
             }
-        }
-    }
-
-    /// The person stopped the turn in the middle of a message: what was said is kept.
-    fn keep_partial(&self) {
-        if let Some((_, text)) = self.turn.open_message().filter(|(_, text)| !text.is_empty()) {
-            self.turn.conversation.say([ResponseItem::Message {
-                id: None,
-                role: "assistant".to_owned(),
-                content: vec![ContentPart::OutputText { text }],
-            }]);
         }
     }
 }

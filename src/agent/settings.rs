@@ -52,7 +52,8 @@ pub fn changed(config: &Config, now: &ThreadSettings, change: &SettingsOverride)
     Ok(settings)
 }
 
-fn check_folder(cwd: &Path) -> Result<(), AgentError> {
+/// Whether a folder can be a thread's working directory.
+pub(super) fn check_folder(cwd: &Path) -> Result<(), AgentError> {
     if !cwd.is_absolute() {
         return Err(AgentError::BadSettings(format!(
             "The working directory {} is not absolute.",

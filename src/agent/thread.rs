@@ -4,25 +4,25 @@ use super::conversation::Conversation;
 use super::desk::Desk;
 use super::pending::Input;
 use super::prompt::{BASE_INSTRUCTIONS, Environment};
-use super::provider::Provider;
+use super::provider::{Provider, Unresolved};
 use super::sampling;
 use super::stream::Subscription;
 use super::turn::{Ended, Turn, TurnParts};
 use super::{AgentError, now_ms};
 use crate::config::Config;
 use crate::ids::{ThreadId, TurnId};
+use crate::model::retry::Retry;
 use crate::protocol::event::{EventKind, ThreadClosed, ThreadConfigured};
 use crate::protocol::item::{ThreadItem, UserInput};
 use crate::protocol::settings::{SettingsOverride, ThreadSettings};
 use crate::protocol::thread::{Thread, ThreadStatus};
 use crate::protocol::turn::{EditorContext, Turn as TurnRecord, TurnError, TurnErrorKind, TurnStatus};
 use futures::FutureExt;
-use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinHandle;
+use tokio::task::{AbortHandle, JoinHandle};
 
 /// Messages that may wait before a sender has to.
 const MAILBOX: usize = 64;
@@ -75,6 +75,17 @@ pub struct Started {
     pub steered: bool,
     /// Dropped with this; the turn waits for it.
     _held: Option<oneshot::Sender<()>>,
+}
+
+impl Started {
+    /// The input joined this turn.
+    fn steered(turn: TurnRecord) -> Self {
+        Self {
+            turn,
+            steered: true,
+            _held: None,
+        }
+    }
 }
 
 /// A way to reach a live thread; cheap to clone.
@@ -133,7 +144,7 @@ impl ThreadHandle {
             settings: parts.settings,
             base_instructions,
             running: None,
-            waiting: VecDeque::new(),
+            next: None,
         };
         tokio::spawn(actor.run(messages));
         Self { shared }
@@ -153,25 +164,29 @@ impl ThreadHandle {
 
     /// The thread as it stands, with its turns if asked for.
     pub fn snapshot(&self, include_turns: bool) -> Thread {
-        let face = self.face();
-        let mut thread = face.thread.clone();
-        let data = self.shared.conversation.data();
-        thread.preview.clone_from(&data.preview);
-        thread.updated_at_ms = data.updated_at_ms;
-        thread.model = Some(face.settings.model.clone()).filter(|model| !model.is_empty());
-        thread.status = match &face.running {
+        let (mut thread, model, running) = {
+            let face = self.face();
+            (face.thread.clone(), face.settings.model.clone(), face.running.clone())
+        };
+        let running = running.filter(|turn| !turn.has_ended());
+        thread.model = Some(model).filter(|model| !model.is_empty());
+        thread.status = match &running {
             None => ThreadStatus::Idle,
             Some(turn) if turn.is_waiting() => ThreadStatus::WaitingOnApproval,
             Some(_) => ThreadStatus::Active,
         };
+        let in_progress = running
+            .filter(|_| include_turns)
+            .map(|turn| turn.record(TurnStatus::InProgress, None));
+        let data = self.shared.conversation.data();
+        thread.preview.clone_from(&data.preview);
+        thread.updated_at_ms = data.updated_at_ms;
         if include_turns {
             thread.turns.clone_from(&data.turns);
-            drop(data);
-            thread.turns.extend(
-                face.running
-                    .as_ref()
-                    .map(|turn| turn.record(TurnStatus::InProgress, None)),
-            );
+            // It may have ended since it was asked.
+            thread
+                .turns
+                .extend(in_progress.filter(|turn| data.turns.iter().all(|done| done.id != turn.id)));
         }
         thread
     }
@@ -182,7 +197,8 @@ impl ThreadHandle {
 
     /// The running turn, if one runs.
     pub fn running(&self) -> Option<TurnId> {
-        self.face().running.as_ref().map(|turn| turn.id.clone())
+        let running = self.face().running.clone();
+        running.filter(|turn| !turn.has_ended()).map(|turn| turn.id.clone())
     }
 
     /// Events from now on, or after a number.
@@ -235,8 +251,20 @@ struct Actor {
     settings: ThreadSettings,
     base_instructions: String,
     running: Option<Running>,
-    /// Turns that begin when the running one is over: input that came in its last moment.
-    waiting: VecDeque<(TurnId, Start)>,
+    /// The turn that begins when the running one is over: input that came in its last moment.
+    next: Option<Next>,
+}
+
+/// A turn that was promised to the person and has not begun.
+struct Next {
+    id: TurnId,
+    start: Start,
+    /// Input that came after the first.
+    more: Vec<Input>,
+    /// Whoever started it lets it begin.
+    released: oneshot::Receiver<()>,
+    /// The person pressed stop before it began.
+    stopped: bool,
 }
 
 struct Running {
@@ -279,64 +307,50 @@ impl Actor {
         if let Some(change) = &start.settings {
             self.change_settings(change)?;
         }
-        let Start {
-            content,
-            context,
-            output_schema,
-            client_id,
-            ..
-        } = start;
-        if let Some(running) = &self.running {
-            let input = Input {
-                content,
-                context,
-                client_id,
-            };
-            match running.turn.pending.push(input) {
+        self.forget_ended();
+        let input = Input {
+            content: start.content,
+            context: start.context,
+            client_id: start.client_id,
+        };
+        let input = match &self.running {
+            None => input,
+            Some(running) => match running.turn.pending.push(input) {
                 Ok(()) => {
                     let turn = running.turn.record(TurnStatus::InProgress, None);
-                    return Ok(Started {
-                        turn,
-                        steered: true,
-                        _held: None,
-                    });
+                    return Ok(Started::steered(turn));
                 }
-                // The turn is ending: the input begins the next one as soon as it has.
-                Err(Input {
-                    content,
-                    context,
-                    client_id,
-                }) => {
-                    let id = TurnId::fresh();
-                    let turn = first_record(&id, &content);
-                    let start = Start {
-                        content,
-                        context,
-                        output_schema,
-                        client_id,
-                        settings: None,
-                    };
-                    self.waiting.push_back((id, start));
-                    return Ok(Started {
-                        turn,
-                        steered: false,
-                        _held: None,
-                    });
-                }
-            }
-        }
-        let id = TurnId::fresh();
-        let turn = first_record(&id, &content);
-        let held = self.spawn_turn(
-            id,
-            Start {
-                content,
-                context,
-                output_schema,
-                client_id,
-                settings: None,
+                Err(input) => input,
             },
-        );
+        };
+        if let Some(next) = &mut self.next {
+            let turn = first_record(&next.id, &next.start);
+            next.more.push(input);
+            return Ok(Started::steered(turn));
+        }
+        let start = Start {
+            content: input.content,
+            context: input.context,
+            client_id: input.client_id,
+            output_schema: start.output_schema,
+            settings: None,
+        };
+        let id = TurnId::fresh();
+        let turn = first_record(&id, &start);
+        let (held, released) = oneshot::channel();
+        let next = Next {
+            id,
+            start,
+            more: Vec::new(),
+            released,
+            stopped: false,
+        };
+        if self.running.is_none() {
+            self.spawn_turn(next);
+        } else {
+            // The turn is ending: the input begins the next one as soon as it has.
+            self.next = Some(next);
+        }
         Ok(Started {
             turn,
             steered: false,
@@ -344,9 +358,16 @@ impl Actor {
         })
     }
 
-    /// Starts a turn's task, which begins once the returned end is dropped. Whatever happens in it, the turn is closed
-    /// exactly once and the actor hears of it.
-    fn spawn_turn(&mut self, id: TurnId, start: Start) -> oneshot::Sender<()> {
+    /// A turn whose last event is out counts as gone, also where its task has not said so yet.
+    fn forget_ended(&mut self) {
+        if let Some(running) = self.running.as_ref().filter(|running| running.turn.has_ended()) {
+            let id = running.turn.id.clone();
+            self.turn_ended(&id);
+        }
+    }
+
+    /// A turn with the settings of now, and its first input.
+    fn make_turn(&self, id: TurnId, start: Start, more: Vec<Input>) -> (Arc<Turn>, Input) {
         let parts = TurnParts {
             conversation: self.conversation.clone(),
             desk: self.desk.clone(),
@@ -357,28 +378,45 @@ impl Actor {
             base_instructions: self.base_instructions.clone(),
         };
         let turn = Arc::new(Turn::new(id, parts));
+        for input in more {
+            // A new turn takes input.
+            let _taken = turn.pending.push(input);
+        }
         let input = Input {
             content: start.content,
             context: start.context,
             client_id: start.client_id,
         };
+        (turn, input)
+    }
+
+    /// Starts a turn's task, which begins once it is released. Whatever happens in it, the turn is closed exactly once
+    /// and the actor hears of it.
+    fn spawn_turn(&mut self, next: Next) {
+        let (turn, input) = self.make_turn(next.id, next.start, next.more);
+        if next.stopped {
+            turn.cancel.cancel();
+        }
         tell_environment(&turn);
         let mailbox = self.shared.upgrade().map(|shared| shared.mailbox.clone());
-        let (held, released) = oneshot::channel::<()>();
+        let released = next.released;
         let task = tokio::spawn({
-            let turn = turn.clone();
+            let (turn, mailbox) = (turn.clone(), mailbox.clone());
             async move {
                 let _released = released.await;
                 let ended = AssertUnwindSafe(whole_turn(&turn, input)).catch_unwind().await;
-                turn.end(ended.unwrap_or_else(|_| Ended::Failed(crashed())));
-                if let Some(mailbox) = mailbox {
-                    let _closed = mailbox.send(Op::TurnEnded { turn: turn.id.clone() }).await;
+                let ended = ended.unwrap_or_else(|_| Ended::Failed(crashed()));
+                // Whoever added to a turn that fails is not forgotten: the words are in the conversation.
+                while matches!(ended, Ended::Failed(_)) && !turn.pending.close_if_empty() {
+                    sampling::take_input(&turn, turn.pending.take(), false);
                 }
+                turn.end(ended);
+                say_ended(mailbox, &turn).await;
             }
         });
+        tokio::spawn(end_by_force(turn.clone(), task.abort_handle(), mailbox));
         self.show_running(Some(turn.clone()));
         self.running = Some(Running { turn, task });
-        held
     }
 
     fn show_running(&self, turn: Option<Arc<Turn>>) {
@@ -390,6 +428,11 @@ impl Actor {
     fn steer(&mut self, expected: TurnId, input: Input) -> Result<TurnId, AgentError> {
         if input.content.iter().all(is_empty) {
             return Err(AgentError::EmptyInput);
+        }
+        self.forget_ended();
+        if let Some(next) = self.next.as_mut().filter(|next| next.id == expected) {
+            next.more.push(input);
+            return Ok(expected);
         }
         match &self.running {
             None => Err(AgentError::NoTurn {
@@ -409,36 +452,25 @@ impl Actor {
     }
 
     fn interrupt(&mut self, wanted: Option<TurnId>) -> Result<bool, AgentError> {
+        self.forget_ended();
         // What waits behind the running turn was typed before the person pressed stop.
-        let Some(running) = &self.running else {
-            return match wanted {
-                Some(expected) => Err(AgentError::NoTurn {
-                    expected: Some(expected),
-                }),
-                None => Ok(false),
-            };
-        };
-        if let Some(expected) = wanted.filter(|wanted| *wanted != running.turn.id) {
-            return Err(AgentError::OtherTurn {
+        if let Some(next) = &mut self.next
+            && wanted.as_ref().is_none_or(|wanted| *wanted == next.id)
+        {
+            next.stopped = true;
+            if wanted.is_some() {
+                return Ok(true);
+            }
+        }
+        match (&self.running, wanted) {
+            (None, None) => Ok(false),
+            (None, expected) => Err(AgentError::NoTurn { expected }),
+            (Some(running), Some(expected)) if expected != running.turn.id => Err(AgentError::OtherTurn {
                 expected,
                 running: running.turn.id.clone(),
-            });
+            }),
+            (Some(running), _) => Ok(running.turn.stop() || self.next.is_some()),
         }
-        running.turn.cancel.cancel();
-        let (turn, abort) = (running.turn.clone(), running.task.abort_handle());
-        let mailbox = self.shared.upgrade().map(|shared| shared.mailbox.clone());
-        tokio::spawn(async move {
-            tokio::time::sleep(GRACE).await;
-            if !abort.is_finished() {
-                // It does not listen: ended by force, and closed all the same.
-                abort.abort();
-                turn.end(Ended::Interrupted);
-                if let Some(mailbox) = mailbox {
-                    let _closed = mailbox.send(Op::TurnEnded { turn: turn.id.clone() }).await;
-                }
-            }
-        });
-        Ok(true)
     }
 
     fn change_settings(&mut self, change: &SettingsOverride) -> Result<(), AgentError> {
@@ -465,22 +497,25 @@ impl Actor {
         }
         self.running = None;
         self.show_running(None);
-        if let Some((id, start)) = self.waiting.pop_front() {
-            drop(self.spawn_turn(id, start));
-            // Whatever else came in that moment steers the new turn.
-            for (_, start) in std::mem::take(&mut self.waiting) {
-                let _started = self.start_turn(start);
-            }
+        if let Some(next) = self.next.take() {
+            self.spawn_turn(next);
         }
     }
 
     async fn close(&mut self) {
-        self.waiting.clear();
-        if let Some(Running { turn, mut task }) = self.running.take() {
-            turn.cancel.cancel();
-            if tokio::time::timeout(GRACE, &mut task).await.is_err() {
+        if let Some(Running { turn, task }) = self.running.take() {
+            turn.stop();
+            if tokio::time::timeout(GRACE, turn.closed.cancelled()).await.is_err() {
                 task.abort();
             }
+            turn.end(Ended::Interrupted);
+        }
+        if let Some(next) = self.next.take() {
+            // It was promised to the person: their words are kept, and the turn is closed like any other.
+            let (turn, input) = self.make_turn(next.id, next.start, next.more);
+            turn.begin(None);
+            sampling::take_input(&turn, vec![input], true);
+            sampling::take_input(&turn, turn.pending.take(), false);
             turn.end(Ended::Interrupted);
         }
         self.show_running(None);
@@ -496,39 +531,82 @@ impl Actor {
     }
 }
 
+/// A stopped turn that does not listen is ended by force, and closed all the same, whoever stopped it.
+async fn end_by_force(turn: Arc<Turn>, task: AbortHandle, mailbox: Option<mpsc::Sender<Op>>) {
+    tokio::select! {
+        () = turn.closed.cancelled() => return,
+        () = turn.cancel.cancelled() => {}
+    }
+    tokio::select! {
+        () = turn.closed.cancelled() => return,
+        () = tokio::time::sleep(GRACE) => {}
+    }
+    tracing::error!(turn = %turn.id, "a stopped turn did not end by itself");
+    task.abort();
+    turn.end(Ended::Interrupted);
+    say_ended(mailbox, &turn).await;
+}
+
+async fn say_ended(mailbox: Option<mpsc::Sender<Op>>, turn: &Turn) {
+    if let Some(mailbox) = mailbox {
+        let _closed = mailbox.send(Op::TurnEnded { turn: turn.id.clone() }).await;
+    }
+}
+
 /// A turn from its first event to its last answer; closing it is the caller's.
 async fn whole_turn(turn: &Arc<Turn>, input: Input) -> Ended {
-    let resolved = tokio::select! {
-        biased;
-        () = turn.cancel.cancelled() => None,
-        resolved = Provider::resolve(&turn.config, &turn.settings, &turn.desk.env, &turn.desk.user_agent) => Some(resolved),
+    let mut input = Some(input);
+    // The person sees their words before the provider is waited for in earnest.
+    let begin = |input: &mut Option<Input>, window| {
+        if let Some(input) = input.take() {
+            turn.begin(window);
+            sampling::take_input(turn, vec![input], true);
+        }
     };
-    match resolved {
-        Some(Ok(provider)) => {
-            turn.begin(provider.context_window);
-            if !provider.is_known {
-                turn.warn(format!(
-                    "The model {} is not known; its context window is taken to be {}.",
-                    provider.model,
-                    provider
-                        .context_window
-                        .map_or("unknown".to_owned(), |tokens| format!("{tokens} tokens"))
-                ));
+    let mut retry = None;
+    let provider = loop {
+        let resolved = tokio::select! {
+            biased;
+            () = turn.cancel.cancelled() => None,
+            resolved = Provider::resolve(&turn.config, &turn.settings, &turn.desk.env, &turn.desk.user_agent) => Some(resolved),
+        };
+        let failure = match resolved {
+            Some(Ok(provider)) => break provider,
+            Some(Err(failure)) => failure,
+            None => {
+                begin(&mut input, None);
+                return Ended::Interrupted;
             }
-            let _first = turn.provider.set(provider);
-            sampling::run(turn, input).await
+        };
+        begin(&mut input, None);
+        let (error, provider) = match failure {
+            Unresolved::Final(error) => return Ended::Failed(error),
+            Unresolved::Provider(error, provider) => (error, provider),
+        };
+        let retry = retry.get_or_insert_with(|| Retry::new(&provider));
+        let Some(wait) = retry.next(&error) else {
+            return Ended::Failed(error.turn_error());
+        };
+        if !sampling::wait_to_retry(turn, wait, &error).await {
+            return Ended::Interrupted;
         }
-        Some(Err(error)) => {
-            turn.begin(None);
-            sampling::take_input(turn, vec![input], true);
-            Ended::Failed(error)
-        }
-        None => {
-            turn.begin(None);
-            sampling::take_input(turn, vec![input], true);
-            Ended::Interrupted
-        }
+    };
+    begin(&mut input, provider.context_window);
+    if !provider.is_known {
+        turn.warn(match provider.context_window {
+            Some(window) => format!(
+                "The model {} is not known; its context window is taken to be {window} tokens. Set model_context_window in \
+                 config.toml if it is another.",
+                provider.model
+            ),
+            None => format!(
+                "The model {} is not known, nor is its context window. Set model_context_window in config.toml.",
+                provider.model
+            ),
+        });
     }
+    let _first = turn.provider.set(provider);
+    sampling::run(turn).await
 }
 
 /// Tells the model of its surroundings where they are not what it was told last.
@@ -551,14 +629,14 @@ fn is_empty(input: &UserInput) -> bool {
 }
 
 /// A turn as the answer to its start shows it: the person's words, in progress.
-fn first_record(id: &TurnId, content: &[UserInput]) -> TurnRecord {
+fn first_record(id: &TurnId, start: &Start) -> TurnRecord {
     TurnRecord {
         id: id.clone(),
         status: TurnStatus::InProgress,
         items: vec![ThreadItem::UserMessage {
             id: id.as_str().into(),
-            content: content.to_vec(),
-            client_id: None,
+            content: start.content.clone(),
+            client_id: start.client_id.clone(),
         }],
         error: None,
         started_at_ms: Some(now_ms()),

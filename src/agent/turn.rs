@@ -42,8 +42,11 @@ pub struct Turn {
     pub base_instructions: String,
     /// Fires when the turn is to stop.
     pub cancel: CancellationToken,
+    /// Fires when the turn's last event is out.
+    pub closed: CancellationToken,
     /// Input that came while the turn runs.
     pub pending: Pending,
+    /// Held while an event of the turn is published; taken before the conversation's data, never after.
     shown: Mutex<Shown>,
 }
 
@@ -105,6 +108,7 @@ impl Turn {
             output_schema,
             base_instructions,
             cancel: CancellationToken::new(),
+            closed: CancellationToken::new(),
             pending: Pending::default(),
             shown: Mutex::new(shown),
         }
@@ -119,8 +123,16 @@ impl Turn {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Shows an event of the turn. Once the turn is closed nothing more is shown of it.
     pub fn publish(&self, kind: EventKind) {
-        self.conversation.publish(Some(&self.id), kind);
+        self.publish_open(&self.shown(), kind);
+    }
+
+    /// Publishes with the lock held, so that nothing can overtake it, least of all the turn's last event.
+    fn publish_open(&self, shown: &Shown, kind: EventKind) {
+        if !shown.ended {
+            self.conversation.publish(Some(&self.id), kind);
+        }
     }
 
     fn thread_status(&self, status: ThreadStatus) {
@@ -134,7 +146,10 @@ impl Turn {
 
     /// The turn as a client reads it now.
     pub fn record(&self, status: TurnStatus, error: Option<TurnError>) -> TurnRecord {
-        let shown = self.shown();
+        self.record_of(&self.shown(), status, error)
+    }
+
+    fn record_of(&self, shown: &Shown, status: TurnStatus, error: Option<TurnError>) -> TurnRecord {
         TurnRecord {
             id: self.id.clone(),
             status,
@@ -147,83 +162,99 @@ impl Turn {
 
     /// The turn's first event.
     pub fn begin(&self, context_window: Option<u32>) {
+        let shown = self.shown();
+        if shown.ended {
+            return;
+        }
         self.thread_status(ThreadStatus::Active);
         let turn = TurnRecord {
             items: Vec::new(),
-            ..self.record(TurnStatus::InProgress, None)
+            ..self.record_of(&shown, TurnStatus::InProgress, None)
         };
-        self.publish(EventKind::TurnStarted(TurnStarted {
-            turn,
-            model_context_window: context_window,
-        }));
+        self.publish_open(
+            &shown,
+            EventKind::TurnStarted(TurnStarted {
+                turn,
+                model_context_window: context_window,
+            }),
+        );
+    }
+
+    /// Asks the turn to stop. False if it is over already: then it stays as it ended.
+    pub fn stop(&self) -> bool {
+        let shown = self.shown();
+        if !shown.ended {
+            self.cancel.cancel();
+        }
+        !shown.ended
+    }
+
+    /// Whether the turn's last event is out.
+    pub fn has_ended(&self) -> bool {
+        self.shown().ended
     }
 
     /// An item begins. One that is open already is only brought up to date.
     pub fn start_item(&self, item: ThreadItem) {
-        {
-            let mut shown = self.shown();
-            if shown.ended {
-                return;
-            }
-            if let Some(open) = shown.open.iter_mut().find(|open| open.id() == item.id()) {
-                *open = item;
-                return;
-            }
-            shown.open.push(item.clone());
+        let mut shown = self.shown();
+        if shown.ended {
+            return;
         }
-        self.publish(EventKind::ItemStarted(ItemStarted {
-            item,
-            started_at_ms: super::now_ms(),
-        }));
+        if let Some(open) = shown.open.iter_mut().find(|open| open.id() == item.id()) {
+            *open = item;
+            return;
+        }
+        shown.open.push(item.clone());
+        self.publish_started(&shown, item);
     }
 
     /// An item is done. Recorded first, then shown. Each item is completed once.
     pub fn complete_item(&self, item: ThreadItem) {
-        {
-            let mut shown = self.shown();
-            if shown.ended || shown.done.iter().any(|done| done.id() == item.id()) {
-                return;
-            }
-            match shown.open.iter().position(|open| open.id() == item.id()) {
-                Some(at) => {
-                    shown.open.remove(at);
-                }
-                None => {
-                    drop(shown);
-                    self.publish(EventKind::ItemStarted(ItemStarted {
-                        item: item.clone(),
-                        started_at_ms: super::now_ms(),
-                    }));
-                    shown = self.shown();
-                }
-            }
-            if let ThreadItem::AgentMessage { text, .. } = &item {
-                shown.last_agent_message = Some(text.clone());
-            }
-            shown.done.push(item.clone());
+        let mut shown = self.shown();
+        if shown.ended || shown.done.iter().any(|done| done.id() == item.id()) {
+            return;
         }
-        self.publish_completed(item);
+        match shown.open.iter().position(|open| open.id() == item.id()) {
+            Some(at) => {
+                shown.open.remove(at);
+            }
+            None => self.publish_started(&shown, item.clone()),
+        }
+        self.done(&mut shown, item);
     }
 
-    fn publish_completed(&self, item: ThreadItem) {
+    fn publish_started(&self, shown: &Shown, item: ThreadItem) {
+        let started_at_ms = super::now_ms();
+        self.publish_open(shown, EventKind::ItemStarted(ItemStarted { item, started_at_ms }));
+    }
+
+    fn done(&self, shown: &mut Shown, item: ThreadItem) {
+        if let ThreadItem::AgentMessage { text, .. } = &item {
+            shown.last_agent_message = Some(text.clone());
+        }
+        shown.done.push(item.clone());
         let completed_at_ms = super::now_ms();
-        self.publish(EventKind::ItemCompleted(ItemCompleted { item, completed_at_ms }));
+        self.publish_open(shown, EventKind::ItemCompleted(ItemCompleted { item, completed_at_ms }));
+    }
+
+    /// A new round begins: what was said in the ones before is not the turn's last word.
+    pub fn begin_round(&self) {
+        self.shown().last_agent_message = None;
     }
 
     /// More text of an open message.
     pub fn message_delta(&self, item_id: &ItemId, delta: &str) {
-        if let Some(ThreadItem::AgentMessage { text, .. }) = self.shown().open_item(item_id) {
+        let mut shown = self.shown();
+        if let Some(ThreadItem::AgentMessage { text, .. }) = shown.open_item(item_id) {
             text.push_str(delta);
         }
-        self.publish(EventKind::AgentMessageDelta(ItemDelta {
-            item_id: item_id.clone(),
-            delta: delta.to_owned(),
-        }));
+        self.publish_open(&shown, EventKind::AgentMessageDelta(text_delta(item_id, delta)));
     }
 
     /// More text of part `index` of an open reasoning item; `raw` is the reasoning itself, else its summary.
     pub fn reasoning_delta(&self, item_id: &ItemId, index: u32, delta: &str, raw: bool) {
-        if let Some(ThreadItem::Reasoning { summary, content, .. }) = self.shown().open_item(item_id) {
+        let mut shown = self.shown();
+        if let Some(ThreadItem::Reasoning { summary, content, .. }) = shown.open_item(item_id) {
             let parts = if raw { content } else { summary };
             // A provider that counts wildly must not make us reserve memory for it.
             let index = (index as usize).min(parts.len());
@@ -237,18 +268,17 @@ impl Turn {
             index,
             delta: delta.to_owned(),
         };
-        self.publish(if raw {
+        let kind = if raw {
             EventKind::ReasoningDelta(params)
         } else {
             EventKind::ReasoningSummaryDelta(params)
-        });
+        };
+        self.publish_open(&shown, kind);
     }
 
+    /// More output of an open command.
     pub fn output_delta(&self, item_id: &ItemId, delta: &str) {
-        self.publish(EventKind::CommandOutputDelta(ItemDelta {
-            item_id: item_id.clone(),
-            delta: delta.to_owned(),
-        }));
+        self.publish(EventKind::CommandOutputDelta(text_delta(item_id, delta)));
     }
 
     /// Whether an item is begun and not yet done.
@@ -256,36 +286,33 @@ impl Turn {
         self.shown().open_item(item_id).is_some()
     }
 
-    /// Text of a message that is open: what has been streamed of it.
-    pub fn open_message(&self) -> Option<(ItemId, String)> {
-        self.shown().open.iter().find_map(|item| match item {
-            ThreadItem::AgentMessage { id, text, .. } => Some((id.clone(), text.clone())),
-            _ => None,
-        })
-    }
-
-    /// Closes messages and reasoning whose stream broke off; what was streamed of them is kept and marked.
-    pub fn close_streamed(&self) {
+    /// Closes messages and reasoning whose stream broke off; what was streamed of them is kept and marked. Returns the
+    /// texts of the messages.
+    pub fn close_streamed(&self) -> Vec<String> {
+        let streamed =
+            |item: &ThreadItem| matches!(item, ThreadItem::AgentMessage { .. } | ThreadItem::Reasoning { .. });
         let open: Vec<_> = self
             .shown()
             .open
             .iter()
-            .filter(|item| matches!(item, ThreadItem::AgentMessage { .. } | ThreadItem::Reasoning { .. }))
+            .filter(|item| streamed(item))
             .cloned()
             .collect();
+        let mut texts = Vec::new();
         for item in open {
+            if let ThreadItem::AgentMessage { text, .. } = &item {
+                texts.extend(Some(text.clone()).filter(|text| !text.is_empty()));
+            }
             self.complete_item(stopped(item));
         }
+        texts
     }
 
     /// A question is open: the thread waits for the person until the guard is dropped.
     pub fn waiting(&self) -> WaitingGuard<'_> {
-        let first = {
-            let mut shown = self.shown();
-            shown.waiting += 1;
-            shown.waiting == 1
-        };
-        if first {
+        let mut shown = self.shown();
+        shown.waiting += 1;
+        if shown.waiting == 1 && !shown.ended {
             self.thread_status(ThreadStatus::WaitingOnApproval);
         }
         WaitingGuard(self)
@@ -311,44 +338,56 @@ impl Turn {
         Some(diff.unwrap_or_default())
     }
 
-    /// Closes the turn: open items first, then the one closing event. Later calls do nothing.
+    /// Closes the turn: open items first, then the one closing event. Later calls do nothing. A turn that was asked to
+    /// stop in its last moment counts as stopped.
     pub fn end(&self, ended: Ended) {
         self.pending.close();
-        let open = {
-            let shown = self.shown();
-            if shown.ended {
-                return;
-            }
-            shown.open.clone()
-        };
-        for item in open {
-            self.complete_item(stopped(item));
+        let mut shown = self.shown();
+        if shown.ended {
+            return;
+        }
+        for item in std::mem::take(&mut shown.open) {
+            self.done(&mut shown, stopped(item));
         }
         let (status, error) = match ended {
+            Ended::Completed if self.cancel.is_cancelled() => (TurnStatus::Interrupted, None),
             Ended::Completed => (TurnStatus::Completed, None),
             Ended::Interrupted => (TurnStatus::Interrupted, None),
             Ended::Failed(error) => (TurnStatus::Failed, Some(error)),
         };
+        if status == TurnStatus::Interrupted {
+            // What the model must know of a stopped turn.
+            self.conversation.say([super::prompt::interrupted()]);
+        }
         if let Some(error) = &error {
             tracing::warn!(thread = %self.conversation.id, turn = %self.id, kind = ?error.kind, "{}", error.message);
-            self.publish(EventKind::Error(ErrorEvent { error: error.clone() }));
+            self.publish_open(&shown, EventKind::Error(ErrorEvent { error: error.clone() }));
         }
-        let turn = self.record(status, error);
-        let last_agent_message = {
-            let mut shown = self.shown();
-            shown.ended = true;
-            shown.last_agent_message.clone()
-        };
+        let turn = self.record_of(&shown, status, error);
         {
             let mut data = self.conversation.data();
             data.updated_at_ms = super::now_ms();
             data.turns.push(turn.clone());
         }
         self.thread_status(ThreadStatus::Idle);
-        self.publish(EventKind::TurnCompleted(TurnCompleted {
-            turn,
-            last_agent_message,
-        }));
+        let last_agent_message = shown.last_agent_message.clone();
+        self.publish_open(
+            &shown,
+            EventKind::TurnCompleted(TurnCompleted {
+                turn,
+                last_agent_message,
+            }),
+        );
+        shown.ended = true;
+        drop(shown);
+        self.closed.cancel();
+    }
+}
+
+fn text_delta(item_id: &ItemId, delta: &str) -> ItemDelta {
+    ItemDelta {
+        item_id: item_id.clone(),
+        delta: delta.to_owned(),
     }
 }
 
@@ -374,12 +413,9 @@ pub struct WaitingGuard<'a>(&'a Turn);
 
 impl Drop for WaitingGuard<'_> {
     fn drop(&mut self) {
-        let last = {
-            let mut shown = self.0.shown();
-            shown.waiting -= 1;
-            shown.waiting == 0 && !shown.ended
-        };
-        if last {
+        let mut shown = self.0.shown();
+        shown.waiting -= 1;
+        if shown.waiting == 0 && !shown.ended {
             self.0.thread_status(ThreadStatus::Active);
         }
     }
