@@ -96,7 +96,7 @@ pub(super) async fn run(
         ));
     };
     // From here on the step runs to its end even if the turn is stopped: a change is whole, or not at all.
-    let outcome = apply::run(turn, &proposal_id, decided.in_place).await;
+    let outcome = apply::run(turn, &proposal_id, &decided).await;
     let status = match outcome.status {
         ProposalStatus::Applied => ItemStatus::Completed,
         ProposalStatus::Rejected => ItemStatus::Declined,
