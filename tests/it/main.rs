@@ -6,6 +6,7 @@ mod config;
 mod demo;
 mod doctor;
 mod exec;
+
 mod model;
 mod patch;
 mod protocol;
