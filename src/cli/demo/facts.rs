@@ -1,0 +1,167 @@
+//! What really happened, noted where it was seen, and judged at the end.
+
+use super::project::{CLOSED, OPEN};
+
+/// What the person said to the proposal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Accepted {
+    pub(super) open_file: bool,
+    pub(super) closed_file: bool,
+}
+
+impl Accepted {
+    pub(super) fn all(self) -> bool {
+        self.open_file && self.closed_file
+    }
+
+    pub(super) fn nothing(self) -> bool {
+        !self.open_file && !self.closed_file
+    }
+}
+
+/// Each is false until it was seen.
+#[derive(Debug, Default)]
+pub(super) struct Facts {
+    pub(super) failed_before: bool,
+    pub(super) action_offered: bool,
+    pub(super) agent_read_unsaved_text: bool,
+    pub(super) agent_saw_failure: bool,
+    /// The command failed, the server said why, and the file is not there.
+    pub(super) sandbox_stopped: bool,
+    pub(super) asked_before_leaving: bool,
+    /// The answer to that question.
+    pub(super) may_leave: bool,
+    /// After a no the file is not there; after a yes it is.
+    pub(super) answer_respected: bool,
+    pub(super) proposed_both_files: bool,
+    pub(super) untouched_before_answer: bool,
+    pub(super) accepted: Accepted,
+    /// Through the editor, with the unsaved line as it was, and not on the disk at once.
+    pub(super) open_file_exact: bool,
+    pub(super) closed_file_exact: bool,
+    pub(super) saved_for_test: bool,
+    /// The status of the agent's second test run.
+    pub(super) agent_test_status: Option<i32>,
+    /// The result of the demonstration's own last run.
+    pub(super) passes_now: bool,
+    pub(super) turn_completed: bool,
+    pub(super) server_ended_well: bool,
+}
+
+/// One judgement: what should have happened, and whether it did.
+pub(super) type Check = (String, bool);
+
+impl Facts {
+    /// All that must be true, in the order in which it happens.
+    pub(super) fn checks(&self) -> Vec<Check> {
+        let check = |words: &str, held: bool| (words.to_owned(), held);
+        let mut checks = vec![
+            check(
+                "the test failed before, when run by the demonstration itself",
+                self.failed_before,
+            ),
+            check(
+                "the server offered Fix with agent for another tool's diagnostic",
+                self.action_offered,
+            ),
+            check(
+                "the agent read the text as it is in the editor, unsaved line included",
+                self.agent_read_unsaved_text,
+            ),
+            check(
+                "the agent's own test run, in the sandbox, failed",
+                self.agent_saw_failure,
+            ),
+            check("the sandbox stopped a write outside the project", self.sandbox_stopped),
+            check("leaving the sandbox was asked about first", self.asked_before_leaving),
+        ];
+        checks.push(match self.may_leave {
+            false => check("after the no, the command did not run", self.answer_respected),
+            true => check(
+                "after the yes, the command ran outside the sandbox",
+                self.answer_respected,
+            ),
+        });
+        checks.push(check("a change to both files was proposed", self.proposed_both_files));
+        checks.push(check(
+            "no file was touched before the answer",
+            self.untouched_before_answer,
+        ));
+        if self.accepted.nothing() {
+            checks.push(check(
+                "the change was rejected, and nothing was changed",
+                self.open_file_exact && self.closed_file_exact,
+            ));
+            checks.push(check("the turn was completed", self.turn_completed));
+        } else {
+            let open = match self.accepted.open_file {
+                true => format!("{OPEN} got the change in the editor and kept the unsaved line, to the letter"),
+                false => format!("{OPEN} was left as it was, unsaved line included"),
+            };
+            let closed = match self.accepted.closed_file {
+                true => format!("{CLOSED} got the change on the disk, to the letter"),
+                false => format!("{CLOSED} was left as it was"),
+            };
+            checks.push((open, self.open_file_exact));
+            checks.push((closed, self.closed_file_exact));
+            if self.accepted.open_file {
+                checks.push(check(
+                    "the document was saved before the test ran again",
+                    self.saved_for_test,
+                ));
+            }
+            if self.accepted.all() {
+                checks.push(check(
+                    "the agent's second test run, in the sandbox, passed",
+                    self.agent_test_status == Some(0),
+                ));
+                checks.push(check(
+                    "the test passes now, when run by the demonstration itself",
+                    self.passes_now,
+                ));
+            } else {
+                let failed = self.agent_test_status.is_some_and(|status| status != 0);
+                checks.push(check(
+                    "with half of the change the test still fails, and the agent was told so",
+                    failed && !self.passes_now,
+                ));
+            }
+            checks.push(check("the turn was completed", self.turn_completed));
+        }
+        checks.push(check("the server ended when it was told to", self.server_ended_well));
+        checks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_holds_of_itself_and_rejecting_is_judged_by_what_stayed() {
+        assert!(Facts::default().checks().iter().all(|(_, held)| !held));
+        let rejected = Facts {
+            open_file_exact: true,
+            closed_file_exact: true,
+            ..Facts::default()
+        };
+        let held = |facts: &Facts, words: &str| facts.checks().iter().any(|(text, held)| *held && text.contains(words));
+        assert!(held(&rejected, "nothing was changed"));
+        let half = Facts {
+            accepted: Accepted {
+                open_file: true,
+                closed_file: false,
+            },
+            agent_test_status: Some(1),
+            ..Facts::default()
+        };
+        assert!(held(&half, "half"));
+        assert!(!held(
+            &Facts {
+                passes_now: true,
+                ..half
+            },
+            "half"
+        ));
+    }
+}

@@ -1,0 +1,123 @@
+//! The places of the demonstration on the disk. Both are gone when it ends, however it ends.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The temporary folder with the project and the server's home; removed on drop.
+pub(super) struct Folder {
+    path: PathBuf,
+}
+
+impl Folder {
+    /// Makes it, readable for this person only.
+    pub(super) fn new() -> io::Result<Self> {
+        let base = std::fs::canonicalize(std::env::temp_dir())?;
+        let pid = std::process::id();
+        for number in 0..100 {
+            let path = base.join(format!("countersign-demo-{pid}-{number}"));
+            let mut builder = std::fs::DirBuilder::new();
+            #[cfg(unix)]
+            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+            match builder.create(&path) {
+                Ok(()) => return Ok(Self { path }),
+                // Left by somebody else, whoever it was.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(io::Error::new(
+            io::ErrorKind::AlreadyExists,
+            format!("{} is full of folders of this name", base.display()),
+        ))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A folder in it.
+    pub(super) fn make(&self, name: &str) -> io::Result<PathBuf> {
+        let path = self.path.join(name);
+        std::fs::create_dir(&path)?;
+        Ok(path)
+    }
+
+    /// Removes it now, to know whether that works.
+    pub(super) fn remove(self) -> io::Result<()> {
+        std::fs::remove_dir_all(&self.path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // After `remove` there is nothing left; else nobody is left to be told.
+        let _ = std::fs::remove_dir_all(&self.path);
+    }
+}
+
+/// A file outside the project that the agent would like to write. It is not there at the beginning, so if it is at the
+/// end it is the agent's; removed on drop.
+pub(super) struct Outside {
+    path: PathBuf,
+}
+
+impl Outside {
+    /// In the person's home, where nothing but the sandbox stands in the way; else beside the project.
+    pub(super) fn choose(folder: &Folder) -> io::Result<Self> {
+        let name = format!("countersign-demo-{}.bak", std::process::id());
+        let home = std::env::var_os("HOME").map(PathBuf::from);
+        let home = home.filter(|home| home.is_absolute() && is_writable(home));
+        let path = match home.map(|home| home.join(&name)) {
+            Some(path) if std::fs::symlink_metadata(&path).is_err() => path,
+            _ => folder.make("outside")?.join(name),
+        };
+        Ok(Self { path })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn is_there(&self) -> bool {
+        std::fs::symlink_metadata(&self.path).is_ok()
+    }
+}
+
+impl Drop for Outside {
+    fn drop(&mut self) {
+        // Mostly it was never written.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Whether this person may make files in a folder.
+#[cfg(unix)]
+fn is_writable(folder: &Path) -> bool {
+    use rustix::fs::{Access, access};
+    folder.is_dir() && access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
+}
+
+#[cfg(not(unix))]
+fn is_writable(folder: &Path) -> bool {
+    folder.is_dir()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folder_and_file_go_with_their_owner() {
+        let folder = Folder::new().expect("a folder");
+        let other = Folder::new().expect("another folder");
+        assert_ne!(folder.path(), other.path());
+        let project = folder.make("project").expect("a folder in it");
+        std::fs::write(project.join("x"), "x").expect("written");
+        let path = folder.path().to_owned();
+        drop(folder);
+        assert!(!path.exists());
+        let path = other.path().to_owned();
+        other.remove().expect("removed");
+        assert!(!path.exists());
+    }
+}
