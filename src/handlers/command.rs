@@ -96,10 +96,10 @@ struct Task {
 impl Task {
     fn read(command: &str, arguments: Vec<Value>) -> Result<Self, RequestError> {
         let place: Place = first(command, arguments)?;
-        let path = uri::to_path(&place.uri).map_err(|error| RequestError::InvalidParams(format!("{error}.")))?;
+        let path = uri::to_path(&place.uri).map_err(|error| RequestError::invalid_params(format!("{error}.")))?;
         match path {
             Some(path) => Ok(Self { place, path }),
-            None => Err(RequestError::InvalidParams(format!(
+            None => Err(RequestError::invalid_params(format!(
                 "{} is not a file on this machine, so the agent cannot work on it. Save it to a file first.",
                 place.uri
             ))),
@@ -162,7 +162,7 @@ fn new_thread(session: &Session, arguments: Vec<Value>) -> Result<(), RequestErr
 fn first<T: DeserializeOwned>(command: &str, arguments: Vec<Value>) -> Result<T, RequestError> {
     match arguments.into_iter().next().filter(|value| !value.is_null()) {
         Some(value) => argument(command, value),
-        None => Err(RequestError::InvalidParams(format!(
+        None => Err(RequestError::invalid_params(format!(
             "{command} needs an argument: the object that the code action or lens which offers it carries."
         ))),
     }
