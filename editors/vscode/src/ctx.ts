@@ -172,7 +172,9 @@ export class Ctx implements vscode.Disposable {
     this.log.error(`${problem} ${advice}`);
     void vscode.window.showErrorMessage(`${problem} ${advice}`, OPEN_SETTING, SHOW_LOG).then((choice) => {
       if (choice === OPEN_SETTING) {
-        void vscode.commands.executeCommand("workbench.action.openSettings", "countersign.server.path");
+        // In a remote window the program is on the remote side, and so is its setting.
+        const open = vscode.env.remoteName === undefined ? "workbench.action.openSettings" : "workbench.action.openRemoteSettings";
+        void vscode.commands.executeCommand(open, { query: "countersign.server.path" });
       } else if (choice === SHOW_LOG) {
         this.log.show();
       }

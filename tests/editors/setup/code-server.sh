@@ -12,7 +12,7 @@ recipe="code-server 2 $version node $node_version"
 if is_complete "$dir" "$recipe"; then exit 0; fi
 
 command -v npm >/dev/null || die 'npm is missing: install Node.js 20 or newer with npm, then start again'
-need_packages ripgrep gcc g++ make python3
+need_commands rg=ripgrep cc=gcc g++=g++ make=make python3=python3
 
 say "setting up code-server $version in $dir (about a minute and a half)"
 rm -rf "$dir"

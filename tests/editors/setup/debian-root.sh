@@ -12,7 +12,7 @@ suite=$1 dir=$2 package=$3 binary=$4
 recipe="debian-root 1 $suite $package"
 if is_complete "$dir" "$recipe"; then exit 0; fi
 
-need_packages patchelf
+need_commands patchelf=patchelf
 codename=$(. /etc/os-release && printf '%s' "${VERSION_CODENAME:-}")
 # The mirror this machine uses, whichever that is.
 mirror=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE)' | awk -v r="$codename" '$2 == r && !seen { print $1; seen = 1 }')

@@ -52,6 +52,16 @@ need_packages() {
     || { tail -n 20 "$log" >&2; die "apt-get could not install: $wanted (log: $log)"; }
 }
 
+# need_commands COMMAND=PACKAGE... : installs the packages of those commands that are not there. Where all are, any system will do.
+need_commands() {
+  local pair
+  local -a packages=()
+  for pair in "$@"; do
+    command -v "${pair%%=*}" >/dev/null || packages+=("${pair#*=}")
+  done
+  [ "${#packages[@]}" = 0 ] || need_packages "${packages[@]}"
+}
+
 # is_complete DIR RECIPE : true if DIR was set up to its end by this recipe (its name and versions).
 is_complete() { [ "$(cat "$1/.complete" 2>/dev/null)" = "$2" ]; }
 mark_complete() { printf '%s\n' "$2" > "$1/.complete"; }

@@ -23,7 +23,7 @@ for part in $parts; do
       [ -n "${COUNTERSIGN_NVIM_OLDER:-}" ] || "$here/debian-root.sh" trixie "$COUNTERSIGN_EDITORS/nvim-older" neovim nvim
       ;;
     helix)
-      need_packages tmux
+      need_commands tmux=tmux
       [ -n "${COUNTERSIGN_HELIX:-}" ] || "$here/debian-root.sh" forky "$COUNTERSIGN_EDITORS/helix" hx hx
       ;;
     vscode)

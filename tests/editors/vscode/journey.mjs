@@ -2,25 +2,12 @@
 // JOURNEY_REPOSITORY, JOURNEY_PROJECT, JOURNEY_OUT, JOURNEY_STATE, JOURNEY_SERVER, JOURNEY_VSIX and COUNTERSIGN_EDITORS.
 import fs from "node:fs";
 import path from "node:path";
+import { check, equal, finish } from "./checks.mjs";
 import { openWorkbench, sleep, startServer, until } from "./workbench.mjs";
 
 const { JOURNEY_REPOSITORY: repository, JOURNEY_PROJECT: project, JOURNEY_OUT: out, JOURNEY_STATE: state, JOURNEY_SERVER: serverProgram, COUNTERSIGN_EDITORS: editors } = process.env;
 const here = path.join(repository, "tests", "editors");
 const documentsFile = path.join(state, "documents.json");
-
-let passed = 0;
-let failed = 0;
-function check(name, good, detail) {
-  if (good) {
-    passed += 1;
-    console.log(`ok    ${name}`);
-  } else {
-    failed += 1;
-    const told = detail === undefined ? "" : `\n      ${(typeof detail === "string" ? detail : JSON.stringify(detail, undefined, 1)).replaceAll("\n", "\n      ")}`;
-    console.log(`FAIL  ${name}${told}`);
-  }
-}
-const equal = (name, got, want) => check(name, got === want, got === want ? undefined : `got:\n${got}\nwanted:\n${want}`);
 
 const read = (...parts) => fs.readFileSync(path.join(...parts), "utf8");
 const before = (name) => read(here, "project", "before", name);
@@ -157,5 +144,4 @@ try {
   await workbench?.shot("failure").catch(() => undefined);
   await workbench?.close().catch(() => undefined);
 }
-console.log(`${passed} passed, ${failed} failed`);
-process.exit(failed === 0 ? 0 : 1);
+finish();

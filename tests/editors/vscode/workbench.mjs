@@ -128,21 +128,31 @@ class Workbench {
     await this.page.screenshot({ path: path.join(this.out, `${String(this.#shots).padStart(2, "0")}-${name}.png`) });
   }
 
-  /** Opens a file of the folder by its name. */
-  async open(name) {
+  /** Types into the quick input and takes the entry that shows `text`. */
+  async pick(typed, text) {
     const { page } = this;
-    // The workbench takes keys only some time after it is drawn.
     const input = page.locator(".quick-input-widget:not([style*='display: none']) input.input").first();
-    await until("the quick open box", async () => {
+    // The workbench takes keys only some time after it is drawn.
+    await until("the quick input", async () => {
       await page.keyboard.press("F1");
       await input.waitFor({ timeout: 2000 });
       return true;
     }, 60000);
-    await input.fill(name);
-    await page.locator(".quick-input-list .monaco-list-row", { hasText: name }).first().waitFor();
+    await input.fill(typed);
+    await page.locator(".quick-input-list .monaco-list-row", { hasText: text }).first().waitFor();
     await sleep(300);
     await page.keyboard.press("Enter");
-    await page.waitForSelector(`.tab[data-resource-name="${name}"]`);
+  }
+
+  /** Opens a file of the folder by its name. */
+  async open(name) {
+    await this.pick(name, name);
+    await this.page.waitForSelector(`.tab[data-resource-name="${name}"]`);
+  }
+
+  /** Runs a command from the palette. */
+  command(title) {
+    return this.pick(`>${title}`, title);
   }
 
   async focusEditor() {
