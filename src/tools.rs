@@ -214,6 +214,19 @@ pub(crate) fn arguments<T: DeserializeOwned>(call: &Call) -> Result<T, ToolError
     })
 }
 
+/// Most bytes of one answer of a tool that reads; the model is told how to see the rest.
+pub(crate) const ANSWER_LIMIT: usize = 128 * 1024;
+
+/// Runs work that blocks. A panic in it is an answer: the model can try another way.
+pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ToolError> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| {
+        tracing::error!(%error, "a tool's work broke off");
+        ToolError::Answer(
+            "The tool failed inside Countersign. This is its fault, not yours; try another way.".to_owned(),
+        )
+    })
+}
+
 /// A call's arguments for display.
 pub(crate) fn shown_arguments(call: &Call) -> serde_json::Value {
     match &call.payload {

@@ -86,7 +86,7 @@ pub async fn run(turn: &Arc<Turn>, call: CommandCall) -> Result<ToolOutput, Tool
         } => {
             run.begin(&run.item_id, confined);
             let response = run.ask(&run.item_id, reason, confined, &scope).await;
-            if let Some(denied) = run.denied(&run.item_id, confined, &response) {
+            if let Some(denied) = run.denied(&run.item_id, confined, response.as_ref()) {
                 return Ok(denied);
             }
             confined
@@ -136,8 +136,14 @@ impl Run<'_> {
         self.turn.complete_item(item);
     }
 
-    /// Asks the person. A stopped turn withdraws the question and counts as declined.
-    async fn ask(&self, id: &ItemId, reason: String, confined: Confined, scope: &Capability) -> ApprovalResponse {
+    /// Asks the person. `None` if the turn was stopped before the answer; the question is withdrawn then.
+    async fn ask(
+        &self,
+        id: &ItemId,
+        reason: String,
+        confined: Confined,
+        scope: &Capability,
+    ) -> Option<ApprovalResponse> {
         let turn = self.turn;
         let approval = CommandApproval {
             id: ApprovalId::fresh(),
@@ -155,25 +161,35 @@ impl Run<'_> {
         };
         let mut question = turn.desk.approvals.open(approval.clone());
         let _waiting = turn.waiting();
-        let approval_id = approval.id.clone();
+        let mut asked = Asked {
+            turn,
+            id: approval.id.clone(),
+            decision: None,
+        };
         turn.publish(EventKind::ApprovalRequested(ApprovalRequested { approval }));
         let answer = tokio::select! {
             biased;
             () = turn.cancel.cancelled() => None,
             response = question.answered() => Some(response),
         };
-        let decision = answer.as_ref().map(|response| response.decision);
-        turn.publish(EventKind::ApprovalResolved(ApprovalResolved { approval_id, decision }));
+        asked.decision = answer.as_ref().map(|response| response.decision);
+        let decision = asked.decision;
+        drop(asked);
         match decision {
             Some(ApprovalDecision::AcceptForSession) => turn.conversation.data().grants.add(scope.clone()),
             Some(ApprovalDecision::Cancel) => turn.cancel.cancel(),
             _ => {}
         }
-        answer.unwrap_or_else(ApprovalResponse::decline)
+        answer
     }
 
     /// The output for a no; nothing for a yes.
-    fn denied(&self, id: &ItemId, confined: Confined, response: &ApprovalResponse) -> Option<ToolOutput> {
+    fn denied(&self, id: &ItemId, confined: Confined, response: Option<&ApprovalResponse>) -> Option<ToolOutput> {
+        let Some(response) = response else {
+            let words = "The turn was stopped before the person answered; the command was not run.";
+            self.not_run(id, confined, ItemStatus::Interrupted, words);
+            return Some(ToolOutput::not_done(words));
+        };
         match response.decision {
             ApprovalDecision::Accept | ApprovalDecision::AcceptForSession => return None,
             ApprovalDecision::Decline | ApprovalDecision::Cancel => {}
@@ -195,6 +211,11 @@ impl Run<'_> {
 
     async fn perform(&self, confined: Confined) -> Result<ToolOutput, ToolError> {
         self.save_first().await;
+        if self.turn.cancel.is_cancelled() {
+            let words = "The turn was stopped before the command began.";
+            self.not_run(&self.item_id, confined, ItemStatus::Interrupted, words);
+            return Ok(ToolOutput::not_done(words));
+        }
         let finished = match self.execute(&self.item_id, confined).await {
             Ok(finished) => finished,
             Err(error) => return Ok(ToolOutput::not_done(error.to_string())),
@@ -223,7 +244,7 @@ impl Run<'_> {
                 denial.reason
             );
             let response = self.ask(&id, reason, Confined::Outside, &scope).await;
-            if let Some(denied) = self.denied(&id, Confined::Outside, &response) {
+            if let Some(denied) = self.denied(&id, Confined::Outside, response.as_ref()) {
                 return Some(denied);
             }
         }
@@ -362,6 +383,23 @@ fn available_decisions(scope: &Capability) -> Vec<ApprovalDecision> {
         Some(ApprovalDecision::Cancel),
     ];
     all.into_iter().flatten().collect()
+}
+
+/// A question that was announced. However it ends, what shows it is told.
+struct Asked<'a> {
+    turn: &'a Turn,
+    id: ApprovalId,
+    /// Absent: withdrawn.
+    decision: Option<ApprovalDecision>,
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        self.turn.publish(EventKind::ApprovalResolved(ApprovalResolved {
+            approval_id: self.id.clone(),
+            decision: self.decision,
+        }));
+    }
 }
 
 /// Variables that hold the server's own credentials; no command ever gets them.

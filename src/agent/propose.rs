@@ -47,9 +47,8 @@ pub(super) async fn run(
     let parsed = parse(&text).map_err(|error| answer(&error))?;
     let base = crate::workspace::uri::clean(&turn.settings.cwd.join(workdir.as_deref().unwrap_or_default()));
     let workspace = turn.desk.workspace.clone();
-    let planned = tokio::task::spawn_blocking(move || plan(&parsed, &base, &View(&workspace)))
-        .await
-        .map_err(|error| ToolError::Fatal(error.to_string()))?
+    let planned = crate::tools::blocking(move || plan(&parsed, &base, &View(&workspace)))
+        .await?
         .map_err(|error| answer(&error))?;
     let reason = match check(turn, &planned) {
         Check::Fine => None,

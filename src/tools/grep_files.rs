@@ -1,6 +1,8 @@
 //! `grep_files`: searches the project's files as the person sees them.
 
-use super::{Call, Host, Look, Tool, ToolError, ToolOutput, arguments, schema, shown_arguments};
+use super::{
+    ANSWER_LIMIT, Call, Host, Look, Tool, ToolError, ToolOutput, arguments, blocking, schema, shown_arguments,
+};
 use crate::model::item::ToolSpec;
 use crate::workspace::{Workspace, walk};
 use futures::future::BoxFuture;
@@ -13,6 +15,8 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 const DEFAULT_LIMIT: usize = 100;
+/// More than anyone reads; also where the model asks for more.
+const MOST_LINES: usize = 2000;
 /// Characters shown of one line.
 const LINE_LIMIT: usize = 300;
 
@@ -72,9 +76,7 @@ impl Tool for GrepFiles {
             let search = Search::new(arguments(call)?, host)?;
             let (workspace, stop) = (host.workspace().clone(), host.cancelled());
             // A folder may hold files that may not be read: the host decides on each file.
-            let found = tokio::task::spawn_blocking(move || search.run(&workspace, &|| stop.is_cancelled()))
-                .await
-                .map_err(|error| ToolError::Fatal(error.to_string()))??;
+            let found = blocking(move || search.run(&workspace, &|| stop.is_cancelled())).await??;
             let mut shown = String::new();
             let mut count = 0;
             for (path, lines) in &found.files {
@@ -138,7 +140,7 @@ impl Search {
             matcher,
             include,
             dir,
-            limit: arguments.limit.unwrap_or(DEFAULT_LIMIT).max(1),
+            limit: arguments.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MOST_LINES),
         })
     }
 
@@ -149,6 +151,7 @@ impl Search {
             .build();
         let mut found = Found::default();
         let mut room = self.limit;
+        let mut size = 0;
         let files: Box<dyn Iterator<Item = PathBuf>> = if self.dir.is_dir() {
             Box::new(
                 walk::entries(&self.dir, None)
@@ -172,6 +175,8 @@ impl Search {
             found.more = lines.len() > room;
             let taken: Vec<_> = lines.into_iter().take(room).collect();
             room -= taken.len();
+            size += taken.iter().map(|(_, line)| line.len()).sum::<usize>();
+            found.more |= size > ANSWER_LIMIT;
             if !taken.is_empty() {
                 found.files.push((path, taken));
             }

@@ -1,6 +1,8 @@
 //! `list_dir`: what is in a folder, ignore files honoured.
 
-use super::{Call, Host, Look, Tool, ToolError, ToolOutput, arguments, schema, shown_arguments};
+use super::{
+    ANSWER_LIMIT, Call, Host, Look, Tool, ToolError, ToolOutput, arguments, blocking, schema, shown_arguments,
+};
 use crate::model::item::ToolSpec;
 use crate::workspace::walk;
 use futures::future::BoxFuture;
@@ -66,9 +68,8 @@ impl Tool for ListDir {
                 limit.unwrap_or(DEFAULT_LIMIT).max(1),
             );
             let stop = host.cancelled();
-            tokio::task::spawn_blocking(move || list(&dir, depth, limit, &|| stop.is_cancelled()))
-                .await
-                .map_err(|error| ToolError::Fatal(error.to_string()))?
+            blocking(move || list(&dir, depth, limit, &|| stop.is_cancelled()))
+                .await?
                 .map(ToolOutput::ok)
         })
     }
@@ -96,7 +97,7 @@ fn list(dir: &std::path::Path, depth: usize, limit: usize, stop: &dyn Fn() -> bo
         if stop() {
             return Err(ToolError::Answer("The listing was stopped.".to_owned()));
         }
-        if count == limit {
+        if count == limit || shown.len() > ANSWER_LIMIT {
             let _ = writeln!(shown, "(more entries; raise limit or list a folder below)");
             break;
         }

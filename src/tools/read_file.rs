@@ -1,6 +1,8 @@
 //! `read_file`: lines of a file as the person sees it.
 
-use super::{Call, Host, Look, Tool, ToolError, ToolOutput, arguments, schema, shown_arguments};
+use super::{
+    ANSWER_LIMIT, Call, Host, Look, Tool, ToolError, ToolOutput, arguments, blocking, schema, shown_arguments,
+};
 use crate::model::item::ToolSpec;
 use futures::future::BoxFuture;
 use serde::Deserialize;
@@ -11,8 +13,6 @@ use std::fmt::Write;
 const LINE_LIMIT: usize = 500;
 /// Lines shown where the model names no limit.
 const DEFAULT_LINES: usize = 2000;
-/// Bytes of one answer; the model is told how to go on.
-const ANSWER_LIMIT: usize = 128 * 1024;
 
 pub struct ReadFile;
 
@@ -77,9 +77,8 @@ impl Tool for ReadFile {
             let path = host.resolve(&file_path);
             host.may_read(&path)?;
             let workspace = host.workspace().clone();
-            let text = tokio::task::spawn_blocking(move || workspace.read(&path))
-                .await
-                .map_err(|error| ToolError::Fatal(error.to_string()))?
+            let text = blocking(move || workspace.read(&path))
+                .await?
                 .map_err(|error| ToolError::Answer(error.to_string()))?
                 .text;
             numbered_lines(&text, offset, limit.unwrap_or(DEFAULT_LINES)).map(ToolOutput::ok)
