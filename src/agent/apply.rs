@@ -2,23 +2,31 @@
 //! all files or none; and then looking whether it really happened.
 
 use super::editor::{ApplyReply, EditorChange, EditorStep};
-use super::proposals::places;
+use super::proposals::{Decided, places};
 use super::turn::Turn;
 use crate::exec::{self, CommandRequest};
 use crate::ids::{HunkId, ProposalId};
 use crate::patch::disk::{DiskChange, Expect, Transaction, role};
-use crate::patch::hunk::{apply_hunks, hunks, text_edits};
-use crate::patch::plan::FilePlan;
+use crate::patch::hunk::{apply_hunks, hunks, placed_edits, text_edits};
+use crate::patch::plan::{FilePlan, Plan};
 use crate::patch::rebase::{Conflict, Rebased, rebase};
 use crate::protocol::item::FileChangeKind;
-use crate::protocol::proposal::{HunkStatus, ProposalFile, ProposalStatus};
-use crate::workspace::Document;
+use crate::protocol::proposal::{HunkStatus, Proposal, ProposalFile, ProposalStatus};
+use crate::workspace::{Document, disk};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// How long an editor may take to send the change that it claims to have made.
 const SETTLE: Duration = Duration::from_secs(3);
+/// How often the disk is looked at.
+const LOOK: Duration = Duration::from_millis(200);
+/// Quiet after which an editor that failed has sent what it changed all the same.
+const QUIET: Duration = Duration::from_millis(400);
+/// How long an editor's answer is waited for once its text is there. Some never answer.
+const ANSWER: Duration = Duration::from_secs(1);
+/// How often a change is fitted anew because the person typed while it was on its way.
+const MOST_ATTEMPTS: usize = 3;
 /// How long writing to the disk may take.
 const WRITE_LIMIT: Duration = Duration::from_secs(60);
 
@@ -72,8 +80,24 @@ struct Step {
     mode: Option<u32>,
 }
 
+/// Why a change was not made.
+struct Failure {
+    message: String,
+    /// The person typed while the change was on its way, and nothing of it is left: it may fit now.
+    overtaken: bool,
+}
+
+impl From<String> for Failure {
+    fn from(message: String) -> Self {
+        Self {
+            message,
+            overtaken: false,
+        }
+    }
+}
+
 /// Applies the accepted hunks of a decided proposal. Runs to its end whatever becomes of the turn.
-pub async fn run(turn: &Turn, id: &ProposalId, in_place: bool) -> Outcome {
+pub async fn run(turn: &Turn, id: &ProposalId, decided: &Decided) -> Outcome {
     let Some((proposal, plan)) = turn.desk.proposals.decided(id) else {
         return Outcome {
             status: ProposalStatus::Failed,
@@ -81,34 +105,56 @@ pub async fn run(turn: &Turn, id: &ProposalId, in_place: bool) -> Outcome {
             error: Some(format!("Proposal {id} is gone; nothing was changed.")),
         };
     };
-    let mut files: Vec<FileResult> = proposal.files.iter().map(first_result).collect();
-    if in_place {
-        for (file, result) in plan.files.iter().zip(&mut files) {
-            let unsaved = |document: Document| document.differs_from_disk();
-            result.in_editor = turn.desk.workspace.document(&result.path).is_some_and(unsaved);
-            note(turn, &file.path, file.move_to(), file.before.as_deref());
+    if decided.in_place {
+        return made_in_place(turn, &proposal, &plan, decided);
+    }
+    for attempt in 1.. {
+        let mut files: Vec<FileResult> = proposal.files.iter().map(first_result).collect();
+        let mut steps = Vec::new();
+        for (index, (file, result)) in plan.files.iter().zip(&mut files).enumerate() {
+            steps.extend(step(turn, index, file, result));
         }
-        return outcome(files, None);
-    }
-    let mut steps = Vec::new();
-    for (index, (file, result)) in plan.files.iter().zip(&mut files).enumerate() {
-        steps.extend(step(turn, index, file, result));
-    }
-    if steps.is_empty() {
-        return outcome(files, None);
-    }
-    let error = carry_out(turn, &steps).await.err();
-    for step in &steps {
-        note(turn, &step.path, step.move_to.as_deref(), step.now.as_deref());
-        let result = &mut files[step.index];
-        result.in_editor = step.document.is_some() && step.then.is_some();
-        if error.is_some() {
-            for hunk in result.hunks.iter_mut().filter(|hunk| hunk.result == HunkResult::Taken) {
-                hunk.result = HunkResult::NotApplied;
+        if steps.is_empty() {
+            return outcome(files, None);
+        }
+        let error = match carry_out(turn, &steps).await {
+            Ok(()) => None,
+            Err(failure) if failure.overtaken && attempt < MOST_ATTEMPTS => continue,
+            Err(failure) => Some(failure.message),
+        };
+        for step in &steps {
+            note(turn, &step.path, step.move_to.as_deref(), step.now.as_deref());
+            let result = &mut files[step.index];
+            result.in_editor = step.document.is_some() && step.then.is_some();
+            if error.is_some() {
+                instead_of(HunkResult::Taken, HunkResult::NotApplied, result);
             }
         }
+        return outcome(files, error);
     }
-    outcome(files, error)
+    unreachable!("the last attempt returns")
+}
+
+/// The editor has put what was accepted into the files itself.
+fn made_in_place(turn: &Turn, proposal: &Proposal, plan: &Plan, decided: &Decided) -> Outcome {
+    let mut files: Vec<FileResult> = proposal.files.iter().map(first_result).collect();
+    for (file, result) in plan.files.iter().zip(&mut files) {
+        let unsaved = |document: Document| document.differs_from_disk();
+        let now_at = file.move_to().unwrap_or(&file.path);
+        result.in_editor = turn.desk.workspace.document(now_at).is_some_and(unsaved);
+        note(turn, &file.path, file.move_to(), file.before.as_deref());
+        if decided.trouble.is_some() {
+            // Nobody knows which of them the person did not want.
+            instead_of(HunkResult::Rejected, HunkResult::NotApplied, result);
+        }
+    }
+    outcome(files, decided.trouble.clone())
+}
+
+fn instead_of(before: HunkResult, after: HunkResult, file: &mut FileResult) {
+    for hunk in file.hunks.iter_mut().filter(|hunk| hunk.result == before) {
+        hunk.result = after;
+    }
 }
 
 /// Notes for the diff of the turn what a file was and what it is now.
@@ -164,8 +210,12 @@ fn first_result(file: &ProposalFile) -> FileResult {
 
 /// Rebases the accepted hunks of a file onto its text of today. Hunks that do not fit are marked, never forced.
 fn step(turn: &Turn, index: usize, file: &FilePlan, result: &mut FileResult) -> Option<Step> {
-    let workspace = &turn.desk.workspace;
-    let now = workspace.read(&file.path).ok().map(|read| read.text);
+    // One look at the document: what the person types after it is seen by its version.
+    let document = turn.desk.workspace.document(&file.path);
+    let now = match &document {
+        Some(document) => Some(document.text()),
+        None => disk::read_text(&file.path).ok(),
+    };
     let mut placed = Vec::new();
     for ((hunk, planned), place) in result
         .hunks
@@ -191,7 +241,6 @@ fn step(turn: &Turn, index: usize, file: &FilePlan, result: &mut FileResult) -> 
         FileChangeKind::Update { move_path } => move_path.clone(),
         _ => None,
     };
-    let document = workspace.document(&file.path);
     let mode = permission_bits(&file.path);
     Some(Step {
         index,
@@ -218,15 +267,13 @@ fn permission_bits(_path: &Path) -> Option<u32> {
 }
 
 /// All steps, or none.
-async fn carry_out(turn: &Turn, steps: &[Step]) -> Result<(), String> {
+async fn carry_out(turn: &Turn, steps: &[Step]) -> Result<(), Failure> {
     let resources = turn.desk.editor.has_resource_operations();
     let mut editor_steps = Vec::new();
     let mut writes = Vec::new();
     for step in steps {
         match &step.document {
-            Some(document) => {
-                edit_document(step, document, resources, &mut editor_steps)?;
-            }
+            Some(document) => edit_document(step, document, resources, &mut editor_steps)?,
             None => writes.push(disk_change(step)),
         }
     }
@@ -236,38 +283,55 @@ async fn carry_out(turn: &Turn, steps: &[Step]) -> Result<(), String> {
     if editor_steps.is_empty() {
         return Ok(());
     }
-    let label = "Countersign".to_owned();
-    let failure = match turn
-        .desk
-        .editor
-        .apply(EditorChange {
-            label,
-            steps: editor_steps,
-        })
-        .await
-    {
-        ApplyReply::Applied => match happened(turn, steps).await {
-            Ok(()) => return Ok(()),
-            Err(why) => why,
-        },
-        ApplyReply::Refused { reason } => match reason {
-            Some(reason) => format!("The editor refused the change: {}.", reason.trim_end_matches('.')),
-            None => "The editor refused the change and gave no reason.".to_owned(),
-        },
-        ApplyReply::NoAnswer => "The editor never answered whether it made the change.".to_owned(),
+    let Err(mut message) = change_in_editor(turn, steps, editor_steps).await else {
+        return Ok(());
     };
-    let mut message = failure;
+    quiet(turn).await;
+    let overtaken = open_steps(steps).any(|(step, _)| moved_on(turn, step));
+    let left = take_back(turn, steps).await;
     if !writes.is_empty() {
         let back = written(steps).rev().map(undo).collect();
         match write_confined(turn, steps, back).await {
             Ok(()) => message.push_str(" The files that were written already are as they were before."),
-            Err(error) => message.push_str(&format!(
-                " Restoring the files that were written already failed: {error}"
-            )),
+            Err(error) => {
+                message.push_str(&format!(
+                    " Restoring the files that were written already failed: {error}"
+                ));
+                return Err(message.into());
+            }
         }
     }
-    message.push_str(&leftovers(turn, steps));
-    Err(message)
+    message.push_str(&left.in_words());
+    Err(Failure {
+        message,
+        overtaken: overtaken && matches!(left, Left::Nothing),
+    })
+}
+
+/// Hands the change to the editor and looks whether it was made.
+async fn change_in_editor(turn: &Turn, steps: &[Step], editor_steps: Vec<EditorStep>) -> Result<(), String> {
+    let change = EditorChange {
+        label: "Countersign".to_owned(),
+        steps: editor_steps,
+    };
+    let made = async {
+        all_done(turn, steps).await;
+        tokio::time::sleep(ANSWER).await;
+    };
+    let reply = tokio::select! {
+        reply = turn.desk.editor.apply(change) => reply,
+        // Every text is there, whatever becomes of the answer.
+        () = made => ApplyReply::Applied,
+    };
+    match reply {
+        ApplyReply::Applied => happened(turn, steps).await,
+        ApplyReply::Refused { reason: Some(reason) } => Err(format!(
+            "The editor refused the change: {}.",
+            reason.trim_end_matches('.')
+        )),
+        ApplyReply::Refused { reason: None } => Err("The editor refused the change and gave no reason.".to_owned()),
+        ApplyReply::NoAnswer => Err("The editor never answered whether it made the change.".to_owned()),
+    }
 }
 
 /// The change of an open document, which only the editor may make.
@@ -405,64 +469,143 @@ fn existing_parent(path: &Path) -> Option<&Path> {
 
 /// `applied: true` is a claim: waits until the documents really hold the new text.
 async fn happened(turn: &Turn, steps: &[Step]) -> Result<(), String> {
+    if tokio::time::timeout(SETTLE, all_done(turn, steps)).await.is_ok() {
+        return Ok(());
+    }
+    let missing = open_steps(steps).filter(|(step, _)| !is_done(turn, step));
+    let names: Vec<_> = missing.map(|(step, _)| turn.short_name(&step.path)).collect();
+    Err(format!(
+        "The editor said that it made the change, but the text is not there: {}.",
+        names.join(", ")
+    ))
+}
+
+/// Waits until every open document holds its new text.
+async fn all_done(turn: &Turn, steps: &[Step]) {
+    let mut changed = turn.desk.workspace.changed();
+    while !open_steps(steps).all(|(step, _)| is_done(turn, step)) {
+        // What happens on the disk is not announced.
+        let _looked_again = tokio::time::timeout(LOOK, changed.changed()).await;
+    }
+}
+
+/// Waits until the editor has sent nothing for a while.
+async fn quiet(turn: &Turn) {
     let mut changed = turn.desk.workspace.changed();
     let deadline = tokio::time::Instant::now() + SETTLE;
-    loop {
-        let missing: Vec<_> = steps
-            .iter()
-            .filter(|step| step.document.is_some() && !is_done(turn, step))
-            .collect();
-        if missing.is_empty() {
-            return Ok(());
-        }
-        if !matches!(tokio::time::timeout_at(deadline, changed.changed()).await, Ok(Ok(()))) {
-            let names: Vec<_> = missing.iter().map(|step| turn.short_name(&step.path)).collect();
-            return Err(format!(
-                "The editor said that it made the change, but the text is not there: {}.",
-                names.join(", ")
-            ));
-        }
-    }
+    while tokio::time::Instant::now() < deadline
+        && matches!(tokio::time::timeout(QUIET, changed.changed()).await, Ok(Ok(())))
+    {}
+}
+
+/// The steps that go through the editor.
+fn open_steps(steps: &[Step]) -> impl Iterator<Item = (&Step, &Document)> {
+    steps.iter().filter_map(|step| Some((step, step.document.as_ref()?)))
 }
 
 /// Whether an open document holds its new text; the person may have typed elsewhere in it meanwhile.
 fn is_done(turn: &Turn, step: &Step) -> bool {
     let path = step.move_to.as_ref().unwrap_or(&step.path);
-    let now = turn.desk.workspace.read(path).ok().map(|read| read.text);
-    match (&step.then, now) {
-        (None, now) => now.is_none(),
-        (Some(then), Some(now)) => {
-            if *then == now {
-                return true;
-            }
-            let before = step.now.as_deref().unwrap_or_default();
-            rebase(before, &hunks(before, then), &now).iter().all(|hunk| {
-                matches!(
-                    hunk,
-                    Rebased::Conflict {
-                        why: Conflict::AlreadyThere
-                    }
-                )
-            })
+    let Some(then) = &step.then else {
+        // Some editors keep showing the text of a file that they have deleted.
+        return std::fs::symlink_metadata(path).is_err();
+    };
+    let Ok(now) = turn.desk.workspace.read(path) else {
+        return false;
+    };
+    if *then == now.text {
+        return true;
+    }
+    let before = step.now.as_deref().unwrap_or_default();
+    let there = Rebased::Conflict {
+        why: Conflict::AlreadyThere,
+    };
+    rebase(before, &hunks(before, then), &now.text)
+        .iter()
+        .all(|hunk| *hunk == there)
+}
+
+/// Whether a document is not as it was when the change was made for it.
+fn moved_on(turn: &Turn, step: &Step) -> bool {
+    turn.desk
+        .workspace
+        .document(&step.path)
+        .is_none_or(|document| Some(document.text()) != step.now)
+}
+
+/// What an editor that failed has left of a change.
+enum Left {
+    Nothing,
+    /// A part was made and taken back, in these documents.
+    TakenBack(Vec<String>),
+    /// A part is still in these documents.
+    Still(Vec<String>),
+}
+
+impl Left {
+    fn in_words(&self) -> String {
+        match self {
+            Self::Nothing => " No open document was changed.".to_owned(),
+            Self::TakenBack(names) => format!(
+                " It had made a part of it, which was taken back: {}. Every document is as it was.",
+                names.join(", ")
+            ),
+            Self::Still(names) => format!(
+                " Some of it is still in these open documents; undo there takes it back: {}.",
+                names.join(", ")
+            ),
         }
-        (Some(_), None) => false,
     }
 }
 
-/// Which documents an editor that refused has changed all the same.
-fn leftovers(turn: &Turn, steps: &[Step]) -> String {
-    let changed: Vec<_> = steps
-        .iter()
-        .filter(|step| step.document.is_some())
-        .filter(|step| turn.desk.workspace.read(&step.path).ok().map(|read| read.text) != step.now)
-        .map(|step| turn.short_name(&step.path))
-        .collect();
-    if changed.is_empty() {
-        " No open document was changed.".to_owned()
-    } else {
-        format!(
-            " Some of it may be in these open documents; undo there takes it back: {}.",
-            changed.join(", ")
-        )
+/// Takes back what an editor that failed has made of a change all the same, and nothing that the person typed.
+async fn take_back(turn: &Turn, steps: &[Step]) -> Left {
+    let back: Vec<EditorStep> = open_steps(steps).filter_map(|(step, _)| inverse(turn, step)).collect();
+    if back.is_empty() {
+        return Left::Nothing;
     }
+    let touched = open_steps(steps).filter(|(step, _)| inverse(turn, step).is_some());
+    let names = touched.map(|(step, _)| turn.short_name(&step.path)).collect();
+    let gone = async {
+        let mut changed = turn.desk.workspace.changed();
+        while open_steps(steps).any(|(step, _)| inverse(turn, step).is_some()) {
+            if changed.changed().await.is_err() {
+                return;
+            }
+        }
+    };
+    let label = "Countersign: take back a change that failed".to_owned();
+    let answer = turn.desk.editor.apply(EditorChange { label, steps: back });
+    let all = async { tokio::join!(tokio::time::timeout(SETTLE, answer), gone) };
+    match tokio::time::timeout(2 * SETTLE, all).await {
+        Ok(_) => Left::TakenBack(names),
+        Err(_) => Left::Still(names),
+    }
+}
+
+/// The edit that takes a step's own lines out of a document again; nothing where none of them are there.
+fn inverse(turn: &Turn, step: &Step) -> Option<EditorStep> {
+    let (before, then) = (step.now.as_deref()?, step.then.as_deref()?);
+    let document = turn.desk.workspace.document(&step.path)?;
+    let now = document.text();
+    if now == before {
+        return None;
+    }
+    let hunks = hunks(then, before);
+    let placed: Vec<_> = hunks
+        .iter()
+        .zip(rebase(then, &hunks, &now))
+        .filter_map(|(hunk, found)| match found {
+            Rebased::Placed(range) => Some((range, hunk.new_text.clone())),
+            Rebased::Conflict { .. } => None,
+        })
+        .collect();
+    let edits = placed_edits(&now, &placed);
+    (!edits.is_empty()).then(|| EditorStep::Edit {
+        path: step.path.clone(),
+        uri: document.uri().to_owned(),
+        version: document.version,
+        before: now,
+        edits,
+    })
 }

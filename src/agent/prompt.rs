@@ -204,10 +204,11 @@ pub fn editor_context(context: &EditorContext, open: &[(PathBuf, bool)], cwd: &P
 
 /// Lines as people count them.
 fn lines_in_words(lines: LineRange) -> String {
-    if lines.end <= lines.start + 1 {
-        format!("line {}", lines.start + 1)
+    let first = lines.start.saturating_add(1);
+    if lines.end <= first {
+        format!("line {first}")
     } else {
-        format!("lines {}-{}", lines.start + 1, lines.end)
+        format!("lines {first}-{}", lines.end)
     }
 }
 

@@ -47,6 +47,8 @@ pub struct Decided {
     pub feedback: Vec<String>,
     /// The editor has put the accepted hunks into the files itself.
     pub in_place: bool,
+    /// What went wrong when it did.
+    pub trouble: Option<String>,
 }
 
 /// Where a proposal comes from.
@@ -176,7 +178,7 @@ impl Proposals {
             let entry = entries.get(id).ok_or_else(|| ProposalError::Unknown(id.clone()))?;
             (entry.proposal.clone(), entry.plan.clone())
         };
-        self.place(&mut proposal, &plan);
+        self.place(&mut proposal, &plan, |_| true);
         Ok(proposal)
     }
 
@@ -192,25 +194,41 @@ impl Proposals {
         found
             .into_iter()
             .map(|(mut proposal, plan)| {
-                self.place(&mut proposal, &plan);
+                self.place(&mut proposal, &plan, |_| true);
                 proposal
             })
             .collect()
     }
 
-    /// Whether a waiting proposal touches this file; cheap enough for every code action request.
-    pub fn touches(&self, path: &Path) -> bool {
-        self.lock().values().any(|entry| {
-            entry.proposal.status == ProposalStatus::Pending && entry.plan.files.iter().any(|file| file.path == path)
-        })
+    /// The waiting proposals that change this document, with its hunks placed in today's text. Looks at no other
+    /// file: cheap enough for every code action request.
+    pub fn on_document(&self, path: &Path, uri: &str) -> Vec<Proposal> {
+        let is_it = |file: &ProposalFile| file.path == path || file.uri == uri;
+        let found: Vec<_> = self
+            .lock()
+            .values()
+            .filter(|entry| entry.proposal.status == ProposalStatus::Pending)
+            .filter(|entry| entry.proposal.files.iter().any(is_it))
+            .map(|entry| (entry.proposal.clone(), entry.plan.clone()))
+            .collect();
+        found
+            .into_iter()
+            .map(|(mut proposal, plan)| {
+                self.place(&mut proposal, &plan, is_it);
+                proposal
+            })
+            .collect()
     }
 
-    /// Puts the pending hunks where their text is today, and marks those whose text changed.
-    fn place(&self, proposal: &mut Proposal, plan: &Plan) {
+    /// Puts the pending hunks of these files where their text is today, and marks those whose text changed.
+    fn place(&self, proposal: &mut Proposal, plan: &Plan, which: impl Fn(&ProposalFile) -> bool) {
         if proposal.status != ProposalStatus::Pending {
             return;
         }
         for (file, planned) in proposal.files.iter_mut().zip(&plan.files) {
+            if !which(file) {
+                continue;
+            }
             file.open = self.shared.workspace.document(&file.path).is_some();
             let now = self.shared.workspace.read(&file.path).ok().map(|read| read.text);
             let places = places(planned, now.as_deref());
@@ -249,15 +267,21 @@ impl Proposals {
                 .feedback
                 .extend(params.feedback.iter().filter(|words| !words.trim().is_empty()).cloned());
             if all_decided(&entry.proposal) {
-                entry.wake(false);
+                entry.wake(Decided::default());
             }
             entry.publish()
         };
         Ok(proposal)
     }
 
-    /// The editor's own preview settled the whole proposal: these hunks are in the files now, the others were refused.
-    pub fn settled_in_place(&self, id: &ProposalId, taken: &[HunkId]) -> Result<Proposal, ProposalError> {
+    /// The editor's own preview settled the whole proposal: these hunks are in the files now, the others were refused,
+    /// or, where there was `trouble`, did not make it.
+    pub fn settled_in_place(
+        &self,
+        id: &ProposalId,
+        taken: &[HunkId],
+        trouble: Option<String>,
+    ) -> Result<Proposal, ProposalError> {
         let mut entries = self.lock();
         let entry = entries.get_mut(id).ok_or_else(|| ProposalError::Unknown(id.clone()))?;
         if entry.waiter.is_none() || entry.proposal.status != ProposalStatus::Pending {
@@ -270,7 +294,11 @@ impl Proposals {
                 HunkStatus::Rejected
             };
         }
-        entry.wake(true);
+        entry.wake(Decided {
+            in_place: true,
+            trouble,
+            ..Decided::default()
+        });
         Ok(entry.publish())
     }
 
@@ -320,14 +348,14 @@ impl Entry {
         proposal
     }
 
-    fn wake(&mut self, in_place: bool) {
+    fn wake(&mut self, decided: Decided) {
         let any = self
             .proposal
             .files
             .iter()
             .flat_map(|file| &file.hunks)
             .any(|hunk| hunk.status == HunkStatus::Accepted);
-        self.proposal.status = if any {
+        self.proposal.status = if any || decided.trouble.is_some() {
             ProposalStatus::Applying
         } else {
             ProposalStatus::Rejected
@@ -335,7 +363,7 @@ impl Entry {
         if let Some(waiter) = self.waiter.take() {
             let _gone = waiter.send(Decided {
                 feedback: std::mem::take(&mut self.feedback),
-                in_place,
+                ..decided
             });
         }
     }

@@ -127,7 +127,7 @@ impl Shown {
 
 /// Applies what was decided, says what became of it, and settles the proposal.
 async fn carry_out(turn: Arc<Turn>, shown: Shown, waiting: Waiting, decided: Decided) -> ToolOutput {
-    let outcome = apply::run(&turn, &waiting.id, decided.in_place).await;
+    let outcome = apply::run(&turn, &waiting.id, &decided).await;
     let status = match outcome.status {
         ProposalStatus::Applied => ItemStatus::Completed,
         ProposalStatus::Rejected => ItemStatus::Declined,

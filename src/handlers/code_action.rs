@@ -9,8 +9,8 @@ use crate::protocol::turn::EditorDiagnostic;
 use crate::server::session::Session;
 use crate::workspace::uri;
 use lsp_types::{
-    CodeAction, CodeActionKind, CodeActionOrCommand, CodeActionParams, CodeActionResponse, Command, Diagnostic,
-    DiagnosticSeverity, NumberOrString,
+    CodeAction, CodeActionContext, CodeActionKind, CodeActionOrCommand, CodeActionParams, CodeActionResponse,
+    CodeActionTriggerKind, Command, Diagnostic, DiagnosticSeverity, NumberOrString, Range,
 };
 use serde::Serialize;
 use std::path::Path;
@@ -28,20 +28,11 @@ pub const OWN_SOURCE: &str = "countersign";
 pub fn actions(session: &Session, params: &CodeActionParams) -> CodeActionResponse {
     let document = params.text_document.uri.as_str();
     let path = uri::to_path(document).ok().flatten();
-    let lines = LineRange {
-        start: params.range.start.line,
-        end: params.range.end.line.saturating_add(1),
-    };
-    let wanted = |kind: &str| {
-        params.context.only.as_ref().is_none_or(|only| {
-            only.iter()
-                .any(|asked| kind == asked.as_str() || kind.starts_with(&format!("{}.", asked.as_str())))
-        })
-    };
+    let wanted = |kind: &str| is_wanted(kind, &params.context);
     let mut actions = Vec::new();
     if let Some(path) = &path {
         if wanted(QUICKFIX) {
-            actions.extend(decisions(session, path, lines));
+            actions.extend(decisions(session, path, document, touched_lines(params.range)));
             actions.extend(fixes(document, path, &params.context.diagnostics));
         }
         let place = |lines| Place {
@@ -50,27 +41,17 @@ pub fn actions(session: &Session, params: &CodeActionParams) -> CodeActionRespon
             diagnostics: Vec::new(),
             instruction: None,
         };
-        if wanted(REWRITE) && params.range.start != params.range.end {
-            actions.push(action(
-                "Ask agent to rewrite the selection…",
-                REWRITE,
-                command::REWRITE,
-                &place(Some(lines)),
-            ));
-            actions.push(action(
-                "Ask agent about the selection…",
-                REWRITE,
-                command::ASK,
-                &place(Some(lines)),
-            ));
+        if let Some(selected) = selected_lines(params.range).filter(|_| wanted(REWRITE)) {
+            for (title, command) in [
+                ("Ask agent to rewrite the selection…", command::REWRITE),
+                ("Ask agent about the selection…", command::ASK),
+            ] {
+                actions.push(action(title, REWRITE, command, &place(Some(selected))));
+            }
         }
         if wanted(SOURCE) {
-            actions.push(action(
-                "Review this file with agent",
-                SOURCE,
-                command::REVIEW_FILE,
-                &place(None),
-            ));
+            let title = "Review this file with agent";
+            actions.push(action(title, SOURCE, command::REVIEW_FILE, &place(None)));
         }
     }
     if wanted(SOURCE) && session.agent().live().iter().any(|thread| thread.running().is_some()) {
@@ -85,6 +66,35 @@ pub fn actions(session: &Session, params: &CodeActionParams) -> CodeActionRespon
             false => action.command.map(CodeActionOrCommand::Command),
         })
         .collect()
+}
+
+/// Whether the client asked for actions of a kind. One that asks for kinds by itself does so to run them, on save or
+/// on a timer: nothing of ours may run like that.
+fn is_wanted(kind: &str, context: &CodeActionContext) -> bool {
+    let Some(only) = &context.only else { return true };
+    let covers = |asked: &str| {
+        let rest = kind.strip_prefix(asked);
+        asked.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    context.trigger_kind != Some(CodeActionTriggerKind::AUTOMATIC) && only.iter().any(|asked| covers(asked.as_str()))
+}
+
+/// Every line that a range touches.
+fn touched_lines(range: Range) -> LineRange {
+    LineRange {
+        start: range.start.line.min(range.end.line),
+        end: range.start.line.max(range.end.line).saturating_add(1),
+    }
+}
+
+/// The lines of a selection; nothing for a mere cursor. One that ends at the beginning of a line leaves that line out.
+fn selected_lines(range: Range) -> Option<LineRange> {
+    let (start, end) = (range.start.min(range.end), range.start.max(range.end));
+    let whole_lines = end.character == 0 && end.line > start.line;
+    (start != end).then(|| LineRange {
+        start: start.line,
+        end: end.line.saturating_add(u32::from(!whole_lines)),
+    })
 }
 
 /// A code action that is a command.
@@ -170,61 +180,131 @@ fn told(path: &Path, diagnostic: &Diagnostic) -> EditorDiagnostic {
 }
 
 /// Accept and reject, where hunks of waiting proposals lie.
-fn decisions(session: &Session, path: &Path, lines: LineRange) -> Vec<CodeAction> {
-    let proposals = &session.agent().desk().proposals;
-    if !proposals.touches(path) {
-        return Vec::new();
-    }
+fn decisions(session: &Session, path: &Path, document: &str, lines: LineRange) -> Vec<CodeAction> {
+    const BOTH: [(&str, ProposalDecision); 2] = [
+        ("Accept", ProposalDecision::Accept),
+        ("Reject", ProposalDecision::Reject),
+    ];
     let mut actions = Vec::new();
-    for proposal in proposals.list(None, false) {
-        for (hunk, number) in hunks_at(&proposal, path, lines) {
-            for (word, decision) in [
-                ("Accept", ProposalDecision::Accept),
-                ("Reject", ProposalDecision::Reject),
-            ] {
-                let conflict = if hunk.status == HunkStatus::Conflicting {
-                    " (its text has changed)"
-                } else {
-                    ""
-                };
-                let argument = Decide {
-                    proposal_id: proposal.id.clone(),
-                    decision,
-                    hunk_ids: Some(vec![hunk.id.clone()]),
-                    path: None,
-                };
-                if decision == ProposalDecision::Reject || conflict.is_empty() {
-                    let title = format!("{word} the agent's change {number}{conflict}");
-                    actions.push(action(&title, QUICKFIX, command::DECIDE, &argument));
-                }
+    let mut offer = |title: String, proposal: &Proposal, decision, hunk: Option<&Hunk>| {
+        let argument = Decide {
+            proposal_id: proposal.id.clone(),
+            decision,
+            hunk_ids: hunk.map(|hunk| vec![hunk.id.clone()]),
+            path: None,
+        };
+        actions.push(action(&title, QUICKFIX, command::DECIDE, &argument));
+    };
+    for proposal in session.agent().desk().proposals.on_document(path, document) {
+        for (hunk, number) in hunks_at(&proposal, path, document, lines) {
+            if hunk.status == HunkStatus::Conflicting {
+                let title = format!("Reject the agent's change {number} (its text has changed)");
+                offer(title, &proposal, ProposalDecision::Reject, Some(hunk));
+                continue;
+            }
+            for (word, decision) in BOTH {
+                let title = format!("{word} the agent's change {number}");
+                offer(title, &proposal, decision, Some(hunk));
             }
         }
-        if proposal.files.iter().any(|file| file.path == path) {
-            for (word, decision) in [
-                ("Accept", ProposalDecision::Accept),
-                ("Reject", ProposalDecision::Reject),
-            ] {
-                let argument = Decide {
-                    proposal_id: proposal.id.clone(),
-                    decision,
-                    hunk_ids: None,
-                    path: None,
-                };
-                let title = format!("{word} all of the agent's changes ({} files)", proposal.files.len());
-                actions.push(action(&title, QUICKFIX, command::DECIDE, &argument));
-            }
+        let files = match proposal.files.len() {
+            1 => "1 file".to_owned(),
+            number => format!("{number} files"),
+        };
+        for (word, decision) in BOTH {
+            offer(
+                format!("{word} all of the agent's changes ({files})"),
+                &proposal,
+                decision,
+                None,
+            );
         }
     }
     actions
 }
 
 /// Undecided hunks of a file that touch some lines, with their number in the file, counted from 1.
-fn hunks_at<'a>(proposal: &'a Proposal, path: &Path, lines: LineRange) -> impl Iterator<Item = (&'a Hunk, usize)> {
+fn hunks_at<'a>(
+    proposal: &'a Proposal,
+    path: &Path,
+    document: &str,
+    lines: LineRange,
+) -> impl Iterator<Item = (&'a Hunk, usize)> {
     proposal
         .files
         .iter()
-        .filter(move |file| file.path == path)
+        .filter(move |file| file.path == path || file.uri == document)
         .flat_map(|file| file.hunks.iter().zip(1..))
         .filter(|(hunk, _)| matches!(hunk.status, HunkStatus::Pending | HunkStatus::Conflicting))
-        .filter(move |(hunk, _)| hunk.range.start < lines.end && lines.start < hunk.range.end.max(hunk.range.start + 1))
+        .filter(move |(hunk, _)| {
+            // An insertion lies between two lines and touches both.
+            let (start, end) = match hunk.range {
+                LineRange { start, end } if start == end => (start.saturating_sub(1), end.saturating_add(1)),
+                LineRange { start, end } => (start, end),
+            };
+            start < lines.end && lines.start < end
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lsp_types::Position;
+
+    fn range(start: (u32, u32), end: (u32, u32)) -> Range {
+        Range::new(Position::new(start.0, start.1), Position::new(end.0, end.1))
+    }
+
+    #[test]
+    fn a_selection_is_its_lines() {
+        for (of, lines) in [
+            (range((3, 1), (3, 1)), None),
+            (range((3, 1), (3, 2)), Some((3, 4))),
+            (range((3, 0), (5, 0)), Some((3, 5))),
+            (range((3, 0), (5, 1)), Some((3, 6))),
+            (range((5, 1), (3, 0)), Some((3, 6))),
+            (range((u32::MAX, 1), (u32::MAX, 2)), Some((u32::MAX, u32::MAX))),
+        ] {
+            let lines = lines.map(|(start, end)| LineRange { start, end });
+            assert_eq!(selected_lines(of), lines, "{of:?}");
+        }
+        assert_eq!(touched_lines(range((7, 0), (2, 3))), LineRange { start: 2, end: 8 });
+    }
+
+    #[test]
+    fn kinds_are_a_tree_and_nothing_runs_by_itself() {
+        let context = |only: Option<&[&str]>, trigger_kind| CodeActionContext {
+            only: only.map(|only| {
+                only.iter()
+                    .map(|kind| CodeActionKind::from((*kind).to_owned()))
+                    .collect()
+            }),
+            trigger_kind,
+            ..CodeActionContext::default()
+        };
+        let all = KINDS.to_vec();
+        let invoked = Some(CodeActionTriggerKind::INVOKED);
+        let automatic = Some(CodeActionTriggerKind::AUTOMATIC);
+        for (only, trigger, kinds) in [
+            (None, None, all.clone()),
+            (None, automatic, all.clone()),
+            (Some(&[""][..]), invoked, all.clone()),
+            (Some(&["quickfix"]), None, vec![QUICKFIX]),
+            (Some(&["refactor", "source"]), invoked, vec![REWRITE, SOURCE]),
+            (Some(&["refactor.rewrite"]), invoked, vec![REWRITE]),
+            (Some(&["quickfix.countersign"]), invoked, vec![QUICKFIX]),
+            (
+                Some(&["quickfix.count", "refactor.extract", "source.fixAll"]),
+                invoked,
+                vec![],
+            ),
+            (Some(&["source.organizeImports"]), invoked, vec![]),
+            (Some(&[]), invoked, vec![]),
+            (Some(&["source", "quickfix"]), automatic, vec![]),
+        ] {
+            let context = context(only, trigger);
+            let got: Vec<_> = KINDS.iter().copied().filter(|kind| is_wanted(kind, &context)).collect();
+            assert_eq!(got, kinds, "{only:?} {trigger:?}");
+        }
+    }
 }

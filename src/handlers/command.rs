@@ -33,10 +33,10 @@ type Run = fn(&Session, Vec<Value>) -> Result<(), RequestError>;
 const COMMANDS: &[(&str, Run)] = &[
     (FIX, fix),
     (ASK, |session, arguments| {
-        ask(session, first(ASK, arguments)?, &QUESTIONS)
+        ask(session, Task::read(ASK, arguments)?, &QUESTIONS)
     }),
     (REWRITE, |session, arguments| {
-        ask(session, first(REWRITE, arguments)?, &REWRITES)
+        ask(session, Task::read(REWRITE, arguments)?, &REWRITES)
     }),
     (REVIEW_FILE, review_file),
     (STOP, stop),
@@ -87,15 +87,37 @@ pub fn execute(session: &Session, params: ExecuteCommandParams) -> Result<Option
     run(session, params.arguments).map(|()| Some(Value::Null))
 }
 
+/// A place that the agent can work at.
+struct Task {
+    place: Place,
+    path: PathBuf,
+}
+
+impl Task {
+    fn read(command: &str, arguments: Vec<Value>) -> Result<Self, RequestError> {
+        let place: Place = first(command, arguments)?;
+        let path = uri::to_path(&place.uri).map_err(|error| RequestError::invalid_params(format!("{error}.")))?;
+        match path {
+            Some(path) => Ok(Self { place, path }),
+            None => Err(RequestError::invalid_params(format!(
+                "{} is not a file on this machine, so the agent cannot work on it. Save it to a file first.",
+                place.uri
+            ))),
+        }
+    }
+}
+
 fn fix(session: &Session, arguments: Vec<Value>) -> Result<(), RequestError> {
-    set_off(session, first(FIX, arguments)?, |place| Some(fix_words(place)));
+    let task = Task::read(FIX, arguments)?;
+    let words = fix_words(&task.place);
+    set_off(session, task, words);
     Ok(())
 }
 
 fn review_file(session: &Session, arguments: Vec<Value>) -> Result<(), RequestError> {
-    set_off(session, first(REVIEW_FILE, arguments)?, |place| {
-        Some(review_words(place))
-    });
+    let task = Task::read(REVIEW_FILE, arguments)?;
+    let words = review_words(&task.path);
+    set_off(session, task, words);
     Ok(())
 }
 
@@ -123,6 +145,7 @@ fn new_thread(session: &Session, arguments: Vec<Value>) -> Result<(), RequestErr
     let place: Option<Place> = arguments
         .into_iter()
         .next()
+        .filter(|value| !value.is_null())
         .map(|place| argument(NEW_THREAD, place))
         .transpose()?;
     for folder in folders(session, place.as_ref()) {
@@ -137,7 +160,12 @@ fn new_thread(session: &Session, arguments: Vec<Value>) -> Result<(), RequestErr
 
 /// A command's first argument.
 fn first<T: DeserializeOwned>(command: &str, arguments: Vec<Value>) -> Result<T, RequestError> {
-    argument(command, arguments.into_iter().next().unwrap_or_default())
+    match arguments.into_iter().next().filter(|value| !value.is_null()) {
+        Some(value) => argument(command, value),
+        None => Err(RequestError::invalid_params(format!(
+            "{command} needs an argument: the object that the code action or lens which offers it carries."
+        ))),
+    }
 }
 
 fn argument<T: DeserializeOwned>(command: &str, value: Value) -> Result<T, RequestError> {
@@ -171,8 +199,8 @@ fn fix_words(place: &Place) -> String {
     format!("Fix {subject}{more}")
 }
 
-fn review_words(place: &Place) -> String {
-    let name = place.uri.rsplit('/').next().unwrap_or_default();
+fn review_words(path: &Path) -> String {
+    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
     format!(
         "Review the file {name}: look for faults that matter (wrong results, crashes, lost data, races, insecure handling), \
          each with its line and a short reason. Do not change anything."
@@ -217,61 +245,56 @@ const REWRITES: [(&str, &str); 4] = [
 ];
 
 /// Asks for an instruction where none came along, then sets the turn off.
-fn ask(session: &Session, place: Place, choices: &'static Choices) -> Result<(), RequestError> {
-    if place
-        .instruction
-        .as_deref()
-        .is_some_and(|words| !words.trim().is_empty())
-    {
-        set_off(session, place, |place| place.instruction.clone());
+fn ask(session: &Session, task: Task, choices: &'static Choices) -> Result<(), RequestError> {
+    let given = task.place.instruction.clone();
+    if let Some(words) = given.filter(|words| !words.trim().is_empty()) {
+        set_off(session, task, words);
         return Ok(());
     }
     let actions: Vec<_> = choices.iter().map(|(title, _)| json!({"title": title})).collect();
-    let params = json!({"type": 3, "message": "What should Countersign do with the selection?", "actions": actions});
+    let message = format!("What should Countersign do with {}?", selection_in_words(&task));
+    let params = json!({"type": 3, "message": message, "actions": actions});
     let pending = session
         .outbound()
         .request::<Option<Choice>>("window/showMessageRequest", params);
     let session = session.clone();
     tokio::spawn(async move {
         let Ok(Some(chosen)) = pending.await else { return };
-        let words = choices
-            .iter()
-            .find(|(title, _)| *title == chosen.title)
-            .map(|(_, words)| (*words).to_owned());
-        if words.is_some() {
-            set_off(&session, place, |_| words);
+        if let Some((_, words)) = choices.iter().find(|(title, _)| *title == chosen.title) {
+            set_off(&session, task, (*words).to_owned());
         }
     });
     Ok(())
 }
 
+fn selection_in_words(task: &Task) -> String {
+    let name = task.path.file_name().unwrap_or(task.path.as_os_str()).to_string_lossy();
+    match task.place.lines {
+        Some(lines) if lines.end > lines.start.saturating_add(1) => {
+            format!("lines {} to {} of {name}", lines.start.saturating_add(1), lines.end)
+        }
+        Some(lines) => format!("line {} of {name}", lines.start.saturating_add(1)),
+        None => name.into_owned(),
+    }
+}
+
 /// Starts a turn about a place, in the background; what goes wrong is shown.
-fn set_off(session: &Session, place: Place, words: impl FnOnce(&Place) -> Option<String>) {
-    let Some(text) = words(&place) else { return };
+fn set_off(session: &Session, task: Task, words: String) {
     let session = session.clone();
     tokio::spawn(async move {
-        if let Err(message) = start_turn(&session, place, text).await {
+        if let Err(message) = start_turn(&session, task, words).await {
             session.presenter().message(Severity::Error, &message);
         }
     });
 }
 
-async fn start_turn(session: &Session, place: Place, text: String) -> Result<(), String> {
-    let path = uri::to_path(&place.uri)
-        .map_err(|error| error.to_string())?
-        .ok_or_else(|| {
-            format!(
-                "{} is not a file on this machine, so the agent cannot work on it. Save it first.",
-                place.uri
-            )
-        })?;
-    let folder = session.folder_of(&path);
-    let thread = thread_for(session, &folder).await?;
-    let diagnostics = place.diagnostics;
+async fn start_turn(session: &Session, task: Task, text: String) -> Result<(), String> {
+    let Task { place, path } = task;
+    let thread = thread_for(session, &session.folder_of(&path)).await?;
     let context = EditorContext {
-        active_file: Some(path.clone()),
+        active_file: Some(path),
         selection: place.lines,
-        diagnostics,
+        diagnostics: place.diagnostics,
     };
     let start = Start {
         content: vec![UserInput::Text { text }],
@@ -349,6 +372,6 @@ mod tests {
             fix_words(&place(vec![diagnostic("a"), diagnostic("b")])),
             "Fix these problems: a; b"
         );
-        assert!(review_words(&place(Vec::new())).contains("a.rs"));
+        assert!(review_words(Path::new("/p/a b.rs")).contains(" a b.rs:"));
     }
 }

@@ -72,6 +72,15 @@ pub fn apply_hunks(now: &str, placed: &[(Range<usize>, String)]) -> String {
     text
 }
 
+/// Replacements of lines of a text as byte ranges of it, in the order given.
+pub fn placed_edits(now: &str, placed: &[(Range<usize>, String)]) -> Vec<(Range<usize>, String)> {
+    let lines = Lines::new(now);
+    placed
+        .iter()
+        .map(|(range, new)| (lines.bytes(range), new.clone()))
+        .collect()
+}
+
 /// The smallest line-wise edits that turn `old` into `new`: byte ranges of `old`, in order, not overlapping.
 pub fn text_edits(old: &str, new: &str) -> Vec<(Range<usize>, String)> {
     let lines = Lines::new(old);

@@ -45,7 +45,11 @@ impl EditorPort {
 impl Editor for EditorPort {
     fn apply(&self, change: EditorChange) -> BoxFuture<'static, ApplyReply> {
         if !self.client.can.apply_edit {
-            let reason = Some("it does not take edits (no workspace.applyEdit)".to_owned());
+            let reason = Some(
+                "it takes no edits from servers (workspace/applyEdit). Files that are not open are written \
+                 directly: ask the person to close the file, then send the patch again"
+                    .to_owned(),
+            );
             return async move { ApplyReply::Refused { reason } }.boxed();
         }
         let edit = workspace_edit(&self.client, &change.steps);

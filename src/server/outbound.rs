@@ -66,7 +66,13 @@ struct Call<'a, P> {
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<i64>,
     method: &'a str,
+    /// Left out where it is `()`: JSON-RPC has no null there.
+    #[serde(skip_serializing_if = "is_unit")]
     params: P,
+}
+
+fn is_unit<P>(_: &P) -> bool {
+    size_of::<P>() == 0
 }
 
 #[derive(Serialize)]
@@ -117,6 +123,7 @@ impl Outbound {
 
     /// Sends a request. Dropping the future takes the question back (`$/cancelRequest`); an answer that comes
     /// later is ignored. Many clients never answer, so whoever waits must be able to stop waiting.
+    /// Parameters of type `()` mean a method that has none.
     pub fn request<R: DeserializeOwned>(&self, method: &str, params: impl Serialize) -> Pending<R> {
         let (sender, receiver) = oneshot::channel();
         // The waiter is there before the question is out: a quick client's answer finds it.

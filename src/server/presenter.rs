@@ -1,6 +1,7 @@
 //! Shows a thread's events to the client: all of them to our plugins, and to every other editor what standard LSP can
 //! show: progress, messages, questions, edits to confirm.
 
+mod preview;
 mod progress;
 mod questions;
 mod review;
@@ -121,6 +122,9 @@ impl Presenter {
                 if settled && let Some(task) = self.state().asking_proposal.remove(&updated.proposal.id) {
                     task.abort();
                 }
+                if let Some(trouble) = words::left_out(&updated.proposal) {
+                    self.message(Severity::Warning, &trouble);
+                }
             }
             EventKind::Warning(warning) => {
                 self.log(Severity::Warning, &warning.message);
@@ -139,6 +143,9 @@ impl Presenter {
             EventKind::ItemCompleted(completed) => {
                 if let Some(line) = words::done(&completed.item) {
                     self.log(Severity::Info, &line);
+                }
+                if let Some(trouble) = words::trouble(&completed.item).filter(|_| !plugin) {
+                    self.message(Severity::Warning, &trouble);
                 }
             }
             EventKind::TurnCompleted(completed) if !plugin => {
@@ -169,7 +176,7 @@ impl Presenter {
             let pending = self
                 .shared
                 .outbound
-                .request::<serde_json::Value>("workspace/codeLens/refresh", json!(null));
+                .request::<serde_json::Value>("workspace/codeLens/refresh", ());
             tokio::spawn(async move {
                 let _shown = tokio::time::timeout(std::time::Duration::from_secs(10), pending).await;
             });

@@ -384,6 +384,7 @@ fn explain(method: &str, error: Error) -> Error {
         },
         ErrorCode::InvalidParams if error.data.is_none() => Error {
             message: format!("the parameters of {method} are not right: {}", error.message).into(),
+            data: Some(json!({ "kind": "invalidParams" })),
             ..error
         },
         ErrorCode::InvalidRequest if error.message == ErrorCode::InvalidRequest.description() => Error {

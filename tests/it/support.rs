@@ -2,3 +2,4 @@
 #![allow(dead_code, reason = "each topic uses what it needs")]
 
 pub(crate) mod client;
+pub(crate) mod editor;

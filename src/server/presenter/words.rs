@@ -2,7 +2,7 @@
 
 use crate::protocol::approval::CommandApproval;
 use crate::protocol::item::{CommandAction, Confined, FileChangeKind, ItemStatus, ThreadItem};
-use crate::protocol::proposal::Proposal;
+use crate::protocol::proposal::{HunkStatus, Proposal, ProposalFile, ProposalStatus};
 use std::path::Path;
 
 /// What an item that begins is doing; nothing for items that are not worth a line.
@@ -100,6 +100,44 @@ pub(super) fn done(item: &ThreadItem) -> Option<String> {
     })
 }
 
+/// What the person must be told of an item besides the log: a change that they accepted was not made.
+pub(super) fn trouble(item: &ThreadItem) -> Option<String> {
+    match item {
+        ThreadItem::FileChange {
+            status: ItemStatus::Failed,
+            changes,
+            outcome,
+            ..
+        } => {
+            let names: Vec<_> = changes.iter().map(|change| name(&change.path)).collect();
+            let why = outcome.as_deref().unwrap_or_default();
+            let names = cut(&names.join(", "), 200);
+            Some(format!(
+                "The agent's change of {names} was not made. {}",
+                cut(why, 1000)
+            ))
+        }
+        _ => None,
+    }
+}
+
+/// Accepted changes that did not fit any more, while others of the same proposal did.
+pub(super) fn left_out(proposal: &Proposal) -> Option<String> {
+    let conflicts = |file: &&ProposalFile| file.hunks.iter().any(|hunk| hunk.status == HunkStatus::Conflicting);
+    let names: Vec<_> = proposal
+        .files
+        .iter()
+        .filter(conflicts)
+        .map(|file| name(&file.path))
+        .collect();
+    (proposal.status == ProposalStatus::Applied && !names.is_empty()).then(|| {
+        format!(
+            "Some of the agent's changes were left out, since the text that they replace has changed: {}.",
+            names.join(", ")
+        )
+    })
+}
+
 fn status_word(status: ItemStatus) -> &'static str {
     match status {
         ItemStatus::InProgress => "in progress",
@@ -132,7 +170,8 @@ pub(super) fn proposal(proposal: &Proposal, cwd: &Path) -> String {
     files.collect::<Vec<_>>().join(", ")
 }
 
-fn name(path: &Path) -> String {
+/// A file's name without its folder.
+pub(super) fn name(path: &Path) -> String {
     path.file_name()
         .unwrap_or(path.as_os_str())
         .to_string_lossy()

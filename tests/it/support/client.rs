@@ -251,6 +251,11 @@ impl Client {
         self.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params }));
     }
 
+    /// A handle that can speak for this client, for what plays the editor behind it.
+    pub(crate) fn voice(&self) -> Voice {
+        Voice(self.shared.clone())
+    }
+
     /// Any value as a message; the answer, if there is to be one, is taken by [`Client::expect_answer`].
     pub(crate) fn send(&self, message: &Value) {
         self.shared.send(message);
@@ -494,6 +499,17 @@ impl Client {
                 .map(|asked| format!("a request that was not expected: {asked:?}")),
         );
         faults
+    }
+}
+
+/// Speaks for a client.
+#[derive(Clone)]
+pub(crate) struct Voice(Arc<Shared>);
+
+impl Voice {
+    pub(crate) fn notify(&self, method: &str, params: Value) {
+        self.0
+            .send(&json!({ "jsonrpc": "2.0", "method": method, "params": params }));
     }
 }
 
