@@ -10,6 +10,7 @@
 
 pub mod approval;
 pub mod config;
+pub mod document;
 pub mod error;
 pub mod event;
 #[cfg(test)]

@@ -358,16 +358,13 @@ impl Run<'_> {
     /// Commands see the disk: documents that the agent changed are saved first, through the editor.
     async fn save_first(&self) {
         let unsaved = self.turn.desk.unsaved();
-        let changed = self
-            .turn
-            .desk
-            .proposals
-            .changed_by_agent(&self.turn.conversation.id, &unsaved);
+        let thread = &self.turn.conversation.id;
+        let changed = self.turn.desk.proposals.changed_by_agent(thread, &unsaved);
         if changed.is_empty() {
             return;
         }
         tokio::select! {
-            _saved = self.turn.desk.editor.save(changed) => {}
+            () = self.turn.desk.editor.save(thread.clone(), changed) => {}
             () = self.turn.cancel.cancelled() => {}
         }
     }

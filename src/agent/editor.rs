@@ -1,5 +1,6 @@
 //! What the agent needs of an editor. The server implements it; tests may play an editor of their own.
 
+use crate::ids::ThreadId;
 use futures::future::BoxFuture;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -31,6 +32,14 @@ pub enum EditorStep {
     Delete { path: PathBuf },
 }
 
+/// An open document that the agent changed and that is not on the disk yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unsaved {
+    pub path: PathBuf,
+    /// It held text of the person's that was not saved before the agent changed it.
+    pub held_unsaved_text: bool,
+}
+
 /// What the editor said. `Applied` is a claim; compare the text that follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ApplyReply {
@@ -47,8 +56,8 @@ pub trait Editor: Send + Sync + 'static {
     /// Hands one change to the editor.
     fn apply(&self, change: EditorChange) -> BoxFuture<'static, ApplyReply>;
 
-    /// Asks for these documents, which the agent changed, to be saved, so that commands see them. True once they are.
-    fn save(&self, paths: Vec<PathBuf>) -> BoxFuture<'static, bool>;
+    /// Asks for documents that a thread changed to be saved, so that commands see them. Ends when they are, or will not be.
+    fn save(&self, thread: ThreadId, documents: Vec<Unsaved>) -> BoxFuture<'static, ()>;
 
     /// Whether open files can be renamed and deleted through the editor.
     fn has_resource_operations(&self) -> bool;

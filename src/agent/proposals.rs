@@ -3,6 +3,7 @@
 //! A proposal is decided hunk by hunk, from any surface. Once no hunk is pending the turn that made it is woken
 //! and applies what was accepted.
 
+use super::editor::Unsaved;
 use super::stream::Stream;
 use crate::ids::{HunkId, ItemId, ProposalId, ThreadId, TurnId};
 use crate::patch::plan::{FilePlan, Plan};
@@ -12,7 +13,7 @@ use crate::protocol::item::{FileChangeKind, LineRange};
 use crate::protocol::proposal::{
     Hunk, HunkStatus, Proposal, ProposalDecideParams, ProposalDecision, ProposalFile, ProposalStatus,
 };
-use crate::workspace::{Workspace, uri};
+use crate::workspace::{Document, Workspace, uri};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -164,6 +165,7 @@ impl Proposals {
                 .map_or_else(|| uri::from_path(&file.path), |document| document.uri().to_owned()),
             kind: file.kind.clone(),
             open: document.is_some(),
+            unsaved: document.as_ref().is_some_and(Document::differs_from_disk),
             base_version: document.map(|document| document.version),
             before: file.before.clone(),
             after: file.after.clone(),
@@ -323,17 +325,21 @@ impl Proposals {
         }
     }
 
-    /// Which of these files a proposal of the thread has changed.
-    pub fn changed_by_agent(&self, thread: &ThreadId, paths: &[PathBuf]) -> Vec<PathBuf> {
+    /// Which of these files, all open and not saved, the thread has changed by its proposals.
+    pub fn changed_by_agent(&self, thread: &ThreadId, unsaved: &[PathBuf]) -> Vec<Unsaved> {
         let entries = self.lock();
-        let applied = |path: &&PathBuf| {
-            entries.values().any(|entry| {
-                entry.proposal.thread_id == *thread
-                    && entry.proposal.status == ProposalStatus::Applied
-                    && entry.plan.files.iter().any(|file| file.path == **path)
+        let applied =
+            |entry: &&Entry| entry.proposal.thread_id == *thread && entry.proposal.status == ProposalStatus::Applied;
+        // The first change tells what was there before the agent: ids sort by their time.
+        let first = |path: &PathBuf| {
+            let mut files = entries.values().filter(applied).flat_map(|entry| &entry.proposal.files);
+            let held_unsaved_text = files.find(|file| file.path == *path)?.unsaved;
+            Some(Unsaved {
+                path: path.clone(),
+                held_unsaved_text,
             })
         };
-        paths.iter().filter(applied).cloned().collect()
+        unsaved.iter().filter_map(first).collect()
     }
 }
 

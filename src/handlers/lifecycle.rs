@@ -15,6 +15,8 @@ use lsp_types::{
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// How long the last events of the threads may take to go out.
+const PRESENTER_LIMIT: Duration = Duration::from_millis(300);
 /// How long a client may take to tell its settings.
 const CONFIGURATION_LIMIT: Duration = Duration::from_secs(10);
 
@@ -39,11 +41,15 @@ pub fn initialize(context: &Context, params: InitializeParams) -> Result<Initial
         context.outbound.clone(),
         &context.setup,
     );
-    let agent = session.agent().clone();
+    let (agent, presenter) = (session.agent().clone(), session.presenter().clone());
     context.begin(session)?;
     context
         .teardown
         .register("agent", || async move { agent.shutdown().await });
+    // The last events of the threads go out before the answer to `shutdown`.
+    context.teardown.register("presenter", || async move {
+        let _shown = tokio::time::timeout(PRESENTER_LIMIT, presenter.finished()).await;
+    });
     let server_info = ServerInfo {
         name: server::NAME.to_owned(),
         version: Some(server::VERSION.to_owned()),

@@ -1,7 +1,7 @@
 //! The table of requests, both ways. Handlers, the generated pages and the plugins all follow it.
 
 #[cfg(test)]
-use super::{approval::*, config::*, generate::Visitor, model::*, proposal::*, thread::*, turn::*};
+use super::{approval::*, config::*, document::*, generate::Visitor, model::*, proposal::*, thread::*, turn::*};
 
 macro_rules! requests {
     ($table:ident, $each:ident: $($(#[doc = $doc:literal])* $name:ident = $method:literal ($params:ident) -> $result:ident),* $(,)?) => {
@@ -55,4 +55,6 @@ requests! { CLIENT_REQUESTS, each_client_request:
 requests! { SERVER_REQUESTS, each_server_request:
     /// May this command run?
     APPROVAL_COMMAND = "countersign/approval/command" (CommandApproval) -> ApprovalResponse,
+    /// Save these documents, which the agent changed, so that the command that follows sees them.
+    DOCUMENT_SAVE = "countersign/document/save" (DocumentSaveParams) -> DocumentSaveResult,
 }

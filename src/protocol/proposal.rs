@@ -59,6 +59,9 @@ pub struct ProposalFile {
     pub kind: FileChangeKind,
     /// Whether the file is open in the editor, so that the change goes through its buffer.
     pub open: bool,
+    /// It was open and held text that was not on the disk when the change was proposed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unsaved: bool,
     /// Version of the open document that the change was made against.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_version: Option<i32>,

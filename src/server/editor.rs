@@ -1,16 +1,19 @@
 //! The agent's changes as `workspace/applyEdit`.
 
 use super::outbound::{Outbound, RequestFailure};
-use crate::agent::editor::{ApplyReply, Editor, EditorChange, EditorStep};
+use crate::agent::editor::{ApplyReply, Editor, EditorChange, EditorStep, Unsaved};
+use crate::ids::ThreadId;
 use crate::lsp::client::Client;
 use crate::lsp::edit;
+use crate::protocol::document::{DocumentSaveParams, DocumentSaveResult, DocumentToSave};
+use crate::protocol::method;
+use crate::workspace::uri;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// How long an editor may take to apply an edit. Some never answer.
@@ -19,8 +22,8 @@ const APPLY_LIMIT: Duration = Duration::from_secs(30);
 pub struct EditorPort {
     outbound: Outbound,
     client: Arc<Client>,
-    /// The person was asked to save; once is enough.
-    asked_to_save: Arc<AtomicBool>,
+    /// Threads that asked the person to save; once is enough.
+    asked_to_save: Mutex<HashSet<ThreadId>>,
 }
 
 /// Answer of the client to `workspace/applyEdit` (LSP 3.17, ApplyWorkspaceEditResult).
@@ -37,8 +40,35 @@ impl EditorPort {
         Self {
             outbound,
             client,
-            asked_to_save: Arc::default(),
+            asked_to_save: Mutex::default(),
         }
+    }
+}
+
+impl EditorPort {
+    fn ask_plugin_to_save(&self, thread_id: ThreadId, documents: Vec<Unsaved>) -> BoxFuture<'static, ()> {
+        let documents = documents
+            .into_iter()
+            .map(
+                |Unsaved {
+                     path,
+                     held_unsaved_text,
+                 }| DocumentToSave {
+                    uri: uri::from_path(&path),
+                    held_unsaved_text,
+                },
+            )
+            .collect();
+        let params = DocumentSaveParams { thread_id, documents };
+        let pending = self
+            .outbound
+            .request::<DocumentSaveResult>(method::DOCUMENT_SAVE, params);
+        async move {
+            if let Err(error) = pending.await {
+                tracing::info!(%error, "the documents were not saved; the command runs without");
+            }
+        }
+        .boxed()
     }
 }
 
@@ -71,23 +101,21 @@ impl Editor for EditorPort {
         .boxed()
     }
 
-    fn save(&self, paths: Vec<PathBuf>) -> BoxFuture<'static, bool> {
+    fn save(&self, thread: ThreadId, documents: Vec<Unsaved>) -> BoxFuture<'static, ()> {
         if self.client.can.plugin {
-            let uris: Vec<_> = paths
-                .iter()
-                .map(|path| crate::workspace::uri::from_path(path))
-                .collect();
-            let pending = self
-                .outbound
-                .request::<Value>("countersign/document/save", json!({"uris": uris}));
-            return async move { matches!(tokio::time::timeout(APPLY_LIMIT, pending).await, Ok(Ok(_))) }.boxed();
+            return self.ask_plugin_to_save(thread, documents);
         }
-        if self.asked_to_save.swap(true, Ordering::Relaxed) {
-            return async { false }.boxed();
+        let first = self
+            .asked_to_save
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(thread);
+        if !first {
+            return async {}.boxed();
         }
-        let names: Vec<_> = paths
+        let names: Vec<_> = documents
             .iter()
-            .filter_map(|path| path.file_name())
+            .filter_map(|document| document.path.file_name())
             .map(|name| name.to_string_lossy())
             .collect();
         let message = format!(
@@ -95,12 +123,16 @@ impl Editor for EditorPort {
              and go on, or run without.",
             names.join(", ")
         );
-        let saved = "Saved, go on";
         let pending = self.outbound.request::<Option<Choice>>(
             "window/showMessageRequest",
-            json!({"type": 3, "message": message, "actions": [{"title": saved}, {"title": "Run without saving"}]}),
+            json!({"type": 3, "message": message, "actions": [{"title": "Saved, go on"}, {"title": "Run without saving"}]}),
         );
-        async move { matches!(pending.await, Ok(Some(choice)) if choice.title == saved) }.boxed()
+        async move {
+            if let Err(error) = pending.await {
+                tracing::info!(%error, "the question about saving was not answered; the command runs without");
+            }
+        }
+        .boxed()
     }
 
     fn has_resource_operations(&self) -> bool {

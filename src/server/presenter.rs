@@ -40,6 +40,8 @@ struct Shared {
     client: Arc<Client>,
     agent: Agent,
     state: Mutex<State>,
+    /// Tells that a thread has been shown to its end.
+    ended: tokio::sync::watch::Sender<()>,
 }
 
 #[derive(Default)]
@@ -63,6 +65,7 @@ impl Presenter {
                 client,
                 agent,
                 state: Mutex::default(),
+                ended: tokio::sync::watch::Sender::default(),
             }),
         }
     }
@@ -79,8 +82,16 @@ impl Presenter {
             tokio::spawn(async move {
                 presenter.show_all(subscription).await;
                 presenter.state().attached.remove(&id);
+                presenter.shared.ended.send_replace(());
             });
         }
+    }
+
+    /// Ends when every thread that was shown has been shown to its end.
+    pub async fn finished(&self) {
+        let mut ended = self.shared.ended.subscribe();
+        // The channel cannot close while `self` holds its other end.
+        let _open = ended.wait_for(|()| self.state().attached.is_empty()).await;
     }
 
     async fn show_all(&self, mut subscription: crate::agent::stream::Subscription) {

@@ -11,11 +11,13 @@ use super::script::{COPY, COPY_OUTSIDE, READ, TEST_AFTER, TEST_BEFORE};
 use super::story::{Stage, Stop};
 use crate::ids::ItemId;
 use crate::protocol::approval::{ApprovalDecision, ApprovalResponse, CommandApproval};
+use crate::protocol::document::{DocumentSaveParams, DocumentSaveResult};
 use crate::protocol::event::{
     ErrorEvent, ItemCompleted, ItemDelta, ItemPartDelta, ItemStarted, PlanUpdated, ProposalChanged, TurnCompleted,
     TurnRetrying, Warning,
 };
 use crate::protocol::item::{Confined, ItemStatus, PlanStepStatus, ThreadItem};
+use crate::protocol::method;
 use crate::protocol::proposal::Proposal;
 use crate::protocol::turn::TurnStatus;
 use serde::de::DeserializeOwned;
@@ -434,10 +436,13 @@ impl View {
                 };
                 stage.client.answer(id, result).await?;
             }
-            "countersign/document/save" => {
+            method::DOCUMENT_SAVE => {
                 self.turn_to(stage).await?;
-                let uris = params["uris"].as_array().map(Vec::as_slice).unwrap_or_default();
-                if uris.iter().any(|uri| *uri == stage.buffer.uri) {
+                let wanted: DocumentSaveParams = read(method, params)?;
+                let ours = wanted.documents.iter().any(|document| document.uri == stage.buffer.uri);
+                let mut saved_uris = Vec::new();
+                if ours {
+                    saved_uris.push(stage.buffer.uri.clone());
                     let saved = stage
                         .buffer
                         .save()
@@ -450,9 +455,12 @@ impl View {
                     stage.screen.print(Style::DIM, ", for commands see the disk")?;
                     stage.screen.newline()?;
                 }
-                stage.client.answer(id, Value::Null).await?;
+                stage
+                    .client
+                    .answer(id, json!(DocumentSaveResult { saved: saved_uris }))
+                    .await?;
             }
-            "countersign/approval/command" => {
+            method::APPROVAL_COMMAND => {
                 let approval: CommandApproval = read(method, params)?;
                 let response = self.approval(stage, &approval).await?;
                 stage.client.answer(id, json!(response)).await?;
