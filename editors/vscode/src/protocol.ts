@@ -119,6 +119,23 @@ export type ConfigWarning = {
 /** How a command is, or would be, confined. */
 export type Confined = "readOnly" | "workspace" | "outside";
 
+/** Documents that the agent changed, to be saved before a command runs: commands see the disk. */
+export type DocumentSaveParams = {
+  threadId: ThreadId;
+  documents: Array<DocumentToSave>;
+};
+
+/** What was saved. A document that is left out, and a refusal, only mean that the command runs without. */
+export type DocumentSaveResult = {
+  saved: Array<string>;
+};
+
+export type DocumentToSave = {
+  uri: string;
+  /** It held text of the person's that was not saved when the agent changed it: saving is the person's to decide. */
+  heldUnsavedText: boolean;
+};
+
 /** What the editor knows at the moment of asking; told to the model beside the person's words. */
 export type EditorContext = {
   activeFile?: string | null;
@@ -301,6 +318,8 @@ export type ProposalFile = {
   kind: FileChangeKind;
   /** Whether the file is open in the editor, so that the change goes through its buffer. */
   open: boolean;
+  /** It was open and held text that was not on the disk when the change was proposed. */
+  unsaved?: boolean;
   /** Version of the open document that the change was made against. */
   baseVersion?: number | null;
   /** Text before; absent for a new file. */
@@ -717,6 +736,8 @@ export interface ClientRequests {
 export interface ServerRequests {
   /** May this command run? */
   "countersign/approval/command": { params: CommandApproval; result: ApprovalResponse };
+  /** Save these documents, which the agent changed, so that the command that follows sees them. */
+  "countersign/document/save": { params: DocumentSaveParams; result: DocumentSaveResult };
 }
 
 /** What the server tells, by method. */

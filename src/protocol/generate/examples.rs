@@ -2,6 +2,7 @@
 
 use crate::protocol::approval::*;
 use crate::protocol::config::*;
+use crate::protocol::document::*;
 use crate::protocol::event::{self, At, Event, EventKind};
 use crate::protocol::item::*;
 use crate::protocol::method::*;
@@ -247,6 +248,18 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
             feedback: None,
         }),
     );
+    let uri = "file:///home/ada/sums/src/lib.rs".to_owned();
+    add(
+        DOCUMENT_SAVE,
+        value(DocumentSaveParams {
+            thread_id: THREAD.into(),
+            documents: vec![DocumentToSave {
+                uri: uri.clone(),
+                held_unsaved_text: true,
+            }],
+        }),
+        value(DocumentSaveResult { saved: vec![uri] }),
+    );
 }
 
 fn events() -> Vec<EventKind> {
@@ -475,6 +488,7 @@ fn proposal(status: ProposalStatus, hunk: HunkStatus) -> Proposal {
             uri: "file:///home/ada/sums/src/lib.rs".into(),
             kind: FileChangeKind::Update { move_path: None },
             open: true,
+            unsaved: true,
             base_version: Some(12),
             before: Some("    let mut sum = 1;\n".into()),
             after: Some("    let mut sum = 0;\n".into()),

@@ -66,6 +66,11 @@ pub(super) fn of(method: &str) -> Notes {
             &[error::INVALID_CURSOR, error::PROVIDER_FAILED],
         ),
         "config/read" => notes("Read anew from the files; nothing follows.", &[]),
+        "document/save" => notes(
+            "Comes before a command runs, while documents that the agent changed are open and not saved. Any answer lets \
+             the command run; what is not saved is named to the model.",
+            &[],
+        ),
         "approval/command" => notes(
             "Sent to clients with the plugin protocol, after `approval/requested`. An answer that cannot be understood, an \
              error and a client that is gone count as `decline`. If the question is settled elsewhere the request is \
