@@ -130,13 +130,8 @@ impl Scene {
     }
 
     /// Gathers the logs in one file that stays. Gives its path.
-    fn keep_logs(&self, model: &str) -> io::Result<PathBuf> {
-        let path = std::env::temp_dir().join(format!("countersign-demo-{}.log", std::process::id()));
-        let mut options = File::options();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(&path)?;
+    fn keep_logs(&self, requests: &str) -> io::Result<PathBuf> {
+        let (path, mut file) = folder::fresh_log()?;
         let mut part = |name: &str, text: &str| writeln!(file, "== {name}\n{text}\n");
         for (name, log) in [
             ("the server's log", self.home.join("log/countersign.log")),
@@ -146,12 +141,10 @@ impl Scene {
                 self.conversation(),
             ),
         ] {
-            part(
-                name,
-                &std::fs::read_to_string(&log).unwrap_or_else(|error| format!("(not read: {error})")),
-            )?;
+            let text = std::fs::read_to_string(&log).unwrap_or_else(|error| format!("(not read: {error})"));
+            part(name, &text)?;
         }
-        part("what the model was asked", model)?;
+        part("what the model was asked", requests)?;
         Ok(path)
     }
 }
@@ -183,6 +176,9 @@ async fn demonstrate(args: &Args) -> ExitCode {
     if let Err(error) = folder.remove() {
         say(&format!("its temporary folder could not be removed: {error}"));
         return ExitCode::FAILURE;
+    }
+    if matches!(end, End::Signal(_)) {
+        say("stopped; the server has ended, and the temporary folder is gone");
     }
     code
 }
@@ -259,7 +255,6 @@ fn conclude(scene: &Scene, screen: &mut Screen, facts: &Facts, end: &End, reques
         End::Signal(number) => {
             // Whoever sent it may not be reading any more.
             let _ = screen.fresh_line();
-            say("stopped; the server has ended and the temporary folder is gone");
             return ExitCode::from(SIGNALLED + number);
         }
         End::Stopped(Stop::Closed(error)) => {
@@ -303,12 +298,7 @@ fn conclude(scene: &Scene, screen: &mut Screen, facts: &Facts, end: &End, reques
 fn verdict(screen: &mut Screen, facts: &Facts) -> io::Result<()> {
     let checks = facts.checks();
     screen.title("What really happened")?;
-    for (words, held) in &checks {
-        match held {
-            true => screen.row(&[(Style::GREEN, "   ✓ "), (Style::PLAIN, words)])?,
-            false => screen.row(&[(Style::RED.bold(), "   ✗ "), (Style::RED, words)])?,
-        }
-    }
+    screen.columns(&checks)?;
     screen.blank()?;
     let held = checks.iter().filter(|(_, held)| *held).count();
     let summary = match held == checks.len() {
@@ -320,7 +310,9 @@ fn verdict(screen: &mut Screen, facts: &Facts) -> io::Result<()> {
     screen.row_with(
         &[
             (Style::BOLD, &format!("   {summary}")),
-            (Style::DIM, "  Next: `countersign doctor`, and your editor."),
+            (Style::DIM, "  Next: "),
+            (Style::CYAN, "countersign doctor"),
+            (Style::DIM, ", and your editor"),
         ],
         (Style::DIM, &time),
     )

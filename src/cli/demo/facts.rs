@@ -56,79 +56,58 @@ impl Facts {
     pub(super) fn checks(&self) -> Vec<Check> {
         let check = |words: &str, held: bool| (words.to_owned(), held);
         let mut checks = vec![
-            check(
-                "the test failed before, when run by the demonstration itself",
-                self.failed_before,
-            ),
-            check(
-                "the server offered Fix with agent for another tool's diagnostic",
-                self.action_offered,
-            ),
-            check(
-                "the agent read the text as it is in the editor, unsaved line included",
-                self.agent_read_unsaved_text,
-            ),
-            check(
-                "the agent's own test run, in the sandbox, failed",
-                self.agent_saw_failure,
-            ),
-            check("the sandbox stopped a write outside the project", self.sandbox_stopped),
-            check("leaving the sandbox was asked about first", self.asked_before_leaving),
+            check("the test failed before", self.failed_before),
+            check("Fix with agent was offered", self.action_offered),
+            check("the agent read the unsaved line", self.agent_read_unsaved_text),
+            check("its test run failed in the sandbox", self.agent_saw_failure),
+            check("the sandbox stopped the write outside", self.sandbox_stopped),
+            check("it asked before leaving the sandbox", self.asked_before_leaving),
         ];
         checks.push(match self.may_leave {
-            false => check("after the no, the command did not run", self.answer_respected),
-            true => check(
-                "after the yes, the command ran outside the sandbox",
-                self.answer_respected,
-            ),
+            false => check("after the no, nothing ran", self.answer_respected),
+            true => check("after the yes, it ran outside", self.answer_respected),
         });
-        checks.push(check("a change to both files was proposed", self.proposed_both_files));
+        checks.push(check("the proposal covers both files", self.proposed_both_files));
         checks.push(check(
             "no file was touched before the answer",
             self.untouched_before_answer,
         ));
         if self.accepted.nothing() {
             checks.push(check(
-                "the change was rejected, and nothing was changed",
+                "both files are as they were",
                 self.open_file_exact && self.closed_file_exact,
             ));
             checks.push(check("the turn was completed", self.turn_completed));
         } else {
             let open = match self.accepted.open_file {
-                true => format!("{OPEN} got the change in the editor and kept the unsaved line, to the letter"),
-                false => format!("{OPEN} was left as it was, unsaved line included"),
+                true => format!("{OPEN} is exact, unsaved line kept"),
+                false => format!("{OPEN} is untouched, unsaved line kept"),
             };
             let closed = match self.accepted.closed_file {
-                true => format!("{CLOSED} got the change on the disk, to the letter"),
-                false => format!("{CLOSED} was left as it was"),
+                true => format!("{CLOSED} is exact"),
+                false => format!("{CLOSED} is untouched"),
             };
             checks.push((open, self.open_file_exact));
             checks.push((closed, self.closed_file_exact));
             if self.accepted.open_file {
-                checks.push(check(
-                    "the document was saved before the test ran again",
-                    self.saved_for_test,
-                ));
+                checks.push(check("the buffer was saved for the test", self.saved_for_test));
             }
             if self.accepted.all() {
                 checks.push(check(
-                    "the agent's second test run, in the sandbox, passed",
+                    "its test run passed in the sandbox",
                     self.agent_test_status == Some(0),
                 ));
-                checks.push(check(
-                    "the test passes now, when run by the demonstration itself",
-                    self.passes_now,
-                ));
+                checks.push(check("the test passes now", self.passes_now));
             } else {
                 let failed = self.agent_test_status.is_some_and(|status| status != 0);
                 checks.push(check(
-                    "with half of the change the test still fails, and the agent was told so",
+                    "with half of it the test still fails",
                     failed && !self.passes_now,
                 ));
             }
             checks.push(check("the turn was completed", self.turn_completed));
         }
-        checks.push(check("the server ended when it was told to", self.server_ended_well));
+        checks.push(check("the server ended in order", self.server_ended_well));
         checks
     }
 }
@@ -146,7 +125,7 @@ mod tests {
             ..Facts::default()
         };
         let held = |facts: &Facts, words: &str| facts.checks().iter().any(|(text, held)| *held && text.contains(words));
-        assert!(held(&rejected, "nothing was changed"));
+        assert!(held(&rejected, "as they were"));
         let half = Facts {
             accepted: Accepted {
                 open_file: true,

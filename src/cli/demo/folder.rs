@@ -1,7 +1,11 @@
 //! The places of the demonstration on the disk. Both are gone when it ends, however it ends.
 
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+
+/// What the names of its files begin with.
+const PREFIX: &str = "countersign-demo";
 
 /// The temporary folder with the project and the server's home; removed on drop.
 pub(super) struct Folder {
@@ -12,23 +16,12 @@ impl Folder {
     /// Makes it, readable for this person only.
     pub(super) fn new() -> io::Result<Self> {
         let base = std::fs::canonicalize(std::env::temp_dir())?;
-        let pid = std::process::id();
-        for number in 0..100 {
-            let path = base.join(format!("countersign-demo-{pid}-{number}"));
-            let mut builder = std::fs::DirBuilder::new();
-            #[cfg(unix)]
-            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-            match builder.create(&path) {
-                Ok(()) => return Ok(Self { path }),
-                // Left by somebody else, whoever it was.
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Err(io::Error::new(
-            io::ErrorKind::AlreadyExists,
-            format!("{} is full of folders of this name", base.display()),
-        ))
+        let mut builder = std::fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        let name = |number: u32| base.join(format!("{PREFIX}-{}-{number}", std::process::id()));
+        let (path, ()) = first_free(name, |path| builder.create(path))?;
+        Ok(Self { path })
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -55,6 +48,31 @@ impl Drop for Folder {
     }
 }
 
+/// A new file that stays, for the logs of a demonstration that failed.
+pub(super) fn fresh_log() -> io::Result<(PathBuf, File)> {
+    let mut options = File::options();
+    // Never through a link that somebody put there.
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let fresh = |number: u32| std::env::temp_dir().join(format!("{PREFIX}-{}-{number}.log", std::process::id()));
+    first_free(fresh, |path| options.open(path))
+}
+
+/// Makes the first of a hundred paths that is not taken.
+fn first_free<T>(name: impl Fn(u32) -> PathBuf, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<(PathBuf, T)> {
+    let mut number = 0;
+    loop {
+        let path = name(number);
+        match make(&path) {
+            Ok(made) => return Ok((path, made)),
+            // Left by somebody else, whoever it was.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < 99 => number += 1,
+            Err(error) => return Err(error),
+        }
+    }
+}
+
 /// A file outside the project that the agent would like to write. It is not there at the beginning, so if it is at the
 /// end it is the agent's; removed on drop.
 pub(super) struct Outside {
@@ -64,7 +82,7 @@ pub(super) struct Outside {
 impl Outside {
     /// In the person's home, where nothing but the sandbox stands in the way; else beside the project.
     pub(super) fn choose(folder: &Folder) -> io::Result<Self> {
-        let name = format!("countersign-demo-{}.bak", std::process::id());
+        let name = format!("{PREFIX}-{}.bak", std::process::id());
         let home = std::env::var_os("HOME").map(PathBuf::from);
         let home = home.filter(|home| home.is_absolute() && is_writable(home));
         let path = match home.map(|home| home.join(&name)) {

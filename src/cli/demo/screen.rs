@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 const WIDEST: usize = 92;
 /// Narrower than this, lines are left to the terminal to wrap.
 const NARROWEST: usize = 40;
+/// Rows that one line of a command's output may take.
+const MOST_ROWS: usize = 6;
 /// Where text begins.
 pub(super) const INDENT: usize = 3;
 /// Where text begins behind a label.
@@ -208,8 +210,24 @@ impl Screen {
         self.newline()
     }
 
+    /// A line of a command's output behind a gutter: nothing of it is cut, it goes on in the next line as in a terminal.
+    pub(super) fn output(&mut self, gutter: &str, line: &str) -> io::Result<()> {
+        let line: Vec<char> = line.replace('\t', "    ").chars().collect();
+        let room = self.width.saturating_sub(gutter.chars().count()).max(1);
+        for part in line.chunks(room).take(MOST_ROWS) {
+            self.row(&[(Style::DIM, gutter), (Style::PLAIN, &part.iter().collect::<String>())])?;
+        }
+        if line.is_empty() {
+            self.row(&[(Style::DIM, gutter.trim_end())])?;
+        }
+        Ok(())
+    }
+
     /// A whole line with something at its right end, where both fit.
     pub(super) fn row_with(&mut self, spans: &[(Style, &str)], right: (Style, &str)) -> io::Result<()> {
+        if right.1.is_empty() {
+            return self.row(spans);
+        }
         let length: usize = spans.iter().map(|(_, text)| text.chars().count()).sum();
         let gap = self.width.saturating_sub(length + right.1.chars().count());
         if gap < 2 {
@@ -247,6 +265,37 @@ impl Screen {
         self.fresh_line()?;
         let label = format!("{:INDENT$}{text:<width$}", "", width = LABELLED - INDENT);
         self.print(Style::BLUE, &label)
+    }
+
+    /// What held and what did not, in two columns where there is room.
+    pub(super) fn columns(&mut self, checks: &[(String, bool)]) -> io::Result<()> {
+        let widest = checks.iter().map(|(words, _)| words.chars().count()).max().unwrap_or(0);
+        let wide = INDENT + 2 + widest + 3;
+        let is_double = 2 * wide - INDENT - 3 <= self.width;
+        let rows = if is_double {
+            checks.len().div_ceil(2)
+        } else {
+            checks.len()
+        };
+        for row in 0..rows {
+            for (column, (words, held)) in [row, row + rows]
+                .into_iter()
+                .filter_map(|at| checks.get(at))
+                .enumerate()
+            {
+                let (mark, mark_style, style) = match held {
+                    true => ("✓ ", Style::GREEN, Style::PLAIN),
+                    false => ("✗ ", Style::RED.bold(), Style::RED),
+                };
+                let indent = if column == 0 { INDENT } else { 3 };
+                self.print(Style::PLAIN, &" ".repeat(indent))?;
+                self.print(mark_style, mark)?;
+                let padding = if column == 0 && is_double { widest } else { 0 };
+                self.print(style, &format!("{words:padding$}"))?;
+            }
+            self.newline()?;
+        }
+        Ok(())
     }
 
     /// Text wrapped at its words, at the given indent.

@@ -47,7 +47,7 @@ pub(super) fn script(backup: &Path, slowly: bool) -> Result<Script, ScriptError>
                 call("shell", COPY_OUTSIDE, json!({
                     "command": copy,
                     "with_escalated_permissions": true,
-                    "justification": "I'd like to keep a copy of the cart in your home folder.",
+                    "justification": "I'd like to keep a copy of the cart outside the project.",
                 })),
             ],
         },

@@ -107,7 +107,7 @@ pub(super) async fn tell(stage: &mut Stage<'_>) -> Result<(), Stop> {
 fn show_test(screen: &mut Screen, tested: &Tested) -> io::Result<()> {
     screen.row(&[(Style::DIM, "   $ "), (Style::PLAIN, &format!("sh {TEST}"))])?;
     for line in tested.output.lines() {
-        screen.row(&[(Style::DIM, "   │ "), (Style::PLAIN, line)])?;
+        screen.output("   │ ", line)?;
     }
     let status = match tested.status {
         Some(status) => format!("exit {status}"),

@@ -8,7 +8,7 @@ use std::time::Duration;
 /// Columns of the terminal in the picture.
 pub(super) const COLUMNS: usize = 92;
 /// Lines of it that are seen at once.
-const ROWS: usize = 46;
+const ROWS: usize = 53;
 
 /// In pixels.
 const COLUMN: f64 = 8.4;

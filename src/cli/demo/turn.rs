@@ -24,6 +24,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::time::Duration;
 
+/// Between the steps of a plan.
+const GAP: &str = "    ";
+
 /// What is open on the screen.
 #[derive(Default)]
 struct View {
@@ -177,28 +180,29 @@ impl View {
     async fn plan(&mut self, stage: &mut Stage<'_>, plan: &PlanUpdated) -> Result<(), Stop> {
         self.turn_to(stage).await?;
         stage.screen.label("plan")?;
-        let mut left = stage.screen.width().saturating_sub(LABELLED);
+        let mut column = LABELLED;
         for (index, step) in plan.steps.iter().enumerate() {
             let (mark, style) = match step.status {
                 PlanStepStatus::Completed => ("✓", Style::GREEN),
                 PlanStepStatus::InProgress => ("›", Style::CYAN),
                 PlanStepStatus::Pending => ("·", Style::DIM),
             };
-            let length = step.step.chars().count() + 5;
-            if index > 0 && length > left {
+            let length = step.step.chars().count() + 2;
+            if index > 0 && column + GAP.len() + length > stage.screen.width() {
                 stage.screen.newline()?;
                 stage.screen.print(Style::PLAIN, &" ".repeat(LABELLED))?;
-                left = stage.screen.width().saturating_sub(LABELLED);
+                column = LABELLED;
+            } else if index > 0 {
+                stage.screen.print(Style::PLAIN, GAP)?;
+                column += GAP.len();
             }
-            left = left.saturating_sub(length);
+            column += length;
             stage.screen.print(style, &format!("{mark} "))?;
-            let words = if step.status == PlanStepStatus::Pending {
-                Style::DIM
-            } else {
-                Style::PLAIN
+            let words = match step.status {
+                PlanStepStatus::Pending => Style::DIM,
+                _ => Style::PLAIN,
             };
             stage.screen.print(words, &step.step)?;
-            stage.screen.print(Style::PLAIN, "   ")?;
         }
         stage.screen.newline()?;
         Ok(())
@@ -514,7 +518,7 @@ impl Running {
         };
         let gutter = format!("{:LABELLED$}│ ", "");
         for line in left[..end].lines() {
-            stage.screen.row(&[(Style::DIM, &gutter), (Style::PLAIN, line)])?;
+            stage.screen.output(&gutter, line)?;
         }
         self.shown += end;
         Ok(())
