@@ -100,10 +100,16 @@ pub(super) fn take_input(turn: &Turn, inputs: Vec<Input>, first: bool) {
 /// One round. True if the model must be asked again, since it called tools.
 async fn round(turn: &Arc<Turn>) -> Result<bool, Broken> {
     let mut retry = Retry::new(turn.provider().client.provider());
+    let mut partial = Vec::new();
     loop {
         let mut calls = Calls::new(turn.clone());
+        let said_before = turn.conversation.data().history.items().len();
         let outcome = attempt(turn, &mut calls).await;
-        let partial = turn.close_streamed();
+        let broken_off = turn.close_streamed();
+        // An attempt that brought nothing takes nothing back of what the person saw before.
+        if !broken_off.is_empty() || turn.conversation.data().history.items().len() > said_before {
+            partial = broken_off;
+        }
         let called = !calls.is_empty();
         let fatal = finish_calls(turn, calls).await;
         let error = if turn.cancel.is_cancelled() {

@@ -1,1 +1,14 @@
+//! The agent over its real parts: the real program, real commands in their sandbox, the rehearsal model over HTTP, and a
+//! client that holds the server to its word.
 
+mod approval;
+mod context;
+mod injected;
+mod interrupt;
+mod patch;
+mod retry;
+mod stage;
+mod steer;
+mod thread;
+mod tools;
+mod turn;

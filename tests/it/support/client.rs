@@ -134,6 +134,8 @@ struct State {
     handlers: HashMap<String, Handler>,
     ignored: HashSet<String>,
     faults: Vec<String>,
+    /// All that came, in order: `answer ID`, or the method of a call.
+    trace: Vec<String>,
     ended: bool,
 }
 
@@ -305,6 +307,11 @@ impl Client {
     /// Takes all unread notifications, in order.
     pub(crate) fn take_unread(&self) -> Vec<(String, Value)> {
         self.shared.state().unread.drain(..).collect()
+    }
+
+    /// All that came so far, in order: `answer ID`, or the method of a request or notification.
+    pub(crate) fn trace(&self) -> Vec<String> {
+        self.shared.state().trace.clone()
     }
 
     /// A line in the client's log that holds this text.
@@ -622,6 +629,7 @@ impl Shared {
                 if keys.iter().any(|key| !["method", "id", "params"].contains(key)) {
                     return Err(format!("a call with other members: {message}"));
                 }
+                self.state().trace.push(method.to_owned());
                 let params = object.get("params").cloned().unwrap_or_default();
                 if !params.is_object() && !params.is_array() && !params.is_null() {
                     return Err(format!("params are neither object nor array: {message}"));
@@ -648,6 +656,7 @@ impl Shared {
                     _ => return Err(format!("not exactly one of result and error: {message}")),
                 };
                 let mut state = self.state();
+                state.trace.push(format!("answer {id}"));
                 state.open.remove(&id.to_string());
                 state.answers.push((id.clone(), answer));
                 Ok(())

@@ -1,0 +1,276 @@
+//! Failures of the model: what is tried again, how that is shown, and what ends the turn.
+
+use super::stage::{Setting, Stage, bash, say, shell, within};
+use countersign::rehearsal::{Script, Server};
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+/// Shows S-060, S-061, S-062.
+#[tokio::test]
+async fn a_stream_that_breaks_off_is_tried_again_and_nothing_is_shown_twice() {
+    let script = json!([
+        [say("Finished."), {"say": "And I was ab", "partial": true}, {"drop": true}],
+        [{"no_completed": true}],
+        [say("Here is the rest.")],
+        [say("more")],
+    ]);
+    let stage = Stage::new(script).await;
+    let thread = stage.thread().await;
+    let story = stage.complete(&thread, "Talk").await;
+    let notices = story.all("turn/retrying");
+    let counts: Vec<_> = notices
+        .iter()
+        .map(|notice| (&notice["attempt"], &notice["limit"]))
+        .collect();
+    assert_eq!(counts, [(&json!(1), &json!(2)), (&json!(2), &json!(2))]);
+    assert!(
+        notices
+            .iter()
+            .all(|notice| !notice["message"].as_str().unwrap().is_empty())
+    );
+    assert_eq!(story.count("error"), 0);
+    assert_eq!(story.said(), ["Finished.", "And I was ab", "Here is the rest."]);
+    let partial: Vec<bool> = story
+        .items("agentMessage")
+        .iter()
+        .map(|item| item["partial"] == true)
+        .collect();
+    assert_eq!(partial, [false, true, false]);
+    assert_eq!(story.last()["lastAgentMessage"], "Here is the rest.");
+    stage.complete(&thread, "More").await;
+    let requests = stage.requests(4);
+    // What was finished is part of the conversation; what broke off and was said again is not.
+    for request in &requests[1..] {
+        assert!(request.input_texts().contains(&"Finished.".to_owned()));
+        assert!(!request.input_texts().iter().any(|text| text.contains("I was ab")));
+    }
+    assert_eq!(requests[1].input(), requests[2].input());
+}
+
+/// Shows S-060, S-068.
+#[tokio::test]
+async fn a_call_before_the_break_runs_once_and_its_output_goes_along() {
+    let script = json!([
+        [bash("call_1", "echo ran >> log; echo out"), {"say": "Now", "partial": true}, {"drop": true}],
+        [say("done")],
+    ]);
+    let stage = Stage::new(script).await;
+    let thread = stage.thread().await;
+    let story = stage.complete(&thread, "Go").await;
+    assert_eq!(story.count("turn/retrying"), 1);
+    assert_eq!(stage.text("log"), "ran\n");
+    assert!(stage.requests(2)[1].output("call_1").unwrap().contains("out"));
+}
+
+/// Shows S-061, S-066, S-067.
+#[tokio::test]
+async fn retries_that_are_used_up_fail_the_turn_and_not_the_thread() {
+    let broken = json!([{"say": "Once more", "partial": true}, {"drop": true}]);
+    let script = json!([broken, broken, broken, [say("better now")]]);
+    let stage = Stage::new(script).await;
+    let thread = stage.thread().await;
+    let story = stage.run(&thread, "Talk").await;
+    assert_eq!(story.count("turn/retrying"), 2);
+    assert_eq!((story.status(), story.error_kind()), ("failed", "streamDisconnected"));
+    assert_eq!(story.one("error")["error"], story.last()["turn"]["error"]);
+    stage.requests(3);
+    let story = stage.complete(&thread, "And now?").await;
+    assert_eq!(story.said(), ["better now"]);
+    // What the person was shown last of the broken answer is known to the model.
+    let texts = stage.requests(4)[3].input_texts();
+    assert_eq!(
+        texts.iter().filter(|text| *text == "Once more").count(),
+        1,
+        "{texts:#?}"
+    );
+}
+
+/// Shows S-061, S-217.
+#[tokio::test]
+async fn the_providers_own_delay_is_kept_to() {
+    let script = json!([
+        [{"fail": {"status": 429, "retry_after": 1}}],
+        [{"fail": {"status": 503}}],
+        [say("ok")],
+    ]);
+    let stage = Stage::new(script).await;
+    let thread = stage.thread().await;
+    let begin = Instant::now();
+    let story = stage.complete(&thread, "Hi").await;
+    assert!(begin.elapsed() >= Duration::from_secs(1));
+    let delays: Vec<u64> = story
+        .all("turn/retrying")
+        .iter()
+        .filter_map(|notice| notice["delayMs"].as_u64())
+        .collect();
+    assert_eq!(delays.len(), 2);
+    assert_eq!(delays[0], 1000);
+    assert!(delays[1] < 1000, "{delays:?}");
+}
+
+/// Shows S-063, S-064, S-066, S-067.
+#[tokio::test]
+async fn what_would_fail_again_is_not_tried_again() {
+    let error = |status: u16, code: &str| json!({"fail": {"status": status, "body": {"error": {"message": "No, since the moon is full.", "type": "invalid_request_error", "code": code}}}});
+    for (failure, kind, status) in [
+        (error(401, "invalid_api_key"), "unauthorized", Some(401)),
+        (error(403, "forbidden"), "unauthorized", Some(403)),
+        (error(404, "model_not_found"), "modelNotFound", Some(404)),
+        (
+            error(400, "context_length_exceeded"),
+            "contextWindowExceeded",
+            Some(400),
+        ),
+        (error(400, "invalid_value"), "badRequest", Some(400)),
+        (error(429, "insufficient_quota"), "usageLimitExceeded", Some(429)),
+        (
+            json!({"fail": {"status": 429, "body": {"error": {"type": "usage_limit_reached", "message": "The limit.", "resets_in_seconds": 60}}}}),
+            "usageLimitExceeded",
+            Some(429),
+        ),
+        (
+            json!({"fail": {"status": 429, "body": {"error": {"type": "usage_not_included", "message": "Not in the plan."}}}}),
+            "usageLimitExceeded",
+            Some(429),
+        ),
+        (
+            json!({"failed": {"code": "context_length_exceeded"}}),
+            "contextWindowExceeded",
+            None,
+        ),
+        (json!({"incomplete": "max_output_tokens"}), "incomplete", None),
+    ] {
+        let script = json!([[failure], [say("ok")]]);
+        let stage = Stage::configured("model_context_window = 1000", script).await;
+        let thread = stage.thread().await;
+        let story = stage.run(&thread, "Hi").await;
+        assert_eq!(
+            (story.status(), story.error_kind()),
+            ("failed", kind),
+            "{failure}: {story:#?}"
+        );
+        let error = &story.one("error")["error"];
+        assert_eq!(error["httpStatus"].as_u64(), status, "{failure}");
+        assert!(error["message"].as_str().unwrap().len() > 20, "{error}");
+        assert_eq!(story.count("turn/retrying"), 0);
+        stage.requests(1);
+        if kind == "contextWindowExceeded" {
+            let usage = &story.one("thread/tokenUsage")["tokenUsage"];
+            assert_eq!(usage["last"]["totalTokens"], 1000, "the window is full");
+        }
+        stage.complete(&thread, "Again").await;
+    }
+}
+
+/// Shows S-063, S-216.
+#[tokio::test]
+async fn a_missing_key_is_one_error_that_names_the_variable() {
+    let setting = Setting {
+        provider: "env_key = \"ACME_API_KEY\"\nenv_key_instructions = \"Ask Wile.\"".into(),
+        ..Setting::default()
+    };
+    let stage = Stage::with(json!([]), setting).await;
+    let thread = stage.thread().await;
+    let story = stage.run(&thread, "Hi").await;
+    assert_eq!((story.status(), story.error_kind()), ("failed", "missingKey"));
+    let message = story.one("error")["error"]["message"].as_str().unwrap();
+    assert!(
+        message.contains("ACME_API_KEY") && message.contains("Ask Wile."),
+        "{message}"
+    );
+    assert_eq!(story.count("turn/retrying"), 0);
+    assert_eq!(story.kinds(), ["userMessage"]);
+    stage.requests(0);
+}
+
+/// An address where nobody listens.
+async fn nowhere() -> std::net::SocketAddr {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    listener.local_addr().expect("an address")
+}
+
+/// Shows S-069, S-101.
+#[tokio::test]
+async fn a_provider_that_is_down_is_waited_for_until_the_person_stops() {
+    let address = nowhere().await;
+    // With a model, and without one, where the provider is asked first what it serves.
+    for model in ["rehearsal", ""] {
+        let setting = Setting {
+            base_url: Some(format!("http://{address}/v1")),
+            ..Setting::default()
+        };
+        let stage = Stage::with(json!([]), setting).await;
+        let started = stage.start_thread(json!({"settings": {"model": model}})).await;
+        let thread = started["thread"]["id"].as_str().unwrap().to_owned();
+        let turn = stage.start_turn(&thread, "Hi").await;
+        let story = stage.until_event("turn/retrying").await;
+        assert_eq!(story.kinds(), ["userMessage"]);
+        assert_eq!(story.last()["attempt"], 1);
+        assert_eq!(story.last().get("limit").cloned().unwrap_or_default(), Value::Null);
+        assert_eq!(stage.interrupt(&thread).await["interrupted"], true);
+        let story = stage.finish(&turn).await;
+        assert_eq!(story.status(), "interrupted");
+        assert_eq!(story.count("error"), 0);
+    }
+}
+
+#[tokio::test]
+async fn a_provider_that_comes_up_is_found() {
+    let address = nowhere().await;
+    for model in ["rehearsal", ""] {
+        let setting = Setting {
+            base_url: Some(format!("http://{address}/v1")),
+            ..Setting::default()
+        };
+        let stage = Stage::with(json!([]), setting).await;
+        let started = stage.start_thread(json!({"settings": {"model": model}})).await;
+        let thread = started["thread"]["id"].as_str().unwrap().to_owned();
+        let turn = stage.start_turn(&thread, "Hi").await;
+        stage.until_event("turn/retrying").await;
+        let script = Script::from_json(&json!([[say("up")]])).unwrap();
+        let late = Server::start(script, address).await.expect("the port is free");
+        let story = stage.finish(&turn).await;
+        assert_eq!(story.status(), "completed");
+        assert_eq!(late.requests()[0].model(), "rehearsal");
+        late.stop().await;
+    }
+}
+
+/// Shows S-101.
+#[tokio::test]
+async fn stopping_in_the_wait_before_a_retry_ends_the_turn() {
+    let script = json!([
+        [{"say": "I was", "partial": true}, {"drop": true}],
+        [{"fail": {"status": 429, "retry_after": 300}}],
+        [say("ok")],
+    ]);
+    let stage = Stage::new(script).await;
+    let thread = stage.thread().await;
+    let turn = stage.start_turn(&thread, "Hi").await;
+    stage
+        .until(|name, params| name == "turn/retrying" && params["delayMs"] == 300_000)
+        .await;
+    stage.interrupt(&thread).await;
+    let story = stage.finish(&turn).await;
+    assert_eq!(story.status(), "interrupted");
+    assert_eq!(story.names(), ["thread/statusChanged", "turn/completed"]);
+    stage.complete(&thread, "Again").await;
+    // What the person saw of the answer is part of the conversation.
+    let texts = stage.requests(3)[2].input_texts();
+    assert_eq!(texts.iter().filter(|text| *text == "I was").count(), 1, "{texts:#?}");
+}
+
+/// Shows S-060.
+#[tokio::test]
+async fn a_silent_stream_is_tried_again() {
+    let setting = Setting {
+        provider: "stream_idle_timeout_ms = 300".into(),
+        ..Setting::default()
+    };
+    let script = json!([[{"say": "Hm", "partial": true}, {"stall": true}], [shell("c", &["true"])], [say("ok")]]);
+    let stage = Stage::with(script, setting).await;
+    let thread = stage.thread().await;
+    let story = stage.complete(&thread, "Hi").await;
+    assert_eq!(story.count("turn/retrying"), 1);
+    within(stage.model.wait_for_requests(3)).await;
+}

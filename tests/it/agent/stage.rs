@@ -1,0 +1,576 @@
+//! What the tests of the agent play on: a workspace, a scripted model, the server with a plugin's client, and the story
+//! of each turn, which is held to the rules of the protocol as it comes in.
+
+use crate::support::client::{Answer, Caps, Client, Reply, ServerOptions};
+use countersign::rehearsal::{Recorded, Running, Script, Server};
+use countersign::workspace::uri;
+use serde_json::{Value, json};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// Far more than anything here takes, far less than for ever.
+const LIMIT: Duration = Duration::from_secs(30);
+
+pub(super) async fn within<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(LIMIT, future).await.expect("it does not hang")
+}
+
+pub(super) async fn rehearse(script: Value) -> Running {
+    let script = Script::from_json(&script).unwrap_or_else(|error| panic!("{error}"));
+    Server::start(script, ([127, 0, 0, 1], 0).into())
+        .await
+        .expect("a free port")
+}
+
+/// How the server is set up.
+pub(super) struct Setting {
+    /// Lines of `config.toml` before the first table.
+    pub(super) config: String,
+    /// Lines of the provider's table.
+    pub(super) provider: String,
+    /// Further tables.
+    pub(super) tables: String,
+    pub(super) env: Vec<(String, String)>,
+    pub(super) caps: Value,
+    /// Files of the workspace.
+    pub(super) files: Vec<(String, String)>,
+    /// A home folder that is there already.
+    pub(super) home: Option<PathBuf>,
+    /// A workspace that is there already.
+    pub(super) folder: Option<PathBuf>,
+    /// Where the provider is, if not at the rehearsal server.
+    pub(super) base_url: Option<String>,
+}
+
+impl Default for Setting {
+    fn default() -> Self {
+        Self {
+            config: String::new(),
+            provider: String::new(),
+            tables: String::new(),
+            env: Vec::new(),
+            caps: plugin(),
+            files: Vec::new(),
+            home: None,
+            folder: None,
+            base_url: None,
+        }
+    }
+}
+
+/// A client with the plugin protocol that takes edits.
+pub(super) fn plugin() -> Value {
+    json!({
+        "general": {"positionEncodings": ["utf-8"]},
+        "workspace": {
+            "applyEdit": true,
+            "workspaceEdit": {"documentChanges": true, "resourceOperations": ["create", "rename", "delete"]},
+        },
+        "experimental": {"countersign": {}},
+    })
+}
+
+pub(super) struct Stage {
+    pub(super) client: Client,
+    pub(super) model: Running,
+    /// The workspace; canonical.
+    pub(super) dir: PathBuf,
+    rules: RefCell<Rules>,
+    _folder: Option<TempDir>,
+}
+
+impl Stage {
+    pub(super) async fn new(script: Value) -> Self {
+        Self::with(script, Setting::default()).await
+    }
+
+    /// With lines of `config.toml`.
+    pub(super) async fn configured(config: &str, script: Value) -> Self {
+        let setting = Setting {
+            config: config.to_owned(),
+            ..Setting::default()
+        };
+        Self::with(script, setting).await
+    }
+
+    pub(super) async fn with(script: Value, setting: Setting) -> Self {
+        let model = rehearse(script).await;
+        let folder = setting.folder.is_none().then(|| {
+            // Not in the temporary folder, which commands may write.
+            tempfile::Builder::new()
+                .prefix("agent")
+                .tempdir_in(env!("CARGO_TARGET_TMPDIR"))
+                .expect("a temporary folder")
+        });
+        let dir = setting.folder.clone().unwrap_or_else(|| {
+            let dir = folder.as_ref().expect("just made").path().join("work");
+            std::fs::create_dir_all(&dir).expect("a workspace");
+            dir.canonicalize().expect("a path")
+        });
+        for (name, text) in &setting.files {
+            write(&dir.join(name), text);
+        }
+        let base_url = setting.base_url.as_deref().unwrap_or(&model.base_url);
+        let config = format!(
+            "model = \"rehearsal\"\nmodel_provider = \"rehearsal\"\n{}\n[model_providers.rehearsal]\nname = \"Rehearsal\"\n\
+             base_url = \"{base_url}\"\nrequest_max_retries = 2\nstream_max_retries = 2\n{}\n{}\n",
+            setting.config, setting.provider, setting.tables
+        );
+        let client = Client::start(ServerOptions {
+            caps: Caps::Own(setting.caps),
+            roots: vec![dir.clone()],
+            home: setting.home,
+            config: Some(config),
+            env: setting.env,
+            ..ServerOptions::default()
+        })
+        .await;
+        // What comes with the end of the server, after the test's own story.
+        client.ignore("countersign/thread/closed");
+        Self {
+            client,
+            model,
+            dir,
+            rules: RefCell::default(),
+            _folder: folder,
+        }
+    }
+
+    /// Starts a thread; its first two events are read.
+    pub(super) async fn thread(&self) -> String {
+        let started = self.start_thread(json!({})).await;
+        started["thread"]["id"].as_str().expect("an id").to_owned()
+    }
+
+    pub(super) async fn start_thread(&self, params: Value) -> Value {
+        let started = self.client.call("countersign/thread/start", params).await;
+        self.greeted(&started).await;
+        started
+    }
+
+    pub(super) async fn resume(&self, params: Value) -> Value {
+        let resumed = self.client.call("countersign/thread/resume", params).await;
+        self.greeted(&resumed).await;
+        resumed
+    }
+
+    async fn greeted(&self, started: &Value) {
+        for method in ["thread/started", "thread/configured"] {
+            let (seen, params) = self.next().await;
+            assert_eq!((&seen[..], &params["threadId"]), (method, &started["thread"]["id"]));
+        }
+    }
+
+    /// The next notification, its name without the prefix, held to the rules.
+    pub(super) async fn next(&self) -> (String, Value) {
+        let (method, params) = self.client.expect_any().await;
+        let method = method
+            .strip_prefix("countersign/")
+            .unwrap_or_else(|| panic!("not expected: {method} {params}"))
+            .to_owned();
+        self.rules.borrow_mut().check(&method, &params);
+        (method, params)
+    }
+
+    pub(super) async fn start_turn(&self, thread: &str, text: &str) -> String {
+        let params = json!({"threadId": thread, "input": [{"type": "text", "text": text}]});
+        self.start_turn_with(params).await
+    }
+
+    pub(super) async fn start_turn_with(&self, params: Value) -> String {
+        let started = self.client.call("countersign/turn/start", params).await;
+        assert_eq!(started["steered"], false, "{started}");
+        started["turn"]["id"].as_str().expect("an id").to_owned()
+    }
+
+    /// A whole turn.
+    pub(super) async fn run(&self, thread: &str, text: &str) -> Story {
+        let turn = self.start_turn(thread, text).await;
+        self.finish(&turn).await
+    }
+
+    /// A turn that must complete.
+    pub(super) async fn complete(&self, thread: &str, text: &str) -> Story {
+        let story = self.run(thread, text).await;
+        assert_eq!(story.status(), "completed", "{story:#?}");
+        story
+    }
+
+    pub(super) async fn run_with(&self, params: Value) -> Story {
+        let turn = self.start_turn_with(params).await;
+        self.finish(&turn).await
+    }
+
+    /// All that comes up to the turn's last event.
+    pub(super) async fn finish(&self, turn: &str) -> Story {
+        self.until(|method, params| method == "turn/completed" && params["turn"]["id"] == turn)
+            .await
+    }
+
+    /// All that comes up to, and with, the first event that fits.
+    pub(super) async fn until(&self, fits: impl Fn(&str, &Value) -> bool) -> Story {
+        let mut story = Story::default();
+        loop {
+            let (method, params) = self.next().await;
+            let last = fits(&method, &params);
+            story.events.push((method, params));
+            if last {
+                return story;
+            }
+        }
+    }
+
+    /// All up to the first event with this name.
+    pub(super) async fn until_event(&self, name: &str) -> Story {
+        self.until(|method, _| method == name).await
+    }
+
+    /// Reads on until a command has said something.
+    pub(super) async fn until_output(&self, text: &str) -> Story {
+        self.until(|method, params| {
+            method == "item/commandExecution/outputDelta"
+                && params["delta"].as_str().is_some_and(|delta| delta.contains(text))
+        })
+        .await
+    }
+
+    pub(super) async fn interrupt(&self, thread: &str) -> Value {
+        let params = json!({"threadId": thread});
+        self.client.call("countersign/turn/interrupt", params).await
+    }
+
+    pub(super) async fn steer(&self, thread: &str, turn: &str, text: &str) -> Answer {
+        let params = json!({"threadId": thread, "expectedTurnId": turn, "input": [{"type": "text", "text": text}]});
+        self.client.request("countersign/turn/steer", params).await
+    }
+
+    /// How questions about commands are answered from now on.
+    pub(super) fn answers(&self, reply: Reply) {
+        self.client
+            .on_request("countersign/approval/command", move |_| reply.clone());
+    }
+
+    pub(super) async fn decide(&self, params: Value) -> Value {
+        self.client.call("countersign/proposal/decide", params).await["proposal"].take()
+    }
+
+    /// The requests to the model, which must be so many.
+    pub(super) fn requests(&self, number: usize) -> Vec<Recorded> {
+        let requests = self.model.requests();
+        assert_eq!(requests.len(), number, "requests to the model");
+        requests
+    }
+
+    pub(super) async fn read(&self, thread: &str) -> Value {
+        let params = json!({"threadId": thread, "includeTurns": true});
+        self.client.call("countersign/thread/read", params).await["thread"].take()
+    }
+
+    /// The lines of a thread's rollout.
+    pub(super) fn rollout(&self, thread: &str) -> Vec<Value> {
+        rollout(self.client.home(), thread)
+    }
+
+    /// Opens a document in the editor.
+    pub(super) fn open(&self, name: &str, text: &str) {
+        self.client.open(&self.dir.join(name), "text", 1, text);
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    pub(super) fn write(&self, name: &str, text: &str) {
+        write(&self.dir.join(name), text);
+    }
+
+    pub(super) fn text(&self, name: &str) -> String {
+        std::fs::read_to_string(self.dir.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    /// Takes the edit that the server asks for, as an editor would: changes the documents (all open, by name), tells the
+    /// server, and says that it is done.
+    pub(super) async fn take_edit(&self, documents: &mut BTreeMap<String, (i64, String)>) -> Value {
+        let asked = self.client.expect_request("workspace/applyEdit").await;
+        for change in asked.params["edit"]["documentChanges"].as_array().expect("changes") {
+            let place = change["textDocument"]["uri"].as_str().expect("edits of documents only");
+            let (name, (version, text)) = documents
+                .iter_mut()
+                .find(|(name, _)| uri::from_path(&self.dir.join(name)) == place)
+                .unwrap_or_else(|| panic!("{place} is not open"));
+            assert_eq!(change["textDocument"]["version"], *version, "{name}");
+            *text = edited(text, change["edits"].as_array().expect("edits"));
+            *version += 1;
+            self.client.notify(
+                "textDocument/didChange",
+                json!({"textDocument": {"uri": place, "version": *version}, "contentChanges": [{"text": text}]}),
+            );
+        }
+        self.client.answer(&asked, Ok(json!({"applied": true})));
+        asked.params
+    }
+
+    /// The processes that a thread has started and that still live.
+    pub(super) fn processes(thread: &str) -> Vec<String> {
+        let marker = format!("COUNTERSIGN_THREAD_ID={thread}");
+        let found = std::fs::read_dir("/proc").expect("/proc").flatten();
+        found
+            .filter_map(|entry| {
+                let environ = std::fs::read(entry.path().join("environ")).ok()?;
+                let marked = environ.split(|byte| *byte == 0).any(|one| one == marker.as_bytes());
+                let status = std::fs::read_to_string(entry.path().join("stat")).ok()?;
+                let command = std::fs::read(entry.path().join("cmdline")).ok()?;
+                (marked && !status.contains(") Z ")).then(|| String::from_utf8_lossy(&command).replace('\0', " "))
+            })
+            .collect()
+    }
+
+    /// Waits until none of them is left.
+    pub(super) async fn no_process_left(thread: &str) {
+        eventually("the thread's processes are gone", || Self::processes(thread).is_empty()).await;
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let violations = self.model.violations();
+            assert!(violations.is_empty(), "requests break the rules: {violations:#?}");
+        }
+    }
+}
+
+/// Waits for what nobody announces.
+pub(super) async fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + LIMIT;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "waited in vain until {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+pub(super) fn write(path: &Path, text: &str) {
+    std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+    std::fs::write(path, text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+}
+
+/// The lines of a thread's rollout below a home folder.
+pub(super) fn rollout(home: &Path, thread: &str) -> Vec<Value> {
+    let path = rollout_path(home, thread).unwrap_or_else(|| panic!("no rollout of {thread}"));
+    let text = std::fs::read_to_string(path).expect("a rollout");
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect()
+}
+
+pub(super) fn rollout_path(home: &Path, thread: &str) -> Option<PathBuf> {
+    let mut folders = vec![home.join("sessions")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.to_string_lossy().ends_with(&format!("{thread}.jsonl")) {
+                return Some(path);
+            }
+        }
+    }
+    None
+}
+
+/// A text after LSP edits, whose columns count bytes.
+fn edited(text: &str, edits: &[Value]) -> String {
+    let offset = |position: &Value| {
+        let number = |key: &str| position[key].as_u64().expect("a number") as usize;
+        let line: usize = text.split_inclusive('\n').take(number("line")).map(str::len).sum();
+        line + number("character")
+    };
+    let mut edits: Vec<_> = edits
+        .iter()
+        .map(|edit| {
+            let range = &edit["range"];
+            let new = edit["newText"].as_str().expect("text");
+            (offset(&range["start"]), offset(&range["end"]), new)
+        })
+        .collect();
+    edits.sort();
+    let mut text = text.to_owned();
+    for (start, end, new) in edits.into_iter().rev() {
+        text.replace_range(start..end, new);
+    }
+    text
+}
+
+/// What has happened, in order.
+#[derive(Debug, Default)]
+pub(super) struct Story {
+    pub(super) events: Vec<(String, Value)>,
+}
+
+impl Story {
+    /// The events' names.
+    pub(super) fn names(&self) -> Vec<&str> {
+        self.events.iter().map(|(name, _)| &name[..]).collect()
+    }
+
+    pub(super) fn all(&self, name: &str) -> Vec<&Value> {
+        let named = self.events.iter().filter(|(seen, _)| seen == name);
+        named.map(|(_, params)| params).collect()
+    }
+
+    /// The only event of this name.
+    pub(super) fn one(&self, name: &str) -> &Value {
+        let found = self.all(name);
+        assert_eq!(found.len(), 1, "{name} in {:#?}", self.names());
+        found[0]
+    }
+
+    pub(super) fn count(&self, name: &str) -> usize {
+        self.all(name).len()
+    }
+
+    /// Where the first event of this name stands.
+    pub(super) fn at(&self, fits: impl Fn(&str, &Value) -> bool) -> usize {
+        self.events
+            .iter()
+            .position(|(name, params)| fits(name, params))
+            .unwrap_or_else(|| panic!("no such event in {:#?}", self.events))
+    }
+
+    /// The finished items of a type, in order.
+    pub(super) fn items(&self, kind: &str) -> Vec<&Value> {
+        let completed = self.all("item/completed").into_iter();
+        completed
+            .map(|params| &params["item"])
+            .filter(|item| item["type"] == kind)
+            .collect()
+    }
+
+    /// The only finished item of this type.
+    pub(super) fn item(&self, kind: &str) -> &Value {
+        let found = self.items(kind);
+        assert_eq!(found.len(), 1, "{kind} in {:#?}", self.events);
+        found[0]
+    }
+
+    /// Types of the finished items.
+    pub(super) fn kinds(&self) -> Vec<&str> {
+        let completed = self.all("item/completed").into_iter();
+        completed.filter_map(|params| params["item"]["type"].as_str()).collect()
+    }
+
+    /// The last event.
+    pub(super) fn last(&self) -> &Value {
+        &self.events.last().expect("an event").1
+    }
+
+    pub(super) fn status(&self) -> &str {
+        self.one("turn/completed")["turn"]["status"].as_str().expect("a status")
+    }
+
+    pub(super) fn error_kind(&self) -> &str {
+        self.one("turn/completed")["turn"]["error"]["kind"]
+            .as_str()
+            .unwrap_or_default()
+    }
+
+    /// The texts of the agent's messages.
+    pub(super) fn said(&self) -> Vec<&str> {
+        let texts = self.items("agentMessage").into_iter();
+        texts.filter_map(|item| item["text"].as_str()).collect()
+    }
+}
+
+/// What every story must keep to, whatever it tells.
+#[derive(Debug, Default)]
+struct Rules {
+    /// Last number by thread.
+    seq: BTreeMap<String, u64>,
+    begun: BTreeSet<String>,
+    ended: BTreeSet<String>,
+    /// By turn and item.
+    open: BTreeSet<(String, String)>,
+    done: BTreeSet<(String, String)>,
+}
+
+impl Rules {
+    fn check(&mut self, method: &str, params: &Value) {
+        let thread = params["threadId"]
+            .as_str()
+            .unwrap_or_else(|| panic!("{method}: no thread: {params}"));
+        let seq = params["seq"]
+            .as_u64()
+            .unwrap_or_else(|| panic!("{method}: no number: {params}"));
+        let last = self.seq.insert(thread.to_owned(), seq);
+        assert!(last.is_none_or(|last| last < seq), "{method}: {seq} after {last:?}");
+        let Some(turn) = params["turnId"].as_str().map(str::to_owned) else {
+            let of_thread = method.starts_with("thread/") || method == "warning";
+            assert!(of_thread, "{method} without a turn: {params}");
+            return;
+        };
+        if method == "turn/started" {
+            assert_eq!(params["turn"]["id"], turn);
+            assert!(self.begun.insert(turn.clone()), "{turn} began twice");
+        }
+        assert!(self.begun.contains(&turn), "{method} before its turn began: {params}");
+        let late = self.ended.contains(&turn) && method != "proposal/updated";
+        assert!(!late, "{method} after the end of its turn: {params}");
+        let key = |id: &Value| (turn.clone(), id.as_str().expect("an item's id").to_owned());
+        match method {
+            "turn/completed" => {
+                assert_eq!(params["turn"]["id"], turn);
+                assert_ne!(params["turn"]["status"], "inProgress");
+                let open: Vec<_> = self.open.iter().filter(|(of, _)| *of == turn).collect();
+                assert!(open.is_empty(), "items open at the end: {open:?}");
+                self.ended.insert(turn);
+            }
+            "item/started" => {
+                let key = key(&params["item"]["id"]);
+                assert!(!self.done.contains(&key), "{key:?} is done already");
+                assert!(self.open.insert(key), "an item began twice: {params}");
+            }
+            "item/completed" => {
+                let key = key(&params["item"]["id"]);
+                assert_ne!(params["item"]["status"], "inProgress", "{params}");
+                assert!(self.open.remove(&key), "an item ended that was not open: {params}");
+                self.done.insert(key);
+            }
+            delta if delta.ends_with("elta") => {
+                let key = key(&params["itemId"]);
+                assert!(self.open.contains(&key), "a delta of what is not open: {params}");
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A call of the shell with an argument list.
+pub(super) fn shell(id: &str, argv: &[&str]) -> Value {
+    json!({"call": {"tool": "shell", "arguments": {"command": argv}, "id": id}})
+}
+
+/// A call of the shell with a script.
+pub(super) fn bash(id: &str, script: &str) -> Value {
+    shell(id, &["bash", "-c", script])
+}
+
+pub(super) fn apply_patch(id: &str, patch: &str) -> Value {
+    json!({"call": {"tool": "apply_patch", "arguments": {"input": patch}, "id": id}})
+}
+
+pub(super) fn say(text: &str) -> Value {
+    json!({ "say": text })
+}
+
+/// The output of a command, as the model gets it: text and exit code.
+pub(super) fn command_output(request: &Recorded, id: &str) -> (String, Option<i64>) {
+    let text = request.output(id).unwrap_or_else(|| panic!("no output of {id}"));
+    let output: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    (
+        output["output"].as_str().expect("text").to_owned(),
+        output["metadata"]["exit_code"].as_i64(),
+    )
+}
