@@ -47,7 +47,7 @@ pub(super) fn all() -> BTreeMap<&'static str, Example> {
         all.insert(
             event.kind.method(),
             Example {
-                params: event.params(),
+                params: value(event.params()),
                 result: None,
             },
         );
