@@ -146,6 +146,7 @@ impl Agent {
             approvals: approvals::Approvals::default(),
             proposals,
             tools,
+            clients: provider::Clients::default(),
             editor: setup.editor,
             home: setup.home,
             env: setup.env,

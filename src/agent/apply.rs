@@ -12,8 +12,9 @@ use crate::patch::plan::{FilePlan, Plan};
 use crate::patch::rebase::{Conflict, Rebased, rebase};
 use crate::protocol::item::FileChangeKind;
 use crate::protocol::proposal::{HunkStatus, Proposal, ProposalFile, ProposalStatus};
-use crate::workspace::{Document, disk};
+use crate::workspace::{Document, Workspace, disk};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -97,7 +98,7 @@ impl From<String> for Failure {
 }
 
 /// Applies the accepted hunks of a decided proposal. Runs to its end whatever becomes of the turn.
-pub async fn run(turn: &Turn, id: &ProposalId, decided: &Decided) -> Outcome {
+pub async fn run(turn: &Arc<Turn>, id: &ProposalId, decided: &Decided) -> Outcome {
     let Some((proposal, plan)) = turn.desk.proposals.decided(id) else {
         return Outcome {
             status: ProposalStatus::Failed,
@@ -110,10 +111,15 @@ pub async fn run(turn: &Turn, id: &ProposalId, decided: &Decided) -> Outcome {
     }
     for attempt in 1.. {
         let mut files: Vec<FileResult> = proposal.files.iter().map(first_result).collect();
-        let mut steps = Vec::new();
-        for (index, (file, result)) in plan.files.iter().zip(&mut files).enumerate() {
-            steps.extend(step(turn, index, file, result));
-        }
+        let (workspace, planned) = (turn.desk.workspace.clone(), plan.clone());
+        let (mut files, steps) = aside(move || {
+            let mut steps = Vec::new();
+            for (index, (file, result)) in planned.files.iter().zip(&mut files).enumerate() {
+                steps.extend(step(&workspace, index, file, result));
+            }
+            (files, Arc::new(steps))
+        })
+        .await;
         if steps.is_empty() {
             return outcome(files, None);
         }
@@ -122,8 +128,14 @@ pub async fn run(turn: &Turn, id: &ProposalId, decided: &Decided) -> Outcome {
             Err(failure) if failure.overtaken && attempt < MOST_ATTEMPTS => continue,
             Err(failure) => Some(failure.message),
         };
-        for step in &steps {
-            note(turn, &step.path, step.move_to.as_deref(), step.now.as_deref());
+        let (noting, noted) = (turn.clone(), steps.clone());
+        aside(move || {
+            for step in noted.iter() {
+                note(&noting, &step.path, step.move_to.as_deref(), step.now.as_deref());
+            }
+        })
+        .await;
+        for step in steps.iter() {
             let result = &mut files[step.index];
             result.in_editor = step.document.is_some() && step.then.is_some();
             if error.is_some() {
@@ -133,6 +145,18 @@ pub async fn run(turn: &Turn, id: &ProposalId, decided: &Decided) -> Outcome {
         return outcome(files, error);
     }
     unreachable!("the last attempt returns")
+}
+
+/// Reads files and compares texts where it holds up no other thread.
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // The runtime is being taken down, and whoever waits with it.
+            Err(_) => std::future::pending().await,
+        },
+    }
 }
 
 /// The editor has put what was accepted into the files itself.
@@ -209,9 +233,9 @@ fn first_result(file: &ProposalFile) -> FileResult {
 }
 
 /// Rebases the accepted hunks of a file onto its text of today. Hunks that do not fit are marked, never forced.
-fn step(turn: &Turn, index: usize, file: &FilePlan, result: &mut FileResult) -> Option<Step> {
+fn step(workspace: &Workspace, index: usize, file: &FilePlan, result: &mut FileResult) -> Option<Step> {
     // One look at the document: what the person types after it is seen by its version.
-    let document = turn.desk.workspace.document(&file.path);
+    let document = workspace.document(&file.path);
     let now = match &document {
         Some(document) => Some(document.text()),
         None => disk::read_text(&file.path).ok(),
@@ -448,7 +472,7 @@ async fn write_confined(turn: &Turn, steps: &[Step], changes: Vec<DiskChange>) -
         roots: confinement.writable_roots().to_vec(),
         changes,
     };
-    let stdin = transaction.to_json().map_err(|error| error.to_string())?;
+    let stdin = aside(move || transaction.to_json()).await.map_err(|error| error.to_string())?;
     let request = CommandRequest {
         argv: vec![program.display().to_string(), role::NAME.to_owned()],
         cwd: turn.settings.cwd.clone(),

@@ -3,6 +3,7 @@
 use super::approvals::Approvals;
 use super::editor::Editor;
 use super::proposals::Proposals;
+use super::provider::Clients;
 use crate::tools::Registry;
 use crate::workspace::Workspace;
 use std::collections::BTreeMap;
@@ -15,6 +16,8 @@ pub struct Desk {
     pub approvals: Approvals,
     pub proposals: Proposals,
     pub tools: Registry,
+    /// What asks the models.
+    pub clients: Clients,
     pub editor: Arc<dyn Editor>,
     /// Home folder of Countersign.
     pub home: PathBuf,

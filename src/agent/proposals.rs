@@ -57,7 +57,8 @@ pub struct Origin {
     pub thread_id: ThreadId,
     pub turn_id: TurnId,
     pub item_id: ItemId,
-    pub cwd: PathBuf,
+    /// Unified diff of the whole.
+    pub diff: String,
     pub reason: Option<String>,
 }
 
@@ -129,7 +130,6 @@ impl Proposals {
     }
 
     fn describe(&self, id: &ProposalId, plan: &Plan, origin: Origin) -> Proposal {
-        let diff = plan.unified_diff(&origin.cwd);
         let files = plan.files.iter().map(|file| self.describe_file(id, file)).collect();
         Proposal {
             id: id.clone(),
@@ -138,7 +138,7 @@ impl Proposals {
             item_id: origin.item_id,
             status: ProposalStatus::Pending,
             files,
-            diff,
+            diff: origin.diff,
             reason: origin.reason,
             created_at_ms: super::now_ms(),
         }
@@ -167,13 +167,14 @@ impl Proposals {
             open: document.is_some(),
             unsaved: document.as_ref().is_some_and(Document::differs_from_disk),
             base_version: document.map(|document| document.version),
-            before: file.before.clone(),
-            after: file.after.clone(),
+            // Large, and the same in every event: who wants them reads the proposal.
+            before: None,
+            after: None,
             hunks,
         }
     }
 
-    /// One proposal, its hunks placed in today's text.
+    /// One proposal with its texts, its hunks placed in today's text.
     pub fn read(&self, id: &ProposalId) -> Result<Proposal, ProposalError> {
         let (mut proposal, plan) = {
             let entries = self.lock();
@@ -181,6 +182,10 @@ impl Proposals {
             (entry.proposal.clone(), entry.plan.clone())
         };
         self.place(&mut proposal, &plan, |_| true);
+        for (file, planned) in proposal.files.iter_mut().zip(&plan.files) {
+            file.before.clone_from(&planned.before);
+            file.after.clone_from(&planned.after);
+        }
         Ok(proposal)
     }
 

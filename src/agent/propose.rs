@@ -6,6 +6,7 @@ use super::turn::Turn;
 use crate::ids::{HunkId, ItemId, ProposalId};
 use crate::patch::files::{self, DiskFiles, FileText, Files};
 use crate::patch::parse::parse;
+use crate::patch::plan::error::PlanError;
 use crate::patch::plan::{FilePlan, Plan, plan};
 use crate::protocol::item::{Confined, FileChange, FileChangeKind, ItemStatus, ThreadItem};
 use crate::protocol::proposal::{HunkStatus, ProposalDecideParams, ProposalDecision, ProposalStatus};
@@ -46,10 +47,14 @@ pub(super) async fn run(
     let answer = |error: &dyn std::fmt::Display| ToolError::Answer(format!("The patch was not proposed. {error}"));
     let parsed = parse(&text).map_err(|error| answer(&error))?;
     let base = crate::workspace::uri::clean(&turn.settings.cwd.join(workdir.as_deref().unwrap_or_default()));
-    let workspace = turn.desk.workspace.clone();
-    let planned = crate::tools::blocking(move || plan(&parsed, &base, &View(&workspace)))
-        .await?
-        .map_err(|error| answer(&error))?;
+    let (workspace, cwd) = (turn.desk.workspace.clone(), turn.settings.cwd.clone());
+    let plan = move || {
+        let planned = plan(&parsed, &base, &View(&workspace))?;
+        let changes = changes(&planned, &cwd);
+        Ok((planned, changes))
+    };
+    let planned: Result<_, PlanError> = crate::tools::blocking(plan).await?;
+    let (planned, changes) = planned.map_err(|error| answer(&error))?;
     let reason = match check(turn, &planned) {
         Check::Fine => None,
         Check::Outside(reason) => Some(reason),
@@ -64,7 +69,7 @@ pub(super) async fn run(
     let shown = Shown {
         item_id: item_id.clone(),
         proposal_id: ProposalId::fresh(),
-        changes: changes(turn, &planned),
+        changes,
     };
     let proposal_id = &shown.proposal_id;
     turn.start_item(shown.item(ItemStatus::InProgress, None));
@@ -72,7 +77,7 @@ pub(super) async fn run(
         thread_id: turn.conversation.id.clone(),
         turn_id: turn.id.clone(),
         item_id,
-        cwd: turn.settings.cwd.clone(),
+        diff: shown.changes.iter().map(|change| change.diff.as_str()).collect(),
         reason,
     };
     let stream = turn.conversation.stream.clone();
@@ -199,13 +204,13 @@ fn check(turn: &Turn, plan: &Plan) -> Check {
     }
 }
 
-fn changes(turn: &Turn, plan: &Plan) -> Vec<FileChange> {
+fn changes(plan: &Plan, cwd: &Path) -> Vec<FileChange> {
     plan.files
         .iter()
         .map(|file| FileChange {
             path: file.path.clone(),
             kind: file.kind.clone(),
-            diff: file.unified_diff(&turn.settings.cwd),
+            diff: file.unified_diff(cwd),
         })
         .collect()
 }

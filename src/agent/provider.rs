@@ -1,10 +1,12 @@
 //! Which model answers a turn: the configured provider, its key, its window; or a local server where no key is there.
 
+use super::desk::Desk;
 use crate::config::{self, Config, provider::Provider as Settings};
 use crate::model::{ModelClient, ModelError, catalogue, local};
 use crate::protocol::settings::ThreadSettings;
 use crate::protocol::turn::{TurnError, TurnErrorKind};
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// How long local servers may take to say that they are there.
@@ -19,6 +21,31 @@ pub enum Unresolved {
     Final(TurnError),
     /// The provider was asked what it serves and failed; with its settings, which say how often to try again.
     Provider(ModelError, Box<Settings>),
+}
+
+/// Clients kept for later turns. More providers than this are hardly in use at a time.
+const KEPT: usize = 8;
+
+/// The clients of a server's turns. A client has connections and the system's certificates, which are dear to make and
+/// serve every turn with the same settings.
+#[derive(Default)]
+pub struct Clients {
+    /// The latest used last.
+    known: Mutex<VecDeque<ModelClient>>,
+}
+
+impl Clients {
+    /// The client that is in use already, if there is one like this, else this one from now on.
+    fn share(&self, client: ModelClient) -> ModelClient {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = known.iter().position(|known| known.is_like(&client));
+        let client = at.and_then(|at| known.remove(at)).unwrap_or(client);
+        if known.len() == KEPT {
+            known.pop_front();
+        }
+        known.push_back(client.clone());
+        client
+    }
 }
 
 #[derive(Clone)]
@@ -37,9 +64,14 @@ impl Provider {
     pub async fn resolve(
         config: &Config,
         settings: &ThreadSettings,
-        env: &BTreeMap<String, String>,
-        user_agent: &str,
+        desk: &Desk,
     ) -> Result<Self, Unresolved> {
+        let Desk {
+            env,
+            user_agent,
+            clients,
+            ..
+        } = desk;
         let id = &settings.model_provider;
         let provider = config.provider(id).map_err(|error| {
             Unresolved::Final(TurnError {
@@ -53,12 +85,13 @@ impl Provider {
             && !config.model_provider_chosen
             && let Some(found) = local::detect(&local::usual_candidates(), DETECTION).await
         {
-            let client = ModelClient::new(&found.provider, None, user_agent);
+            let client = clients.share(ModelClient::new(&found.provider, None, user_agent));
             return Ok(Self::new(config, client, found.model));
         }
         let headers = provider.env_http_headers.iter();
         let headers = headers.filter_map(|(name, variable)| Some((name.clone(), env.get(variable)?.clone())));
         let client = ModelClient::new(provider, key.unwrap_or_default(), user_agent).with_headers(headers);
+        let client = clients.share(client);
         let model = match settings.model.as_str() {
             "" if id == "openai" => DEFAULT_MODEL.to_owned(),
             "" => first_model(&client, provider).await?,

@@ -178,7 +178,9 @@ async fn finish_calls(turn: &Arc<Turn>, calls: Calls) -> Option<String> {
     }
     let (outputs, fatal) = calls.finish().await;
     turn.conversation.say(outputs);
-    if let Some(diff) = turn.changed_diff() {
+    let comparing = turn.clone();
+    // A diff that panics is missed by nobody as much as the rest of the turn would be.
+    if let Ok(Some(diff)) = tokio::task::spawn_blocking(move || comparing.changed_diff()).await {
         turn.publish(EventKind::TurnDiff(TurnDiff { diff }));
     }
     fatal

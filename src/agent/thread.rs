@@ -568,7 +568,7 @@ async fn whole_turn(turn: &Arc<Turn>, input: Input) -> Ended {
         let resolved = tokio::select! {
             biased;
             () = turn.cancel.cancelled() => None,
-            resolved = Provider::resolve(&turn.config, &turn.settings, &turn.desk.env, &turn.desk.user_agent) => Some(resolved),
+            resolved = Provider::resolve(&turn.config, &turn.settings, &turn.desk) => Some(resolved),
         };
         let failure = match resolved {
             Some(Ok(provider)) => break provider,

@@ -90,6 +90,15 @@ impl ModelClient {
         }
     }
 
+    /// Whether the two would ask the same provider in the same way, so that one can stand for the other.
+    pub fn is_like(&self, other: &ModelClient) -> bool {
+        let (one, other) = (&*self.shared, &*other.shared);
+        one.provider == other.provider
+            && one.key == other.key
+            && one.user_agent == other.user_agent
+            && one.headers == other.headers
+    }
+
     /// What we call ourselves: `countersign/<version> (<os>; <arch>)`.
     pub fn user_agent() -> String {
         format!(

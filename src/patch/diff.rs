@@ -64,6 +64,51 @@ pub(super) fn changed_backwards(old: &[&str], new: &[&str]) -> Vec<(Range<usize>
     found
 }
 
+/// What two texts have in common at their start and at their end, in whole lines that end in `\n`. Found by bytes, so
+/// that a small change of a large text costs little more than reading it.
+#[derive(Debug)]
+pub(super) struct Frame {
+    /// Bytes.
+    pub(super) start: usize,
+    pub(super) end: usize,
+}
+
+impl Frame {
+    pub(super) fn new(before: &str, after: &str) -> Self {
+        let (old, new) = (before.as_bytes(), after.as_bytes());
+        let after_last = |bytes: &[u8]| bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let start = after_last(&old[..same_start(old, new)]);
+        let (old, new) = (&old[start..], &new[start..]);
+        let same = &old[old.len() - same_end(old, new)..];
+        let first = same.iter().position(|byte| *byte == b'\n').map_or(same.len(), |at| at + 1);
+        Self {
+            start,
+            end: same.len() - first,
+        }
+    }
+
+    /// The part of one of the two texts that lies between.
+    pub(super) fn middle<'t>(&self, text: &'t str) -> &'t str {
+        &text[self.start..text.len() - self.end]
+    }
+}
+
+/// Bytes compared at once.
+const BLOCK: usize = 1024;
+
+fn same_start(a: &[u8], b: &[u8]) -> usize {
+    let blocks = a.chunks_exact(BLOCK).zip(b.chunks_exact(BLOCK));
+    let same = BLOCK * blocks.take_while(|(a, b)| a == b).count();
+    same + a[same..].iter().zip(&b[same..]).take_while(|(a, b)| a == b).count()
+}
+
+fn same_end(a: &[u8], b: &[u8]) -> usize {
+    let blocks = a.rchunks_exact(BLOCK).zip(b.rchunks_exact(BLOCK));
+    let same = BLOCK * blocks.take_while(|(a, b)| a == b).count();
+    let (a, b) = (&a[..a.len() - same], &b[..b.len() - same]);
+    same + a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count()
+}
+
 /// How many unchanged lines surround a change.
 const CONTEXT: usize = 3;
 
@@ -166,8 +211,12 @@ fn quote(name: &str) -> String {
 
 /// The hunks. Lines end in `\n` here, as programs that read diffs have it.
 fn body(before: &str, after: &str) -> String {
-    let old: Vec<&str> = before.split_inclusive('\n').collect();
-    let new: Vec<&str> = after.split_inclusive('\n').collect();
+    let mut frame = Frame::new(before, after);
+    frame.start = up(before, frame.start, CONTEXT);
+    frame.end = before.len() - down(before, before.len() - frame.end, CONTEXT);
+    let above = before.as_bytes()[..frame.start].iter().filter(|byte| **byte == b'\n').count();
+    let old: Vec<&str> = frame.middle(before).split_inclusive('\n').collect();
+    let new: Vec<&str> = frame.middle(after).split_inclusive('\n').collect();
     let changes = changed(&old, &new);
     let mut text = String::new();
     let mut rest = &changes[..];
@@ -183,7 +232,7 @@ fn body(before: &str, after: &str) -> String {
         let tail = (old.len() - last.0.end).min(CONTEXT);
         let old_range = first.0.start - lead..last.0.end + tail;
         let new_range = first.1.start - lead..last.1.end + tail;
-        let _ = writeln!(text, "@@ -{} +{} @@", span(&old_range), span(&new_range));
+        let _ = writeln!(text, "@@ -{} +{} @@", span(above, &old_range), span(above, &new_range));
         let mut at = old_range.start;
         for (removed, added) in group {
             old[at..removed.start]
@@ -204,11 +253,24 @@ fn body(before: &str, after: &str) -> String {
     text
 }
 
-fn span(range: &Range<usize>) -> String {
+/// The start of the line so many lines above the one that starts at `at`.
+fn up(text: &str, at: usize, lines: usize) -> usize {
+    let above = |at: usize| text[..at.saturating_sub(1)].rfind('\n').map_or(0, |end| end + 1);
+    (0..lines).fold(at, |at, _| above(at))
+}
+
+/// The start of the line so many lines below the one that starts at `at`; the text's length past its last line.
+fn down(text: &str, at: usize, lines: usize) -> usize {
+    let below = |at: usize| text[at..].find('\n').map_or(text.len(), |end| at + end + 1);
+    (0..lines).fold(at, |at, _| below(at))
+}
+
+fn span(above: usize, range: &Range<usize>) -> String {
+    let start = above + range.start;
     match range.len() {
-        0 => format!("{},0", range.start),
-        1 => format!("{}", range.start + 1),
-        count => format!("{},{count}", range.start + 1),
+        0 => format!("{start},0"),
+        1 => format!("{}", start + 1),
+        count => format!("{},{count}", start + 1),
     }
 }
 
@@ -228,6 +290,42 @@ mod tests {
 
     fn diff(path: &str, before: Option<&str>, after: Option<&str>, to: Option<&str>) -> String {
         unified_diff(Path::new(path), Path::new("/w"), before, after, to.map(Path::new))
+    }
+
+    proptest! {
+        /// What is the same is whole lines of both, and the lines left and right of it cannot be.
+        #[test]
+        fn the_frame_is_whole_lines_that_are_the_same(old in any_text(), new in any_text()) {
+            let frame = Frame::new(&old, &new);
+            let (start, old_end, new_end) = (frame.start, old.len() - frame.end, new.len() - frame.end);
+            prop_assert_eq!(&old[..start], &new[..start]);
+            prop_assert_eq!(&old[old_end..], &new[new_end..]);
+            for (text, end) in [(&old, old_end), (&new, new_end)] {
+                prop_assert!(start <= end);
+                prop_assert!(start == 0 || text[..start].ends_with('\n'));
+                prop_assert!(frame.end == 0 || text[..end].ends_with('\n'));
+            }
+            let first = |text: &str| text[start..].split_inclusive('\n').next().map(str::to_owned);
+            let whole = first(&old).filter(|line| line.ends_with('\n') && start < old_end && start < new_end);
+            prop_assert!(whole.is_none() || whole != first(&new));
+        }
+    }
+
+    #[test]
+    fn texts_longer_than_a_block_are_framed_alike() {
+        let line = |at: usize| format!("line {at} of a text that is longer than what is compared at once\n");
+        let old: String = (0..200).map(line).collect();
+        for at in [0, 1, 57, 198, 199] {
+            let new = old.replacen(&line(at), "another\n", 1);
+            let frame = Frame::new(&old, &new);
+            assert_eq!((frame.middle(&old), frame.middle(&new)), (&line(at)[..], "another\n"));
+            let shown = diff("/w/a", Some(&old), Some(&new), None);
+            let lead = at.min(3);
+            let length = lead + 1 + (199 - at).min(3);
+            assert!(shown.contains(&format!("@@ -{0},{length} +{0},{length} @@\n", at - lead + 1)), "{shown}");
+        }
+        let same = Frame::new(&old, &old);
+        assert_eq!((same.middle(&old), same.end), ("", 0));
     }
 
     #[test]

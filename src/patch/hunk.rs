@@ -1,6 +1,6 @@
 //! Hunks: the contiguous changes between two texts that a person takes or leaves one by one.
 
-use super::diff::changed;
+use super::diff::{Frame, changed};
 use super::lines::Lines;
 use super::update::Replaced;
 use std::ops::Range;
@@ -18,15 +18,36 @@ pub struct PlannedHunk {
 
 /// The smallest line-wise changes that turn one text into the other, in order.
 pub fn hunks(before: &str, after: &str) -> Vec<PlannedHunk> {
-    let (old, new) = (Lines::new(before), Lines::new(after));
-    changed(&old.all(), &new.all())
-        .into_iter()
-        .map(|(lines, with)| PlannedHunk {
-            old_text: old.slice(&lines).to_owned(),
-            new_text: new.slice(&with).to_owned(),
-            old: lines,
-        })
-        .collect()
+    let differing = Differing::new(before, after);
+    let above = Lines::count(&before[..differing.start]);
+    let hunk = |(lines, with): &(Range<usize>, Range<usize>)| PlannedHunk {
+        old: above + lines.start..above + lines.end,
+        old_text: differing.old.slice(lines).to_owned(),
+        new_text: differing.new.slice(with).to_owned(),
+    };
+    differing.changes.iter().map(hunk).collect()
+}
+
+/// The part in which two texts differ, and how.
+struct Differing<'t> {
+    /// Bytes before it, which are the same.
+    start: usize,
+    old: Lines<'t>,
+    new: Lines<'t>,
+    changes: Vec<(Range<usize>, Range<usize>)>,
+}
+
+impl<'t> Differing<'t> {
+    fn new(before: &'t str, after: &'t str) -> Self {
+        let frame = Frame::new(before, after);
+        let (old, new) = (Lines::new(frame.middle(before)), Lines::new(frame.middle(after)));
+        Self {
+            start: frame.start,
+            changes: changed(&old.all(), &new.all()),
+            old,
+            new,
+        }
+    }
 }
 
 /// The same from what an update is known to have replaced, without comparing the rest.
@@ -83,11 +104,13 @@ pub fn placed_edits(now: &str, placed: &[(Range<usize>, String)]) -> Vec<(Range<
 
 /// The smallest line-wise edits that turn `old` into `new`: byte ranges of `old`, in order, not overlapping.
 pub fn text_edits(old: &str, new: &str) -> Vec<(Range<usize>, String)> {
-    let lines = Lines::new(old);
-    hunks(old, new)
-        .into_iter()
-        .map(|hunk| (lines.bytes(&hunk.old), hunk.new_text))
-        .collect()
+    let differing = Differing::new(old, new);
+    let edit = |(lines, with): &(Range<usize>, Range<usize>)| {
+        let bytes = differing.old.bytes(lines);
+        let range = differing.start + bytes.start..differing.start + bytes.end;
+        (range, differing.new.slice(with).to_owned())
+    };
+    differing.changes.iter().map(edit).collect()
 }
 
 #[cfg(test)]

@@ -35,6 +35,13 @@ impl<'a> Lines<'a> {
         Self { text, spans, bom }
     }
 
+    /// How many lines there are in a text that ends in `\n` or is empty.
+    pub(super) fn count(text: &str) -> usize {
+        let bytes = text.as_bytes();
+        let lone_return = |pair: &&[u8]| pair[0] == b'\r' && pair[1] != b'\n';
+        bytes.iter().filter(|byte| **byte == b'\n').count() + bytes.windows(2).filter(lone_return).count()
+    }
+
     pub(super) fn len(&self) -> usize {
         self.spans.len()
     }

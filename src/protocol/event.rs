@@ -46,20 +46,28 @@ macro_rules! events {
         }
 
         impl Event {
-            /// Parameters of the notification: the place and the kind's own fields, side by side.
-            pub fn params(&self) -> serde_json::Value {
+            /// Parameters of the notification: the place and the kind's own fields, side by side. Written straight to
+            /// their bytes, since there is one for each word that a model says.
+            pub fn params(&self) -> impl Serialize + '_ {
+                Params(self)
+            }
+        }
+
+        struct Params<'a>(&'a Event);
+
+        impl Serialize for Params<'_> {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 #[derive(Serialize)]
-                struct Params<'a, B> {
+                struct Both<'a, B> {
                     #[serde(flatten)]
                     at: &'a At,
                     #[serde(flatten)]
                     body: &'a B,
                 }
-                let at = &self.at;
-                match &self.kind {
-                    $(EventKind::$variant(body) => serde_json::to_value(Params { at, body }),)*
+                let at = &self.0.at;
+                match &self.0.kind {
+                    $(EventKind::$variant(body) => Both { at, body }.serialize(serializer),)*
                 }
-                .unwrap_or_default()
             }
         }
 

@@ -65,10 +65,10 @@ pub struct ProposalFile {
     /// Version of the open document that the change was made against.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_version: Option<i32>,
-    /// Text before; absent for a new file.
+    /// Text before; absent for a new file. Only `proposal/read` gives it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
-    /// Text after, if every hunk is taken; absent for a deleted file.
+    /// Text after, if every hunk is taken; absent for a deleted file. Only `proposal/read` gives it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
     pub hunks: Vec<Hunk>,

@@ -47,7 +47,7 @@ pub(super) fn all() -> BTreeMap<&'static str, Example> {
         all.insert(
             event.kind.method(),
             Example {
-                params: event.params(),
+                params: value(event.params()),
                 result: None,
             },
         );
@@ -176,7 +176,7 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
             proposal_id: "p-1".into(),
         }),
         value(ProposalReadResult {
-            proposal: proposal(ProposalStatus::Pending, HunkStatus::Pending),
+            proposal: whole_proposal(),
         }),
     );
     add(
@@ -476,6 +476,16 @@ fn approval() -> CommandApproval {
     }
 }
 
+/// As `proposal/read` gives it.
+fn whole_proposal() -> Proposal {
+    let mut proposal = proposal(ProposalStatus::Pending, HunkStatus::Pending);
+    for file in &mut proposal.files {
+        file.before = Some("    let mut sum = 1;\n".into());
+        file.after = Some("    let mut sum = 0;\n".into());
+    }
+    proposal
+}
+
 fn proposal(status: ProposalStatus, hunk: HunkStatus) -> Proposal {
     Proposal {
         id: "p-1".into(),
@@ -490,8 +500,8 @@ fn proposal(status: ProposalStatus, hunk: HunkStatus) -> Proposal {
             open: true,
             unsaved: true,
             base_version: Some(12),
-            before: Some("    let mut sum = 1;\n".into()),
-            after: Some("    let mut sum = 0;\n".into()),
+            before: None,
+            after: None,
             hunks: vec![Hunk {
                 id: "h-1".into(),
                 status: hunk,

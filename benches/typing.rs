@@ -1,0 +1,279 @@
+//! A person types while eight threads stream: how long until `textDocument/codeAction` is answered?
+//!
+//! The real server, over standard input and output, and the rehearsal model, both as processes. Keys are pressed at
+//! their times whether or not the last answer has come, so that a slow answer cannot hide the ones behind it. Prints;
+//! asserts nothing but that everything arrives. `cargo bench --bench typing`
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::error::Error;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+const THREADS: usize = 8;
+const DELTAS: usize = 2000;
+/// Between two keys.
+const KEY: Duration = Duration::from_millis(4);
+/// Keys pressed with each load, unless the time is over first.
+const KEYS: usize = 2000;
+const LIMIT: Duration = Duration::from_secs(20);
+/// Longest wait for anything.
+const PATIENCE: Duration = Duration::from_secs(60);
+const PROGRAM: &str = env!("CARGO_BIN_EXE_countersign");
+
+/// What the reading side needs of a message.
+#[derive(Deserialize)]
+struct Message<'a> {
+    id: Option<i64>,
+    method: Option<&'a str>,
+}
+
+#[derive(Default)]
+struct Seen {
+    /// When each answer came; with the whole of it for those that are waited for.
+    answers: HashMap<i64, (Instant, Option<Value>)>,
+    deltas: usize,
+    turns_done: usize,
+    ended: bool,
+}
+
+type Shared = Arc<(Mutex<Seen>, Condvar)>;
+
+struct Client {
+    child: Child,
+    input: ChildStdin,
+    seen: Shared,
+    last_id: i64,
+}
+
+impl Client {
+    fn start(home: &Path, root: &Path, model: &str) -> Result<Self, Box<dyn Error>> {
+        let config = format!(
+            "model = \"rehearsal\"\nmodel_provider = \"rehearsal\"\n\
+             [model_providers.rehearsal]\nname = \"Rehearsal\"\nbase_url = \"{model}\"\n"
+        );
+        std::fs::write(home.join("config.toml"), config)?;
+        let mut child = Command::new(PROGRAM)
+            .env("COUNTERSIGN_HOME", home)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let input = child.stdin.take().ok_or("no input")?;
+        let output = child.stdout.take().ok_or("no output")?;
+        let seen = Shared::default();
+        let theirs = seen.clone();
+        std::thread::spawn(move || {
+            // It ends with the server; what that means is for whoever waits.
+            let _ = read_all(output, &theirs);
+            theirs.0.lock().expect("no panic while held").ended = true;
+            theirs.1.notify_all();
+        });
+        let mut client = Self {
+            child,
+            input,
+            seen,
+            last_id: 0,
+        };
+        let uri = format!("file://{}", root.display());
+        client.call(
+            "initialize",
+            json!({
+                "processId": std::process::id(), "rootUri": uri, "workspaceFolders": [{"uri": uri, "name": "root"}],
+                "capabilities": {"experimental": {"countersign": true}},
+            }),
+        )?;
+        client.notify("initialized", json!({}))?;
+        Ok(client)
+    }
+
+    fn send(&mut self, message: &Value) -> std::io::Result<()> {
+        let body = message.to_string();
+        let frame = format!("Content-Length: {}\r\n\r\n{body}", body.len());
+        self.input.write_all(frame.as_bytes())
+    }
+
+    fn notify(&mut self, method: &str, params: Value) -> std::io::Result<()> {
+        self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params}))
+    }
+
+    fn request(&mut self, method: &str, params: Value) -> std::io::Result<i64> {
+        self.last_id += 1;
+        self.send(&json!({"jsonrpc": "2.0", "id": self.last_id, "method": method, "params": params}))?;
+        Ok(self.last_id)
+    }
+
+    /// A request whose answer is waited for.
+    fn call(&mut self, method: &str, params: Value) -> Result<Value, Box<dyn Error>> {
+        let id = self.request(method, params)?;
+        let answer = self.wait(method, |seen| seen.answers.remove(&id))?.1.unwrap_or_default();
+        match answer.get("result") {
+            Some(result) => Ok(result.clone()),
+            None => Err(format!("{method}: {answer}").into()),
+        }
+    }
+
+    fn wait<T>(&self, what: &str, mut look: impl FnMut(&mut Seen) -> Option<T>) -> Result<T, Box<dyn Error>> {
+        let deadline = Instant::now() + PATIENCE;
+        let mut seen = self.seen.0.lock().expect("no panic while held");
+        loop {
+            if let Some(found) = look(&mut seen) {
+                return Ok(found);
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() || seen.ended {
+                return Err(format!("waited in vain for {what}").into());
+            }
+            seen = self.seen.1.wait_timeout(seen, left).expect("no panic while held").0;
+        }
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn read_all(output: impl Read, seen: &Shared) -> Result<(), Box<dyn Error>> {
+    let mut output = BufReader::with_capacity(1 << 16, output);
+    let mut line = String::new();
+    loop {
+        line.clear();
+        let mut length = 0;
+        while output.read_line(&mut line)? > 0 && line != "\r\n" {
+            if let Some(number) = line.strip_prefix("Content-Length: ") {
+                length = number.trim().parse()?;
+            }
+            line.clear();
+        }
+        let mut body = vec![0; length];
+        output.read_exact(&mut body)?;
+        let arrived = Instant::now();
+        let message: Message<'_> = serde_json::from_slice(&body)?;
+        let mut state = seen.0.lock().expect("no panic while held");
+        match (message.method, message.id) {
+            (None, Some(id)) => {
+                let whole = (body.len() < 16 << 10).then(|| serde_json::from_slice(&body)).transpose()?;
+                state.answers.insert(id, (arrived, whole));
+            }
+            (Some("countersign/item/agentMessage/delta"), _) => state.deltas += 1,
+            (Some("countersign/turn/completed"), _) => state.turns_done += 1,
+            _ => {}
+        }
+        drop(state);
+        seen.1.notify_all();
+    }
+}
+
+/// The rehearsal model, which ends with this value.
+struct Model(Child, String);
+
+impl Model {
+    fn start(folder: &Path, delay_ms: u64) -> Result<Self, Box<dyn Error>> {
+        let text = "streamed words, ".repeat(DELTAS);
+        let script = json!({"chunk": 16, "delay_ms": delay_ms, "steps": [{"repeat": true, "outputs": [{"say": text}]}]});
+        let path = folder.join("script.json");
+        std::fs::write(&path, script.to_string())?;
+        let mut child = Command::new(PROGRAM).arg("rehearse").arg(path).stdout(Stdio::piped()).spawn()?;
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().ok_or("no output")?).read_line(&mut line)?;
+        let url = line.split_whitespace().last().ok_or("the model does not say where it is")?;
+        Ok(Self(child, url.to_owned()))
+    }
+}
+
+impl Drop for Model {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn measure(title: &str, delay_ms: u64) -> Result<(), Box<dyn Error>> {
+    let folder = tempfile::tempdir()?;
+    let (home, root) = (folder.path().join("home"), folder.path().join("root"));
+    std::fs::create_dir_all(&home)?;
+    std::fs::create_dir_all(&root)?;
+    let model = Model::start(folder.path(), delay_ms)?;
+    let mut client = Client::start(&home, &root, &model.1)?;
+    let uri = format!("file://{}/typed.rs", root.display());
+    let text = "fn one() -> usize { 1 } // a line of a file of ordinary size\n".repeat(2000);
+    let document = json!({"uri": uri, "languageId": "rust", "version": 1, "text": text});
+    client.notify("textDocument/didOpen", json!({"textDocument": document}))?;
+    let mut threads = Vec::new();
+    for _ in 0..THREADS {
+        let started = client.call("countersign/thread/start", json!({}))?;
+        threads.push(started["thread"]["id"].clone());
+    }
+
+    let begin = Instant::now();
+    let mut rounds = 0;
+    let mut sent = Vec::new();
+    while sent.len() < KEYS && begin.elapsed() < LIMIT {
+        let turns_done = client.seen.0.lock().expect("no panic while held").turns_done;
+        if turns_done == rounds * THREADS {
+            for thread in &threads {
+                let input = json!([{"type": "text", "text": "go on"}]);
+                client.request("countersign/turn/start", json!({"threadId": thread, "input": input}))?;
+            }
+            rounds += 1;
+        }
+        let due = begin + KEY * u32::try_from(sent.len())?;
+        std::thread::sleep(due.saturating_duration_since(Instant::now()));
+        let line = sent.len() % 2000;
+        let place = json!({"line": line, "character": 3});
+        let range = json!({"start": place, "end": place});
+        let version = sent.len() + 2;
+        // A key that comes late because the last one was held up counts from when it was due.
+        client.notify(
+            "textDocument/didChange",
+            json!({"textDocument": {"uri": uri, "version": version}, "contentChanges": [{"range": range, "text": "x"}]}),
+        )?;
+        let diagnostic = json!({"range": range, "severity": 1, "source": "rustc", "message": "unknown name"});
+        let id = client.request(
+            "textDocument/codeAction",
+            json!({"textDocument": {"uri": uri}, "range": range, "context": {"diagnostics": [diagnostic]}}),
+        )?;
+        sent.push((id, due));
+    }
+    client.wait("the end of the turns", |seen| (seen.turns_done == rounds * THREADS).then_some(()))?;
+    let took = begin.elapsed();
+
+    let mut times = Vec::new();
+    for (id, due) in sent {
+        let (arrived, answer) = client.wait("an answer", |seen| seen.answers.remove(&id))?;
+        if !answer.is_some_and(|answer| answer["result"].is_array()) {
+            return Err("a code action was not answered with a list".into());
+        }
+        times.push(arrived.saturating_duration_since(due));
+    }
+    times.sort();
+    let at = |permille: usize| times[(times.len() * permille / 1000).min(times.len() - 1)].as_secs_f64() * 1e3;
+    println!(
+        "{title}: {} keys, p50 {:.2} ms, p90 {:.2} ms, p99 {:.2} ms, max {:.2} ms",
+        times.len(),
+        at(500),
+        at(900),
+        at(990),
+        at(1000)
+    );
+    println!(
+        "  meanwhile {} deltas from the model in {:.1} s, {} messages to the client",
+        rounds * THREADS * DELTAS,
+        took.as_secs_f64(),
+        client.seen.0.lock().expect("no panic while held").deltas
+    );
+    Ok(())
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!("didChange, then codeAction, while {THREADS} threads stream {DELTAS} deltas each; the aim is p99 < 5 ms");
+    measure("a delta every 3 ms in each thread", 2)?;
+    measure("as fast as they come", 0)
+}
