@@ -1,1 +1,564 @@
-//! .
+//! Patches of the model, from its call to the files and back.
+
+use super::stage::{Setting, Stage, Story, apply_patch, bash, say, shell};
+use crate::support::client::Reply;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+fn files(files: &[(&str, &str)]) -> Setting {
+    Setting {
+        files: files
+            .iter()
+            .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()))
+            .collect(),
+        ..Setting::default()
+    }
+}
+
+fn patch(body: &str) -> String {
+    format!("*** Begin Patch\n{body}\n*** End Patch")
+}
+
+fn update(name: &str, from: &str, to: &str) -> String {
+    format!("*** Update File: {name}\n@@\n-{from}\n+{to}")
+}
+
+/// Runs up to the proposal.
+async fn proposed(stage: &Stage, thread: &str) -> (String, Value, Story) {
+    let turn = stage.start_turn(thread, "Change it").await;
+    let story = stage.until_event("proposal/created").await;
+    let proposal = story.last()["proposal"].clone();
+    (turn, proposal, story)
+}
+
+fn hunk(proposal: &Value, file: usize, hunk: usize) -> Value {
+    proposal["files"][file]["hunks"][hunk]["id"].clone()
+}
+
+/// Shows S-108, S-133, S-134, S-137, S-142, S-201.
+#[tokio::test]
+async fn one_patch_three_ways_to_send_it_and_the_same_story() {
+    let text = |name: &str| patch(&update(name, "one", "two"));
+    let heredoc = format!("apply_patch <<'EOF'\n{}\nEOF\n", text("a.txt"));
+    let absolute = |dir: &str| text(&format!("{dir}/a.txt"));
+    let script = |dir: &str| {
+        let mut steps = json!([
+            [apply_patch("c1", &text("a.txt"))],
+            [{"custom_call": {"tool": "apply_patch", "input": text("a.txt"), "id": "c2"}}],
+            [{"call": {"tool": "shell", "arguments": {"command": ["bash", "-lc", heredoc]}, "id": "c3"}}],
+            [shell("c4", &["apply_patch", &text("a.txt")])],
+            [{"call": {"tool": "shell", "arguments": {"command": ["bash", "-lc", format!("cd sub && {}", heredoc.replace("a.txt", "../a.txt"))]}, "id": "c5"}}],
+            [{"call": {"tool": "shell", "arguments": {"command": ["apply_patch", text("../a.txt")], "workdir": "sub"}, "id": "c6"}}],
+            [apply_patch("c7", &absolute(dir))],
+            [say("done")],
+        ]);
+        // The file is put back before each.
+        for (number, step) in steps.as_array_mut().unwrap().iter_mut().enumerate() {
+            step.as_array_mut()
+                .unwrap()
+                .insert(0, json!({"hold": format!("step {number}")}));
+        }
+        steps
+    };
+    // The absolute path must be known before the script.
+    let folder = tempfile::Builder::new()
+        .prefix("agent")
+        .tempdir_in("/var/tmp")
+        .expect("a folder");
+    let dir = folder.path().canonicalize().expect("a path");
+    let setting = Setting {
+        folder: Some(dir.clone()),
+        ..files(&[("a.txt", "one\n"), ("sub/x", "")])
+    };
+    let stage = Stage::with(script(dir.to_str().unwrap()), setting).await;
+    let thread = stage.thread().await;
+    let turn = stage.start_turn(&thread, "Change it").await;
+    let mut seen: Vec<(Vec<String>, Value)> = Vec::new();
+    for number in 0..7 {
+        stage.write("a.txt", "one\n");
+        stage.model.release(&format!("step {number}"));
+        let mut story = stage.until_event("proposal/created").await;
+        let proposal = story.last()["proposal"].clone();
+        assert_eq!(stage.text("a.txt"), "one\n", "nothing is changed before it is decided");
+        stage
+            .decide(json!({"proposalId": proposal["id"], "decision": "accept"}))
+            .await;
+        story.events.extend(stage.until_event("item/completed").await.events);
+        assert_eq!(stage.text("a.txt"), "two\n");
+        let item = story.item("fileChange").clone();
+        assert_eq!(item["status"], "completed");
+        assert_eq!(item["proposalId"], proposal["id"]);
+        let told = |name: &&str| name.starts_with("proposal") || name.starts_with("item");
+        let names = story.names().into_iter().filter(told).map(str::to_owned).collect();
+        seen.push((names, item["changes"].clone()));
+    }
+    stage.model.release("step 7");
+    stage.finish(&turn).await;
+    // The first story begins with the person's words.
+    seen[0].0.drain(..2);
+    assert_eq!(
+        seen[0].0,
+        [
+            "item/started",
+            "proposal/created",
+            "proposal/updated",
+            "proposal/updated",
+            "item/completed"
+        ]
+    );
+    assert!(seen.iter().all(|one| *one == seen[0]), "{seen:#?}");
+    let change = &seen[0].1[0];
+    assert_eq!(change["path"], json!(stage.path("a.txt")));
+    assert_eq!(change["kind"], json!({"type": "update"}));
+    assert!(change["diff"].as_str().unwrap().contains("-one\n+two"), "{change}");
+    assert_eq!(change.as_object().unwrap().len(), 3, "no whole text: {change}");
+    let request = &stage.requests(8)[7];
+    for id in ["c1", "c2", "c3", "c4", "c5", "c6", "c7"] {
+        let output = request.output(id).unwrap();
+        assert!(
+            output.contains("Success") && output.contains("M a.txt"),
+            "{id}: {output}"
+        );
+    }
+}
+
+/// Shows S-135, S-136.
+#[tokio::test]
+async fn a_patch_that_does_not_fit_is_explained_and_never_proposed() {
+    let long = "a line that is not there ".repeat(50);
+    let script = json!([
+        [
+            apply_patch("c1", &patch(&update("a.txt", &long, "x"))),
+            apply_patch("c2", &patch(&update("missing.txt", "one", "two"))),
+            apply_patch("c3", "*** Begin Patch\n*** Update File: a.txt\nrubbish\n*** End Patch"),
+            apply_patch("c4", &patch("*** Delete File: missing.txt")),
+            apply_patch("c5", &patch(&update("twice.txt", "same", "x"))),
+            bash(
+                "c6",
+                "apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: a.txt\n@@\n-nothing\n+x\n*** End Patch\nEOF"
+            ),
+            shell(
+                "c7",
+                &["*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+x\n*** End Patch"]
+            ),
+            apply_patch("c8", &patch(&update("a.txt", "one", "one"))),
+            bash("c9", "echo 'apply_patch is a word"),
+        ],
+        [say("I see")],
+    ]);
+    let stage = Stage::with(script, files(&[("a.txt", "one\n"), ("twice.txt", "same\nx\nsame\n")])).await;
+    let thread = stage.thread().await;
+    let story = stage.complete(&thread, "Go").await;
+    assert_eq!(story.count("proposal/created"), 0);
+    assert_eq!(story.items("fileChange").len(), 0);
+    let request = &stage.requests(2)[1];
+    for (id, part) in [
+        ("c1", &long[..]),
+        ("c2", "missing.txt"),
+        ("c3", "rubbish"),
+        ("c4", "missing.txt"),
+        ("c5", "twice.txt"),
+        ("c6", "nothing"),
+        ("c7", "apply_patch"),
+        ("c8", "hold already"),
+    ] {
+        let output = request.output(id).unwrap();
+        assert!(output.contains(part.trim_end()), "{id}: {output}");
+    }
+    // What is no shell text at all runs as any command does, and fails by itself.
+    assert_eq!(story.item("commandExecution")["id"], "c9");
+    assert_eq!(stage.text("a.txt"), "one\n");
+}
+
+/// Shows S-143, S-145, S-146.
+#[tokio::test]
+async fn files_are_made_changed_moved_and_removed_in_one_go() {
+    let body = [
+        "*** Add File: deep/er/new.txt\n+hello",
+        "*** Add File: empty.txt",
+        &update("changed.txt", "one", "two"),
+        "*** Update File: moved.sh\n*** Move to: there/moved.sh\n@@\n-echo one\n+echo two",
+        "*** Update File: as-it-is.txt\n*** Move to: there/as-it-is.txt",
+        "*** Delete File: gone.txt",
+    ]
+    .join("\n");
+    let script = json!([[apply_patch("c1", &patch(&body))], [say("done")]]);
+    let setting = files(&[
+        ("changed.txt", "one\n"),
+        ("moved.sh", "echo one\n"),
+        ("as-it-is.txt", "text"),
+        ("gone.txt", "x\n"),
+    ]);
+    let stage = Stage::with(script, setting).await;
+    let mode = |name: &str| {
+        use std::os::unix::fs::PermissionsExt as _;
+        std::fs::metadata(stage.path(name))
+            .expect("a file")
+            .permissions()
+            .mode()
+            & 0o777
+    };
+    std::fs::set_permissions(
+        stage.path("moved.sh"),
+        std::os::unix::fs::PermissionsExt::from_mode(0o755),
+    )
+    .expect("mode");
+    let thread = stage.thread().await;
+    let (turn, proposal, _) = proposed(&stage, &thread).await;
+    let kinds: Vec<_> = proposal["files"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|file| file["kind"]["type"].clone())
+        .collect();
+    assert_eq!(kinds, ["add", "add", "update", "update", "update", "delete"]);
+    assert_eq!(
+        proposal["files"][3]["kind"]["movePath"],
+        json!(stage.path("there/moved.sh"))
+    );
+    stage
+        .decide(json!({"proposalId": proposal["id"], "decision": "accept"}))
+        .await;
+    let story = stage.finish(&turn).await;
+    assert_eq!(story.item("fileChange")["status"], "completed", "{story:#?}");
+    assert_eq!(stage.text("deep/er/new.txt"), "hello\n");
+    assert_eq!(stage.text("empty.txt"), "");
+    assert_eq!(stage.text("changed.txt"), "two\n");
+    assert_eq!(
+        (stage.text("there/moved.sh"), mode("there/moved.sh")),
+        ("echo two\n".to_owned(), 0o755)
+    );
+    assert_eq!(stage.text("there/as-it-is.txt"), "text");
+    assert!(
+        !stage.path("moved.sh").exists() && !stage.path("gone.txt").exists() && !stage.path("as-it-is.txt").exists()
+    );
+    let output = stage.requests(2)[1].output("c1").unwrap();
+    for line in [
+        "A deep/er/new.txt",
+        "A empty.txt",
+        "M changed.txt",
+        "M moved.sh -> there/moved.sh",
+        "D gone.txt",
+    ] {
+        assert!(output.lines().any(|seen| seen == line), "{line}: {output}");
+    }
+}
+
+/// Shows S-116, S-138.
+#[tokio::test]
+async fn hunks_are_decided_one_by_one_and_the_model_is_told_exactly() {
+    let body =
+        "*** Update File: a.txt\n@@\n-one\n+ONE\n two\n three\n@@\n-four\n+FOUR\n*** Update File: b.txt\n@@\n-x\n+y";
+    let script = json!([
+        [apply_patch("c1", &patch(body))],
+        [say("one")],
+        [apply_patch("c2", &patch(&update("b.txt", "x", "z")))],
+        [say("two")]
+    ]);
+    let stage = Stage::with(script, files(&[("a.txt", "one\ntwo\nthree\nfour\n"), ("b.txt", "x\n")])).await;
+    let thread = stage.thread().await;
+    let (turn, proposal, _) = proposed(&stage, &thread).await;
+    assert_eq!(stage.read(&thread).await["status"], "waitingOnApproval");
+    let id = &proposal["id"];
+    let wrong = json!({"proposalId": id, "decision": "accept", "hunkIds": [hunk(&proposal, 0, 0), "nobody"]});
+    let error = stage
+        .client
+        .request("countersign/proposal/decide", wrong)
+        .await
+        .unwrap_err();
+    assert_eq!(error.data["kind"], "hunkNotFound");
+    let now = stage
+        .decide(json!({"proposalId": id, "decision": "accept", "hunkIds": [hunk(&proposal, 0, 0)]}))
+        .await;
+    let statuses = |proposal: &Value| -> Vec<Value> {
+        let files = proposal["files"].as_array().unwrap().iter();
+        files
+            .flat_map(|file| file["hunks"].as_array().unwrap())
+            .map(|hunk| hunk["status"].clone())
+            .collect()
+    };
+    assert_eq!(statuses(&now), ["accepted", "pending", "pending"]);
+    assert_eq!(now["status"], "pending");
+    let listed = stage
+        .client
+        .call("countersign/proposal/list", json!({"threadId": thread}))
+        .await;
+    assert_eq!(statuses(&listed["data"][0]), ["accepted", "pending", "pending"]);
+    stage
+        .decide(json!({"proposalId": id, "decision": "reject", "hunkIds": [hunk(&proposal, 0, 1)], "feedback": "four is fine"}))
+        .await;
+    stage
+        .decide(json!({"proposalId": id, "decision": "accept", "path": stage.path("b.txt")}))
+        .await;
+    let story = stage.finish(&turn).await;
+    let last = story.all("proposal/updated").pop().unwrap();
+    assert_eq!(last["proposal"]["status"], "applied");
+    assert_eq!(statuses(&last["proposal"]), ["applied", "rejected", "applied"]);
+    assert_eq!(
+        (stage.text("a.txt"), stage.text("b.txt")),
+        ("ONE\ntwo\nthree\nfour\n".to_owned(), "y\n".to_owned())
+    );
+    let output = stage.requests(2)[1].output("c1").unwrap();
+    assert!(output.starts_with("Taken in part: 2 of 3"), "{output}");
+    assert!(
+        output.contains("a.txt hunk 1 (line 1): taken") && output.contains("a.txt hunk 2 (line 4): rejected"),
+        "{output}"
+    );
+    assert!(output.ends_with("The person says: four is fine"), "{output}");
+    assert_eq!(story.item("fileChange")["outcome"], json!(output));
+    // All of it refused.
+    stage.write("b.txt", "x\n");
+    let (turn, proposal, _) = proposed(&stage, &thread).await;
+    stage
+        .decide(json!({"proposalId": proposal["id"], "decision": "reject", "feedback": "leave it"}))
+        .await;
+    let story = stage.finish(&turn).await;
+    assert_eq!(story.item("fileChange")["status"], "declined");
+    let output = stage.requests(4)[3].output("c2").unwrap();
+    assert!(output.contains("rejected") && output.contains("leave it"), "{output}");
+    assert_eq!(stage.text("b.txt"), "x\n");
+}
+
+#[tokio::test]
+async fn what_the_person_typed_meanwhile_stays_and_what_no_longer_fits_is_said() {
+    let body = "*** Update File: a.txt\n@@\n-one\n+ONE\n two\n three\n@@\n-four\n+FOUR";
+    let script = json!([[apply_patch("c1", &patch(body))], [say("done")]]);
+    let stage = Stage::with(script, files(&[("a.txt", "one\ntwo\nthree\nfour\n")])).await;
+    let thread = stage.thread().await;
+    let (turn, proposal, _) = proposed(&stage, &thread).await;
+    stage.write("a.txt", "new first line\none\ntwo\nthree\nfour and more\n");
+    let read = stage
+        .client
+        .call("countersign/proposal/read", json!({"proposalId": proposal["id"]}))
+        .await;
+    let hunks = &read["proposal"]["files"][0]["hunks"];
+    assert_eq!(
+        (&hunks[0]["status"], &hunks[0]["range"]["start"]),
+        (&json!("pending"), &json!(1))
+    );
+    assert_eq!(hunks[1]["status"], "conflicting");
+    stage
+        .decide(json!({"proposalId": proposal["id"], "decision": "accept"}))
+        .await;
+    let story = stage.finish(&turn).await;
+    assert_eq!(stage.text("a.txt"), "new first line\nONE\ntwo\nthree\nfour and more\n");
+    let output = stage.requests(2)[1].output("c1").unwrap();
+    assert!(
+        output.contains("hunk 2") && output.contains("has changed since"),
+        "{output}"
+    );
+    let last = story.all("proposal/updated").pop().unwrap();
+    assert_eq!(last["proposal"]["files"][0]["hunks"][1]["status"], "conflicting");
+}
+
+#[tokio::test]
+async fn an_open_document_is_edited_by_the_editor_and_a_closed_file_on_the_disk() {
+    let body = format!(
+        "{}\n{}",
+        update("open.txt", "two", "TWO"),
+        update("closed.txt", "x", "y")
+    );
+    let script = json!([
+        [apply_patch("c1", &patch(&body))],
+        [shell("c2", &["cat", "open.txt", "closed.txt"])],
+        [say("done")]
+    ]);
+    let stage = Stage::with(script, files(&[("open.txt", "one\ntwo\n"), ("closed.txt", "x\n")])).await;
+    stage.client.on_request("workspace/applyEdit", |_| Reply::Later);
+    stage
+        .client
+        .on_request("countersign/document/save", |_| Reply::Ok(Value::Null));
+    let text = "one, unsaved\ntwo\n".to_owned();
+    stage.open("open.txt", &text);
+    let mut documents = BTreeMap::from([("open.txt".to_owned(), (1, text))]);
+    let thread = stage.thread().await;
+    let (turn, proposal, _) = proposed(&stage, &thread).await;
+    assert_eq!(
+        (&proposal["files"][0]["open"], &proposal["files"][0]["baseVersion"]),
+        (&json!(true), &json!(1))
+    );
+    assert_eq!(proposal["files"][1]["open"], false);
+    stage
+        .decide(json!({"proposalId": proposal["id"], "decision": "accept"}))
+        .await;
+    let asked = stage.take_edit(&mut documents).await;
+    let changes = asked["edit"]["documentChanges"].as_array().unwrap();
+    assert_eq!(changes.len(), 1, "{changes:#?}");
+    assert_eq!(
+        changes[0]["edits"].as_array().map(Vec::len),
+        Some(1),
+        "only the changed line"
+    );
+    let story = stage.finish(&turn).await;
+    assert_eq!(documents["open.txt"].1, "one, unsaved\nTWO\n");
+    assert_eq!(
+        (stage.text("open.txt"), stage.text("closed.txt")),
+        ("one\ntwo\n".to_owned(), "y\n".to_owned())
+    );
+    let requests = stage.requests(3);
+    let output = requests[1].output("c1").unwrap();
+    assert!(
+        output.contains("M open.txt (in the editor, unsaved)") && output.contains("M closed.txt"),
+        "{output}"
+    );
+    let (told, _) = super::stage::command_output(&requests[2], "c2");
+    assert!(
+        told.starts_with("note: ") && told.contains("open.txt") && told.ends_with("one\ntwo\ny\n"),
+        "{told}"
+    );
+    let diff = story.one("turn/diff")["diff"].as_str().unwrap();
+    assert!(diff.contains("-two\n+TWO") && !diff.contains("+one"), "{diff}");
+}
+
+/// Shows S-144, S-149.
+#[tokio::test]
+async fn an_editor_that_refuses_or_lies_changes_nothing_on_the_disk() {
+    let body = format!(
+        "{}\n{}\n*** Add File: new.txt\n+new",
+        update("closed.txt", "x", "y"),
+        update("open.txt", "two", "TWO")
+    );
+    for (reply, part) in [
+        (
+            Reply::Ok(json!({"applied": false, "failureReason": "not now"})),
+            "not now",
+        ),
+        (Reply::Ok(json!({"applied": false})), "refused"),
+        (Reply::Ok(json!({"applied": true})), "is not there"),
+        (Reply::Ok(json!("fine")), "refused"),
+        (Reply::Error(-32603, "broken"), "refused"),
+    ] {
+        let script = json!([[apply_patch("c1", &patch(&body))], [say("done")]]);
+        let stage = Stage::with(script, files(&[("open.txt", "one\ntwo\n"), ("closed.txt", "x\n")])).await;
+        stage.client.on_request("workspace/applyEdit", move |_| reply.clone());
+        stage.open("open.txt", "one\ntwo\n");
+        let thread = stage.thread().await;
+        let (turn, proposal, _) = proposed(&stage, &thread).await;
+        stage
+            .decide(json!({"proposalId": proposal["id"], "decision": "accept"}))
+            .await;
+        let story = stage.finish(&turn).await;
+        assert_eq!(story.status(), "completed");
+        assert_eq!(story.item("fileChange")["status"], "failed");
+        assert_eq!(
+            story.all("proposal/updated").pop().unwrap()["proposal"]["status"],
+            "failed"
+        );
+        let output = stage.requests(2)[1].output("c1").unwrap();
+        assert!(output.contains(part) && output.contains("not applied"), "{output}");
+        assert_eq!(stage.text("closed.txt"), "x\n");
+        assert!(!stage.path("new.txt").exists());
+        assert_eq!(story.count("turn/diff"), 0);
+    }
+}
+
+#[tokio::test]
+async fn a_change_that_was_decided_is_whole_also_when_the_turn_is_stopped_meanwhile() {
+    let body = format!(
+        "{}\n{}",
+        update("open.txt", "two", "TWO"),
+        update("closed.txt", "x", "y")
+    );
+    let script = json!([[apply_patch("c1", &patch(&body))], [say("on it")]]);
+    let stage = Stage::with(script, files(&[("open.txt", "one\ntwo\n"), ("closed.txt", "x\n")])).await;
+    stage.client.on_request("workspace/applyEdit", |_| Reply::Later);
+    stage.open("open.txt", "one\ntwo\n");
+    let mut documents = BTreeMap::from([("open.txt".to_owned(), (1, "one\ntwo\n".to_owned()))]);
+    let thread = stage.thread().await;
+    let (turn, proposal, _) = proposed(&stage, &thread).await;
+    stage
+        .decide(json!({"proposalId": proposal["id"], "decision": "accept"}))
+        .await;
+    super::stage::eventually("the closed file is written", || stage.text("closed.txt") == "y\n").await;
+    stage.interrupt(&thread).await;
+    // The editor takes its time; the turn does not wait for it.
+    let story = stage.finish(&turn).await;
+    assert_eq!(story.status(), "interrupted");
+    stage.take_edit(&mut documents).await;
+    let settled = stage
+        .until(|name, params| name == "proposal/updated" && params["proposal"]["status"] != "applying")
+        .await;
+    assert_eq!(settled.last()["proposal"]["status"], "applied");
+    assert_eq!(documents["open.txt"].1, "one\nTWO\n");
+    assert_eq!(stage.text("closed.txt"), "y\n");
+    stage.complete(&thread, "Go on").await;
+    let output = stage.requests(2)[1].output("c1").unwrap();
+    assert!(output.contains("may have happened"), "{output}");
+}
+
+/// Shows S-138, S-139, S-148.
+#[tokio::test]
+async fn where_patches_may_write() {
+    let script = json!([
+        [
+            apply_patch("c1", &patch("*** Add File: ../outside.txt\n+x")),
+            apply_patch("c2", &patch("*** Add File: .git/hooks/pre-commit\n+x")),
+            apply_patch("c3", &patch("*** Add File: .countersign/config.toml\n+x")),
+            apply_patch("c4", &patch(&update("link.txt", "far", "near"))),
+        ],
+        [say("done")],
+        [
+            apply_patch("c5", &patch("*** Add File: ../outside.txt\n+x")),
+            apply_patch("c6", &patch("*** Add File: inside.txt\n+x"))
+        ],
+        [say("done")],
+        [apply_patch("c7", &patch("*** Add File: inside2.txt\n+x"))],
+        [say("done")],
+    ]);
+    let stage = Stage::with(script, files(&[(".git/HEAD", "ref: x"), ("../far.txt", "far\n")])).await;
+    std::os::unix::fs::symlink("../far.txt", stage.path("link.txt")).expect("a link");
+    let thread = stage.thread().await;
+    let turn = stage.start_turn(&thread, "Go").await;
+    let created = stage.until_event("proposal/created").await;
+    let reason = created.last()["proposal"]["reason"].as_str().expect("a reason");
+    assert!(
+        reason.contains("Outside the workspace") && reason.contains("outside.txt"),
+        "{reason}"
+    );
+    stage
+        .decide(json!({"proposalId": created.last()["proposal"]["id"], "decision": "accept"}))
+        .await;
+    let story = stage
+        .until(|name, _| name == "proposal/created" || name == "turn/completed")
+        .await;
+    // The link is refused, or its real place is named in the question.
+    if let Some(linked) = story.all("proposal/created").first() {
+        let reason = linked["proposal"]["reason"].as_str().expect("a reason");
+        assert!(reason.contains("Outside the workspace"), "{reason}");
+        stage
+            .decide(json!({"proposalId": linked["proposal"]["id"], "decision": "reject"}))
+            .await;
+        stage.finish(&turn).await;
+    }
+    assert_eq!(
+        std::fs::read_to_string(stage.path("../outside.txt")).expect("accepted"),
+        "x\n"
+    );
+    assert_eq!(
+        std::fs::read_to_string(stage.path("../far.txt")).expect("there"),
+        "far\n"
+    );
+    std::fs::remove_file(stage.path("../outside.txt")).expect("there");
+    let request = &stage.requests(2)[1];
+    for id in ["c2", "c3"] {
+        let output = request.output(id).unwrap();
+        assert!(output.contains("protected"), "{id}: {output}");
+    }
+    let run = |settings: Value| {
+        stage.run_with(json!({"threadId": thread, "input": [{"type": "text", "text": "More"}], "settings": settings}))
+    };
+    let story = run(json!({"approvalPolicy": "never"})).await;
+    assert_eq!(story.items("fileChange").len(), 1);
+    let request = &stage.requests(4)[3];
+    assert!(
+        request.output("c5").unwrap().contains("never"),
+        "{:?}",
+        request.output("c5")
+    );
+    assert!(request.output("c6").unwrap().contains("Success"));
+    assert!(!stage.path("../outside.txt").exists() && stage.path("inside.txt").exists());
+    let story = run(json!({"sandboxPolicy": {"type": "readOnly"}})).await;
+    assert_eq!(story.items("fileChange").len(), 0);
+    assert!(stage.requests(6)[5].output("c7").unwrap().contains("read-only"));
+    assert!(!stage.path("inside2.txt").exists());
+}

@@ -102,7 +102,7 @@ impl Stage {
             // Not in the temporary folder, which commands may write.
             tempfile::Builder::new()
                 .prefix("agent")
-                .tempdir_in(env!("CARGO_TARGET_TMPDIR"))
+                .tempdir_in("/var/tmp")
                 .expect("a temporary folder")
         });
         let dir = setting.folder.clone().unwrap_or_else(|| {
