@@ -7,21 +7,36 @@ use std::path::{Path, PathBuf};
 /// What the names of its files begin with.
 const PREFIX: &str = "countersign-demo";
 
-/// The temporary folder with the project and the server's home; removed on drop.
+/// A file in the folder that is locked for as long as the demonstration lives.
+const ALIVE: &str = "alive";
+
+/// The temporary folder with the project and the server's home; removed on drop. One whose owner was killed, so that
+/// nothing could be done any more, is removed by the next.
 pub(super) struct Folder {
     path: PathBuf,
+    /// Held for its lock.
+    _alive: File,
 }
 
 impl Folder {
     /// Makes it, readable for this person only.
     pub(super) fn new() -> io::Result<Self> {
         let base = std::fs::canonicalize(std::env::temp_dir())?;
+        remove_abandoned(&base);
         let mut builder = std::fs::DirBuilder::new();
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         let name = |number: u32| base.join(format!("{PREFIX}-{}-{number}", std::process::id()));
         let (path, ()) = first_free(name, |path| builder.create(path))?;
-        Ok(Self { path })
+        let locked = File::create_new(path.join(ALIVE)).and_then(|file| file.lock().map(|()| file));
+        match locked {
+            Ok(alive) => Ok(Self { path, _alive: alive }),
+            Err(error) => {
+                // The first error is the one to tell.
+                let _ = std::fs::remove_dir_all(&path);
+                Err(error)
+            }
+        }
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -45,6 +60,18 @@ impl Drop for Folder {
     fn drop(&mut self) {
         // After `remove` there is nothing left; else nobody is left to be told.
         let _ = std::fs::remove_dir_all(&self.path);
+    }
+}
+
+/// Removes the folders whose owners were killed. What cannot be removed is somebody else's.
+fn remove_abandoned(base: &Path) {
+    for entry in std::fs::read_dir(base).into_iter().flatten().flatten() {
+        let is_ours = entry.file_name().to_string_lossy().starts_with(PREFIX)
+            && entry.file_type().is_ok_and(|kind| kind.is_dir());
+        let path = entry.path();
+        if is_ours && File::open(path.join(ALIVE)).is_ok_and(|alive| alive.try_lock().is_ok()) {
+            let _ = std::fs::remove_dir_all(path);
+        }
     }
 }
 
@@ -80,14 +107,15 @@ pub(super) struct Outside {
 }
 
 impl Outside {
-    /// In the person's home, where nothing but the sandbox stands in the way; else beside the project.
+    /// In the person's home; else beside the project. Tried out first: nothing but the sandbox must stand in the way,
+    /// or a failure would prove nothing.
     pub(super) fn choose(folder: &Folder) -> io::Result<Self> {
         let name = format!("{PREFIX}-{}.bak", std::process::id());
         let home = std::env::var_os("HOME").map(PathBuf::from);
-        let home = home.filter(|home| home.is_absolute() && is_writable(home));
-        let path = match home.map(|home| home.join(&name)) {
-            Some(path) if std::fs::symlink_metadata(&path).is_err() => path,
-            _ => folder.make("outside")?.join(name),
+        let path = home.filter(|home| home.is_absolute()).map(|home| home.join(&name));
+        let path = match path.filter(|path| can_be_made(path)) {
+            Some(path) => path,
+            None => folder.make("outside")?.join(name),
         };
         Ok(Self { path })
     }
@@ -108,16 +136,9 @@ impl Drop for Outside {
     }
 }
 
-/// Whether this person may make files in a folder.
-#[cfg(unix)]
-fn is_writable(folder: &Path) -> bool {
-    use rustix::fs::{Access, access};
-    folder.is_dir() && access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
-}
-
-#[cfg(not(unix))]
-fn is_writable(folder: &Path) -> bool {
-    folder.is_dir()
+/// Whether this person can make this file, which is not there.
+fn can_be_made(path: &Path) -> bool {
+    File::create_new(path).is_ok() && std::fs::remove_file(path).is_ok()
 }
 
 #[cfg(test)]
@@ -125,10 +146,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folder_and_file_go_with_their_owner() {
+    fn a_folder_goes_with_its_owner_and_an_abandoned_one_with_the_next() {
         let folder = Folder::new().expect("a folder");
         let other = Folder::new().expect("another folder");
         assert_ne!(folder.path(), other.path());
+        assert!(folder.path().exists(), "it is not abandoned");
         let project = folder.make("project").expect("a folder in it");
         std::fs::write(project.join("x"), "x").expect("written");
         let path = folder.path().to_owned();
@@ -137,5 +159,11 @@ mod tests {
         let path = other.path().to_owned();
         other.remove().expect("removed");
         assert!(!path.exists());
+
+        let abandoned = std::env::temp_dir().join(format!("{PREFIX}-test-{}", std::process::id()));
+        std::fs::create_dir(&abandoned).expect("made");
+        File::create_new(abandoned.join(ALIVE)).expect("made");
+        drop(Folder::new().expect("a folder"));
+        assert!(!abandoned.exists());
     }
 }

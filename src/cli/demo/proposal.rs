@@ -18,7 +18,10 @@ pub(super) fn show(
 ) -> io::Result<()> {
     let total: usize = proposal.files.iter().map(|file| file.hunks.len()).sum();
     let mut number = 0;
-    for file in &proposal.files {
+    for (index, file) in proposal.files.iter().enumerate() {
+        if index > 0 {
+            screen.blank()?;
+        }
         let place = match (file.open, unsaved(file)) {
             (true, true) => "open in the editor, with text not saved",
             (true, false) => "open in the editor",
@@ -49,8 +52,9 @@ fn show_hunk(screen: &mut Screen, before: &[&str], hunk: &Hunk) -> io::Result<()
             (style, &format!("{mark} {line}")),
         ])
     };
-    for at in start.saturating_sub(CONTEXT)..start.min(before.len()) {
-        row(screen, Style::PLAIN, " ", Some(at + 1), before[at])?;
+    let first = start.saturating_sub(CONTEXT);
+    for (at, line) in before.iter().enumerate().take(start).skip(first) {
+        row(screen, Style::PLAIN, " ", Some(at + 1), line)?;
     }
     for (at, line) in (start + 1..).zip(hunk.old_text.lines()) {
         row(screen, Style::RED, "-", Some(at), line)?;

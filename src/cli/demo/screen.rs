@@ -104,7 +104,7 @@ pub(super) struct Line {
 }
 
 pub(super) struct Screen {
-    out: io::Stdout,
+    out: Box<dyn io::Write + Send>,
     colours: bool,
     width: usize,
     start: Instant,
@@ -117,12 +117,17 @@ impl Screen {
     /// Standard output as it is; `width` overrules what the terminal says.
     pub(super) fn new(width: Option<usize>) -> Self {
         let out = io::stdout();
-        let plain = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let colours = out.is_terminal() && !plain && !dumb;
+        Self::over(Box::new(out), colours, width.or_else(terminal_width).unwrap_or(WIDEST))
+    }
+
+    fn over(out: Box<dyn io::Write + Send>, colours: bool, width: usize) -> Self {
         Self {
-            colours: out.is_terminal() && !plain("NO_COLOR") && !dumb,
-            width: width.or_else(terminal_width).unwrap_or(WIDEST).clamp(NARROWEST, WIDEST),
             out,
+            colours,
+            width: width.clamp(NARROWEST, WIDEST),
             start: Instant::now(),
             shown: Vec::new(),
             open: Vec::new(),
@@ -210,15 +215,26 @@ impl Screen {
         self.newline()
     }
 
-    /// A line of a command's output behind a gutter: nothing of it is cut, it goes on in the next line as in a terminal.
+    /// A line of a command's output behind a gutter: what does not fit goes on in the next row, if possible at a word.
     pub(super) fn output(&mut self, gutter: &str, line: &str) -> io::Result<()> {
         let line: Vec<char> = line.replace('\t', "    ").chars().collect();
         let room = self.width.saturating_sub(gutter.chars().count()).max(1);
-        for part in line.chunks(room).take(MOST_ROWS) {
-            self.row(&[(Style::DIM, gutter), (Style::PLAIN, &part.iter().collect::<String>())])?;
-        }
-        if line.is_empty() {
-            self.row(&[(Style::DIM, gutter.trim_end())])?;
+        let mut rest = line.as_slice();
+        for row in 1..=MOST_ROWS {
+            let mut end = room.min(rest.len());
+            if row < MOST_ROWS && end < rest.len() {
+                let space = rest[..end].iter().rposition(|c| *c == ' ');
+                end = space.map(|at| at + 1).filter(|at| *at > room / 2).unwrap_or(end);
+            } else if row == MOST_ROWS {
+                // Cut, with a mark.
+                end = rest.len();
+            }
+            let text: String = rest[..end].iter().collect();
+            self.row(&[(Style::DIM, gutter), (Style::PLAIN, text.trim_end())])?;
+            rest = &rest[end..];
+            if rest.is_empty() {
+                break;
+            }
         }
         Ok(())
     }
@@ -365,7 +381,10 @@ impl Flow {
         if self.column > self.indent && self.column + needed > screen.width {
             self.wrap(screen)?;
         } else if self.space && self.column > self.indent {
-            screen.print(self.style, " ")?;
+            match self.word.first_mut() {
+                Some((style, text)) if *style == self.style => text.insert(0, ' '),
+                _ => screen.print(self.style, " ")?,
+            }
             self.column += 1;
         }
         self.space = false;
@@ -426,7 +445,7 @@ mod tests {
     fn text_that_comes_in_pieces_is_wrapped_at_its_words() {
         let words = "The quick brown fox jumps over `the lazy` dog, and then it sleeps.\nA new line.";
         for chunk in [1, 3, 7, 100] {
-            let mut screen = Screen::new(Some(NARROWEST));
+            let mut screen = Screen::over(Box::new(io::sink()), true, 1);
             screen.label("says").expect("written");
             let mut flow = Flow::new(LABELLED, Style::PLAIN);
             let characters: Vec<char> = words.chars().collect();
@@ -451,7 +470,7 @@ mod tests {
 
     #[test]
     fn no_line_is_wider_than_the_screen_and_no_control_character_gets_through() {
-        let mut screen = Screen::new(Some(NARROWEST));
+        let mut screen = Screen::over(Box::new(io::sink()), true, 1);
         let long = "x".repeat(100);
         screen
             .row(&[(Style::PLAIN, "ab "), (Style::RED, &long)])
@@ -463,6 +482,9 @@ mod tests {
             .row_with(&[(Style::PLAIN, &long)], (Style::DIM, "right"))
             .expect("written");
         screen.row(&[(Style::PLAIN, "\x1b[31mred\x07")]).expect("written");
+        let error = "cp: cannot create regular file '/etc/x': Read-only file system";
+        screen.output("   | ", error).expect("written");
+        screen.output("   | ", &"y".repeat(1000)).expect("written");
         screen.title("A step").expect("written");
         let lines: Vec<_> = screen.shown().iter().map(text).collect();
         assert!(lines.iter().all(|line| line.chars().count() <= NARROWEST), "{lines:?}");
@@ -473,6 +495,17 @@ mod tests {
         );
         assert!(lines[3].ends_with("  right"), "{lines:?}");
         assert!(!lines.iter().any(|line| line.contains('\x1b') || line.contains('\x07')));
-        assert!(lines[6].starts_with(" 1  A step ─"), "{lines:?}");
+        assert_eq!(
+            lines[5..7],
+            [
+                "   | cp: cannot create regular file",
+                "   | '/etc/x': Read-only file system"
+            ]
+        );
+        assert!(
+            lines[12].starts_with("   | yyy") && lines[12].ends_with('…'),
+            "{lines:?}"
+        );
+        assert!(lines[14].starts_with(" 1  A step ─"), "{lines:?}");
     }
 }

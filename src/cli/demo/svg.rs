@@ -29,6 +29,18 @@ const TEXT: &str = "#d6dbe4";
 
 pub(super) fn draw(lines: &[Line]) -> String {
     let mut svg = String::new();
+    let prompt = |spans| Line {
+        at: Duration::ZERO,
+        spans,
+    };
+    let prompt = [
+        prompt(vec![
+            (Style::GREEN.bold(), " $ ".to_owned()),
+            (Style::PLAIN, "countersign demo --yes".to_owned()),
+        ]),
+        prompt(Vec::new()),
+    ];
+    let lines = &[&prompt, lines].concat();
     // Writing to a string does not fail.
     let _ = picture(&mut svg, lines);
     svg
@@ -209,8 +221,8 @@ mod tests {
         assert!(svg.trim_end().ends_with("</svg>"));
         assert_eq!(
             svg.matches("<text").count(),
-            2,
-            "the title and the line that is not blank"
+            3,
+            "title, prompt and the line that is not blank"
         );
     }
 }

@@ -379,7 +379,7 @@ impl View {
         show_file(
             stage,
             OPEN,
-            "in the editor, through the editor; not saved yet",
+            "in the open buffer; not saved yet",
             &buffer,
             |line| match line {
                 UNSAVED => Some((Style::YELLOW, "your line, as it was")),
@@ -536,9 +536,9 @@ fn show_outside(stage: &mut Stage<'_>) -> Result<(), Stop> {
     let there = stage.outside.is_there();
     let words = match there {
         false => format!("{} does not exist", stage.outside.path().display()),
-        true => format!("{} is there now", stage.outside.path().display()),
+        true => format!("{} is there now, until the end", stage.outside.path().display()),
     };
-    stage.screen.label("looked")?;
+    stage.screen.label("check")?;
     stage.screen.print(Style::PLAIN, &words)?;
     stage.screen.newline()?;
     Ok(())
