@@ -48,7 +48,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         let folder = format!("dir{}", at % 10);
         std::fs::create_dir_all(root.join(&folder))?;
         std::fs::write(root.join(&folder).join(format!("file{at}.txt")), &text)?;
-        writeln!(patch, "*** Update File: {folder}/file{at}.txt\n@@\n line 19\n-line 20\n+line twenty\n line 21")?;
+        writeln!(
+            patch,
+            "*** Update File: {folder}/file{at}.txt\n@@\n line 19\n-line 20\n+line twenty\n line 21"
+        )?;
     }
     patch.push_str("*** End Patch\n");
     measure("200 files, plan only", &patch, root)

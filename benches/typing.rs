@@ -109,7 +109,10 @@ impl Client {
     /// A request whose answer is waited for.
     fn call(&mut self, method: &str, params: Value) -> Result<Value, Box<dyn Error>> {
         let id = self.request(method, params)?;
-        let answer = self.wait(method, |seen| seen.answers.remove(&id))?.1.unwrap_or_default();
+        let answer = self
+            .wait(method, |seen| seen.answers.remove(&id))?
+            .1
+            .unwrap_or_default();
         match answer.get("result") {
             Some(result) => Ok(result.clone()),
             None => Err(format!("{method}: {answer}").into()),
@@ -159,7 +162,9 @@ fn read_all(output: impl Read, seen: &Shared) -> Result<(), Box<dyn Error>> {
         let mut state = seen.0.lock().expect("no panic while held");
         match (message.method, message.id) {
             (None, Some(id)) => {
-                let whole = (body.len() < 16 << 10).then(|| serde_json::from_slice(&body)).transpose()?;
+                let whole = (body.len() < 16 << 10)
+                    .then(|| serde_json::from_slice(&body))
+                    .transpose()?;
                 state.answers.insert(id, (arrived, whole));
             }
             (Some("countersign/item/agentMessage/delta"), _) => state.deltas += 1,
@@ -177,13 +182,21 @@ struct Model(Child, String);
 impl Model {
     fn start(folder: &Path, delay_ms: u64) -> Result<Self, Box<dyn Error>> {
         let text = "streamed words, ".repeat(DELTAS);
-        let script = json!({"chunk": 16, "delay_ms": delay_ms, "steps": [{"repeat": true, "outputs": [{"say": text}]}]});
+        let script =
+            json!({"chunk": 16, "delay_ms": delay_ms, "steps": [{"repeat": true, "outputs": [{"say": text}]}]});
         let path = folder.join("script.json");
         std::fs::write(&path, script.to_string())?;
-        let mut child = Command::new(PROGRAM).arg("rehearse").arg(path).stdout(Stdio::piped()).spawn()?;
+        let mut child = Command::new(PROGRAM)
+            .arg("rehearse")
+            .arg(path)
+            .stdout(Stdio::piped())
+            .spawn()?;
         let mut line = String::new();
         BufReader::new(child.stdout.take().ok_or("no output")?).read_line(&mut line)?;
-        let url = line.split_whitespace().last().ok_or("the model does not say where it is")?;
+        let url = line
+            .split_whitespace()
+            .last()
+            .ok_or("the model does not say where it is")?;
         Ok(Self(child, url.to_owned()))
     }
 }
@@ -242,7 +255,9 @@ fn measure(title: &str, delay_ms: u64) -> Result<(), Box<dyn Error>> {
         )?;
         sent.push((id, due));
     }
-    client.wait("the end of the turns", |seen| (seen.turns_done == rounds * THREADS).then_some(()))?;
+    client.wait("the end of the turns", |seen| {
+        (seen.turns_done == rounds * THREADS).then_some(())
+    })?;
     let took = begin.elapsed();
 
     let mut times = Vec::new();

@@ -4,6 +4,7 @@
 pub(crate) mod call;
 pub mod editor;
 pub(crate) mod frame;
+pub mod line;
 pub mod log;
 pub(crate) mod message;
 pub mod outbound;

@@ -472,7 +472,9 @@ async fn write_confined(turn: &Turn, steps: &[Step], changes: Vec<DiskChange>) -
         roots: confinement.writable_roots().to_vec(),
         changes,
     };
-    let stdin = aside(move || transaction.to_json()).await.map_err(|error| error.to_string())?;
+    let stdin = aside(move || transaction.to_json())
+        .await
+        .map_err(|error| error.to_string())?;
     let request = CommandRequest {
         argv: vec![program.display().to_string(), role::NAME.to_owned()],
         cwd: turn.settings.cwd.clone(),

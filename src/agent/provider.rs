@@ -61,11 +61,7 @@ pub struct Provider {
 impl Provider {
     /// Finds what the settings name. A missing key is no error here: where nothing was chosen a local server may stand
     /// in, and else the first request says which variable is missing.
-    pub async fn resolve(
-        config: &Config,
-        settings: &ThreadSettings,
-        desk: &Desk,
-    ) -> Result<Self, Unresolved> {
+    pub async fn resolve(config: &Config, settings: &ThreadSettings, desk: &Desk) -> Result<Self, Unresolved> {
         let Desk {
             env,
             user_agent,

@@ -47,7 +47,12 @@ pub fn run(args: Args) -> ExitCode {
         Ok(wire) => wire,
         Err(message) => return fail(message),
     };
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    // One worker: what arrives from a model wakes one thread and not two, and work that takes long is done beside it.
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+    {
         Ok(runtime) => runtime,
         Err(error) => return fail(format!("cannot start: {error}")),
     };

@@ -128,7 +128,8 @@ impl ModelClient {
         let attempt = async {
             let url = self.url(path)?;
             let response = self
-                .http()?
+                .http()
+                .await?
                 .get(url)
                 .headers(self.headers()?)
                 .send()
@@ -173,7 +174,7 @@ impl ModelClient {
         if let Ok(turn) = HeaderValue::from_str(&request.turn_id) {
             headers.insert("x-client-request-id", turn);
         }
-        let send = self.http()?.post(url).headers(headers).body(body).send();
+        let send = self.http().await?.post(url).headers(headers).body(body).send();
         let response = match tokio::time::timeout(context.idle_limit, send).await {
             Ok(sent) => sent.map_err(transport_kind)?,
             Err(_) => {
@@ -222,30 +223,19 @@ impl ModelClient {
         }
     }
 
-    fn http(&self) -> Result<&reqwest::Client, ErrorKind> {
+    /// The HTTP client. The first call makes it, aside: reading the system's certificates takes tens of milliseconds.
+    async fn http(&self) -> Result<reqwest::Client, ErrorKind> {
         if let Some(http) = self.shared.http.get() {
-            return Ok(http);
+            return Ok(http.clone());
         }
-        // An error only says that somebody has installed one already.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut builder = reqwest::Client::builder()
-            .connect_timeout(CONNECT_LIMIT)
-            .tcp_keepalive(Duration::from_secs(30))
-            .tcp_nodelay(true)
-            // A redirected POST would arrive as a GET, or elsewhere without its key.
-            .redirect(reqwest::redirect::Policy::none());
-        let base_url = self.shared.provider.base_url.trim();
-        if is_loopback(base_url) {
-            builder = builder.no_proxy();
-            if base_url.starts_with("http://") {
-                // No certificate will be looked at: reading the system's takes longer than a whole local turn.
-                builder = builder.tls_certs_only([]);
-            }
-        }
-        let http = builder.build().map_err(|error| ErrorKind::Setup {
-            reason: transport_reason(&error),
+        let base_url = self.shared.provider.base_url.trim().to_owned();
+        let made = tokio::task::spawn_blocking(move || make_http(&base_url)).await;
+        let http = made.unwrap_or_else(|error| {
+            Err(ErrorKind::Setup {
+                reason: error.to_string(),
+            })
         })?;
-        Ok(self.shared.http.get_or_init(|| http))
+        Ok(self.shared.http.get_or_init(|| http).clone())
     }
 
     fn url(&self, path: &str) -> Result<Url, ErrorKind> {
@@ -317,6 +307,27 @@ impl ModelClient {
         }
         Ok(headers)
     }
+}
+
+fn make_http(base_url: &str) -> Result<reqwest::Client, ErrorKind> {
+    // An error only says that somebody has installed one already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut builder = reqwest::Client::builder()
+        .connect_timeout(CONNECT_LIMIT)
+        .tcp_keepalive(Duration::from_secs(30))
+        .tcp_nodelay(true)
+        // A redirected POST would arrive as a GET, or elsewhere without its key.
+        .redirect(reqwest::redirect::Policy::none());
+    if is_loopback(base_url) {
+        builder = builder.no_proxy();
+        if base_url.starts_with("http://") {
+            // No certificate will be looked at: reading the system's takes longer than a whole local turn.
+            builder = builder.tls_certs_only([]);
+        }
+    }
+    builder.build().map_err(|error| ErrorKind::Setup {
+        reason: transport_reason(&error),
+    })
 }
 
 fn custom_tools(tools: &[ToolSpec]) -> std::collections::HashSet<String> {

@@ -80,7 +80,10 @@ impl Frame {
         let start = after_last(&old[..same_start(old, new)]);
         let (old, new) = (&old[start..], &new[start..]);
         let same = &old[old.len() - same_end(old, new)..];
-        let first = same.iter().position(|byte| *byte == b'\n').map_or(same.len(), |at| at + 1);
+        let first = same
+            .iter()
+            .position(|byte| *byte == b'\n')
+            .map_or(same.len(), |at| at + 1);
         Self {
             start,
             end: same.len() - first,
@@ -214,7 +217,10 @@ fn body(before: &str, after: &str) -> String {
     let mut frame = Frame::new(before, after);
     frame.start = up(before, frame.start, CONTEXT);
     frame.end = before.len() - down(before, before.len() - frame.end, CONTEXT);
-    let above = before.as_bytes()[..frame.start].iter().filter(|byte| **byte == b'\n').count();
+    let above = before.as_bytes()[..frame.start]
+        .iter()
+        .filter(|byte| **byte == b'\n')
+        .count();
     let old: Vec<&str> = frame.middle(before).split_inclusive('\n').collect();
     let new: Vec<&str> = frame.middle(after).split_inclusive('\n').collect();
     let changes = changed(&old, &new);
@@ -322,7 +328,10 @@ mod tests {
             let shown = diff("/w/a", Some(&old), Some(&new), None);
             let lead = at.min(3);
             let length = lead + 1 + (199 - at).min(3);
-            assert!(shown.contains(&format!("@@ -{0},{length} +{0},{length} @@\n", at - lead + 1)), "{shown}");
+            assert!(
+                shown.contains(&format!("@@ -{0},{length} +{0},{length} @@\n", at - lead + 1)),
+                "{shown}"
+            );
         }
         let same = Frame::new(&old, &old);
         assert_eq!((same.middle(&old), same.end), ("", 0));

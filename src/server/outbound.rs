@@ -1,9 +1,11 @@
 //! Everything that goes out: answers, notifications, and requests of our own.
 //!
-//! One queue, one writer: what is sent first arrives first. Sending never blocks. Streams of events use
+//! One queue, one writer: what is sent first arrives first. (What is small may go past an empty queue, see
+//! [`super::line`].) Sending never blocks. Streams of events use
 //! [`Outbound::notify_paced`], which waits while the client is behind, so that a slow client neither slows the
 //! agent nor fills the memory.
 
+use crate::server::line::Line;
 use crate::server::stop::{End, Stop};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -11,7 +13,7 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, mpsc};
 use std::task::{Context, Poll};
 use thiserror::Error;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
@@ -29,6 +31,8 @@ struct Shared {
     queue: mpsc::Sender<Outgoing>,
     budget: Arc<Semaphore>,
     waiting: Mutex<Waiting>,
+    /// Absent where everything is queued.
+    line: OnceLock<Arc<Line>>,
     stop: Stop,
 }
 
@@ -95,10 +99,16 @@ impl Outbound {
                 queue,
                 budget,
                 waiting: Mutex::default(),
+                line: OnceLock::new(),
                 stop,
             })),
             receiver,
         )
+    }
+
+    /// From now on what is small goes out past the queue while that is empty.
+    pub(crate) fn write_small_at_once(&self, line: Arc<Line>) {
+        let _first_counts = self.0.line.set(line);
     }
 
     /// Queues a notification. Never waits; dropped without a word once the client is gone.
@@ -218,6 +228,16 @@ impl Outbound {
     }
 
     fn push(&self, body: Vec<u8>, permit: Option<OwnedSemaphorePermit>) {
+        if let Some(line) = self.0.line.get() {
+            match line.write_now(&body) {
+                Ok(true) => return,
+                Ok(false) => line.will_queue(),
+                Err(error) => {
+                    tracing::info!(%error, "the client's end cannot be written");
+                    return self.client_gone();
+                }
+            }
+        }
         // An error means that the writer has ended, and whoever must know has been told by it.
         let _ = self.0.queue.send(Outgoing::Message(body, permit));
     }

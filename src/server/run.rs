@@ -1,6 +1,7 @@
 //! One session, from the connection to its end.
 
 use crate::handlers::Context;
+use crate::server::line::{self, Line};
 use crate::server::outbound::Outbound;
 use crate::server::stop::{End, Stop};
 use crate::server::transport::{self, Transport, Wire};
@@ -33,7 +34,9 @@ pub struct Setup {
 /// the same teardown runs before this returns, within three seconds.
 pub async fn run(wire: Wire, setup: Setup, stop: Stop) -> io::Result<End> {
     let (outbound, queue) = Outbound::new(stop.clone());
-    transport::spawn_writer(wire.writer, queue, &outbound)?;
+    let line = Line::new(wire.writer, wire.has_room);
+    outbound.write_small_at_once(line.clone());
+    line::spawn_writer(line, queue, &outbound)?;
     let incoming = transport::spawn_reader(wire.reader)?;
     if let Some(pid) = setup.parent {
         crate::server::parent::watch(pid, stop.clone());

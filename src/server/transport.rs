@@ -6,19 +6,20 @@
 //! - Each request is answered exactly once: also if its handler panics, is cancelled, or does not exist.
 
 use crate::server::call::Call;
-use crate::server::frame::{self, Frame, FrameError, FrameReader};
+use crate::server::frame::{Frame, FrameError, FrameReader};
+use crate::server::line::HasRoom;
 use crate::server::message::{self, Incoming};
-use crate::server::outbound::{Outbound, Outgoing};
+use crate::server::outbound::Outbound;
 use crate::server::stop::{End, Stop};
 use futures::FutureExt as _;
 use futures::future::{AbortHandle, Abortable};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, Read, Write};
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, mpsc as sync_mpsc};
+use std::sync::{Arc, Mutex};
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Id, Request, Response, Result as RpcResult};
@@ -34,6 +35,8 @@ const SERVER_NOT_INITIALIZED: i64 = -32002;
 pub struct Wire {
     pub reader: Box<dyn Read + Send>,
     pub writer: Box<dyn Write + Send>,
+    /// For wires that can tell.
+    pub has_room: Option<HasRoom>,
     /// Ends the connection, for wires that a client would otherwise see stay open.
     pub hang_up: Box<dyn FnOnce() + Send>,
 }
@@ -456,52 +459,12 @@ pub(crate) fn spawn_reader(source: Box<dyn Read + Send>) -> io::Result<mpsc::Rec
     Ok(receiver)
 }
 
-/// Starts the thread that writes.
-pub(crate) fn spawn_writer(
-    target: Box<dyn Write + Send>,
-    queue: sync_mpsc::Receiver<Outgoing>,
-    outbound: &Outbound,
-) -> io::Result<()> {
-    // Only to tell that the client is gone; dropped then, so that it keeps nothing alive.
-    let outbound = outbound.clone();
-    std::thread::Builder::new().name("lsp-out".into()).spawn(move || {
-        if let Err(error) = write_all(target, &queue) {
-            tracing::info!(%error, "the client's end cannot be written");
-            outbound.client_gone();
-        }
-    })?;
-    Ok(())
-}
-
-fn write_all(target: Box<dyn Write + Send>, queue: &sync_mpsc::Receiver<Outgoing>) -> io::Result<()> {
-    let mut target = BufWriter::with_capacity(64 << 10, target);
-    while let Ok(first) = queue.recv() {
-        let mut next = Some(first);
-        // All that is there goes out in one piece.
-        while let Some(outgoing) = next {
-            match outgoing {
-                Outgoing::Message(body, permit) => {
-                    frame::write(&mut target, &body)?;
-                    drop(permit);
-                }
-                Outgoing::Last(done) => {
-                    target.flush()?;
-                    // Nobody may be left to hear it.
-                    let _ = done.send(());
-                    return Ok(());
-                }
-            }
-            next = queue.try_recv().ok();
-        }
-        target.flush()?;
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::server::call::{after_reply, reached};
+    use crate::server::outbound::Outgoing;
+    use std::sync::mpsc as sync_mpsc;
     use std::time::Duration;
     use tower_lsp::lsp_types::*;
 

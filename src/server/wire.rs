@@ -1,5 +1,6 @@
 //! The ways to be connected: standard input and output, TCP, a named pipe.
 
+use crate::server::line::HasRoom;
 use crate::server::transport::Wire;
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -18,6 +19,7 @@ impl Wire {
         rustix::stdio::dup2_stdin(&nothing)?;
         rustix::stdio::dup2_stdout(&nothing)?;
         Ok(Self {
+            has_room: Some(room_of(writer.try_clone()?)),
             reader: Box::new(patient::Patient(reader)),
             writer: Box::new(patient::Patient(writer)),
             hang_up: Box::new(|| {}),
@@ -27,6 +29,7 @@ impl Wire {
     #[cfg(not(unix))]
     pub fn stdio() -> io::Result<Self> {
         Ok(Self {
+            has_room: None,
             reader: Box::new(io::stdin()),
             writer: Box::new(io::stdout()),
             hang_up: Box::new(|| {}),
@@ -46,6 +49,8 @@ impl Wire {
         stream.set_nodelay(true)?;
         let (reader, closer) = (stream.try_clone()?, stream.try_clone()?);
         Ok(Self {
+            // A full window can be smaller than a message.
+            has_room: None,
             reader: Box::new(reader),
             writer: Box::new(stream),
             hang_up: Box::new(move || {
@@ -86,6 +91,7 @@ impl Wire {
         let writer = std::fs::OpenOptions::new().read(true).write(true).open(path)?;
         let reader = writer.try_clone()?;
         Ok(Self {
+            has_room: None,
             reader: Box::new(reader),
             writer: Box::new(writer),
             hang_up: Box::new(|| {}),
@@ -97,6 +103,7 @@ impl Wire {
     pub fn from_unix(stream: std::os::unix::net::UnixStream) -> io::Result<Self> {
         let (reader, closer) = (stream.try_clone()?, stream.try_clone()?);
         Ok(Self {
+            has_room: Some(room_of(stream.try_clone()?)),
             reader: Box::new(reader),
             writer: Box::new(stream),
             hang_up: Box::new(move || {
@@ -104,6 +111,17 @@ impl Wire {
             }),
         })
     }
+}
+
+/// A pipe that can be written takes a page, and a local socket far more, without waiting.
+#[cfg(unix)]
+fn room_of(file: impl std::os::fd::AsFd + Send + Sync + 'static) -> HasRoom {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    Box::new(move || {
+        let mut asked = [PollFd::new(&file, PollFlags::OUT)];
+        let now = Timespec::default();
+        poll(&mut asked, Some(&now)).is_ok() && asked[0].revents() == PollFlags::OUT
+    })
 }
 
 #[cfg(unix)]

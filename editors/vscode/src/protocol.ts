@@ -322,9 +322,9 @@ export type ProposalFile = {
   unsaved?: boolean;
   /** Version of the open document that the change was made against. */
   baseVersion?: number | null;
-  /** Text before; absent for a new file. */
+  /** Text before; absent for a new file. Only `proposal/read` gives it. */
   before?: string | null;
-  /** Text after, if every hunk is taken; absent for a deleted file. */
+  /** Text after, if every hunk is taken; absent for a deleted file. Only `proposal/read` gives it. */
   after?: string | null;
   hunks: Array<Hunk>;
 };
