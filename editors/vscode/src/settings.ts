@@ -2,7 +2,7 @@
  * Which settings are the extension's own business and which belong to the server. No editor here either.
  */
 
-/** Sections below `countersign.` that the extension reads; everything else is the server's. */
+/** Sections below `countersign.` that are the extension's or the language client's; everything else is the server's. */
 const EXTENSION_SECTIONS: ReadonlySet<string> = new Set(["server", "trace", "pluginProtocol"]);
 
 export interface ServerSettings {
