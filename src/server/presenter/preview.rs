@@ -79,8 +79,8 @@ fn edit_params(presenter: &Presenter, proposal: &Proposal, plan: &[FilePlan]) ->
         "label": "Countersign",
         "edit": {"documentChanges": edit.changes, "changeAnnotations": edit.annotations},
     });
-    // VS Code saves what a refactoring over several files touched, except what held unsaved text before.
-    if presenter.shared.client.can.edit_metadata {
+    // The editor saves every file of a refactoring; text of the person's that is not saved yet must not be among them.
+    if presenter.shared.client.can.edit_metadata && !edit.touches_unsaved {
         params["metadata"] = json!({"isRefactoring": true});
     }
     Some(params)
@@ -90,6 +90,7 @@ fn edit_params(presenter: &Presenter, proposal: &Proposal, plan: &[FilePlan]) ->
 struct Edit {
     changes: Vec<Value>,
     annotations: Map<String, Value>,
+    touches_unsaved: bool,
 }
 
 impl Edit {
@@ -105,6 +106,7 @@ impl Edit {
         // One look: text and version belong together.
         let document = presenter.shared.agent.desk().workspace.document(&file.path);
         let now = text_of(document.as_ref(), &file.path);
+        self.touches_unsaved |= document.as_ref().is_some_and(Document::differs_from_disk);
         let placed = places(planned, now.as_deref());
         if placed.iter().all(Option::is_none) {
             return;
