@@ -124,6 +124,8 @@ struct Shared {
     desk: Arc<Desk>,
     client_config: RwLock<Option<serde_json::Value>>,
     threads: Mutex<BTreeMap<ThreadId, ThreadHandle>>,
+    /// Taken alone by whoever brings a stored thread back, so that what was asked after it finds the thread.
+    resuming: tokio::sync::RwLock<()>,
 }
 
 /// A thread that was started or resumed.
@@ -158,6 +160,7 @@ impl Agent {
             desk: Arc::new(desk),
             client_config: RwLock::new(setup.client_config),
             threads: Mutex::default(),
+            resuming: tokio::sync::RwLock::default(),
         };
         Self {
             shared: Arc::new(shared),
@@ -283,6 +286,7 @@ impl Agent {
                 instruction_sources: Vec::new(),
             });
         }
+        let _alone = self.shared.resuming.write().await;
         let home = &self.desk().home;
         let path = match (&params.path, &params.thread_id) {
             (Some(path), _) => path.clone(),
@@ -417,6 +421,15 @@ impl Agent {
     /// A live thread, or the error that says what to do.
     pub fn get(&self, id: &ThreadId) -> Result<ThreadHandle, AgentError> {
         self.thread(id).ok_or_else(|| AgentError::UnknownThread(id.clone()))
+    }
+
+    /// A live thread, or one that is being brought back at this moment.
+    pub async fn reach(&self, id: &ThreadId) -> Result<ThreadHandle, AgentError> {
+        if let Some(live) = self.thread(id) {
+            return Ok(live);
+        }
+        let _all_are_back = self.shared.resuming.read().await;
+        self.get(id)
     }
 
     /// Live threads, oldest first.

@@ -22,12 +22,13 @@ pub fn message(role: &str, text: String) -> ResponseItem {
     }
 }
 
-/// The project's instruction files, as one message.
+/// The project's instruction files, as one message. Its first words are those by which other programs that read our
+/// files tell it from what the person typed.
 pub fn project_instructions(cwd: &Path, text: &str) -> ResponseItem {
     message(
         "user",
         format!(
-            "# Instructions for {}\n\n<INSTRUCTIONS>\n{}\n</INSTRUCTIONS>",
+            "# AGENTS.md instructions for {}\n\n<INSTRUCTIONS>\n{}\n</INSTRUCTIONS>",
             cwd.display(),
             text.trim_end()
         ),

@@ -19,7 +19,7 @@ use crate::protocol::thread::{Thread, ThreadStatus};
 use crate::protocol::turn::{EditorContext, Turn as TurnRecord, TurnError, TurnErrorKind, TurnStatus};
 use futures::FutureExt;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinHandle};
@@ -244,7 +244,7 @@ impl ThreadHandle {
 }
 
 struct Actor {
-    shared: std::sync::Weak<Shared>,
+    shared: Weak<Shared>,
     conversation: Arc<Conversation>,
     desk: Arc<Desk>,
     config: Arc<Config>,
@@ -398,10 +398,9 @@ impl Actor {
             turn.cancel.cancel();
         }
         tell_environment(&turn);
-        let mailbox = self.shared.upgrade().map(|shared| shared.mailbox.clone());
         let released = next.released;
         let task = tokio::spawn({
-            let (turn, mailbox) = (turn.clone(), mailbox.clone());
+            let (turn, thread) = (turn.clone(), self.shared.clone());
             async move {
                 let _released = released.await;
                 let ended = AssertUnwindSafe(whole_turn(&turn, input)).catch_unwind().await;
@@ -411,10 +410,10 @@ impl Actor {
                     sampling::take_input(&turn, turn.pending.take(), false);
                 }
                 turn.end(ended);
-                say_ended(mailbox, &turn).await;
+                say_ended(&thread, &turn).await;
             }
         });
-        tokio::spawn(end_by_force(turn.clone(), task.abort_handle(), mailbox));
+        tokio::spawn(end_by_force(turn.clone(), task.abort_handle(), self.shared.clone()));
         self.show_running(Some(turn.clone()));
         self.running = Some(Running { turn, task });
     }
@@ -532,7 +531,7 @@ impl Actor {
 }
 
 /// A stopped turn that does not listen is ended by force, and closed all the same, whoever stopped it.
-async fn end_by_force(turn: Arc<Turn>, task: AbortHandle, mailbox: Option<mpsc::Sender<Op>>) {
+async fn end_by_force(turn: Arc<Turn>, task: AbortHandle, thread: Weak<Shared>) {
     tokio::select! {
         () = turn.closed.cancelled() => return,
         () = turn.cancel.cancelled() => {}
@@ -544,10 +543,12 @@ async fn end_by_force(turn: Arc<Turn>, task: AbortHandle, mailbox: Option<mpsc::
     tracing::error!(turn = %turn.id, "a stopped turn did not end by itself");
     task.abort();
     turn.end(Ended::Interrupted);
-    say_ended(mailbox, &turn).await;
+    say_ended(&thread, &turn).await;
 }
 
-async fn say_ended(mailbox: Option<mpsc::Sender<Op>>, turn: &Turn) {
+/// Tells the thread, if anybody still has it. A turn does not keep its thread alive.
+async fn say_ended(thread: &Weak<Shared>, turn: &Turn) {
+    let mailbox = thread.upgrade().map(|shared| shared.mailbox.clone());
     if let Some(mailbox) = mailbox {
         let _closed = mailbox.send(Op::TurnEnded { turn: turn.id.clone() }).await;
     }

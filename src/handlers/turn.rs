@@ -10,7 +10,7 @@ use crate::server::call::after_reply;
 use crate::server::session::Session;
 
 pub async fn start(session: &Session, params: TurnStartParams) -> Result<TurnStartResult, RequestError> {
-    let thread = session.agent().get(&params.thread_id)?;
+    let thread = session.agent().reach(&params.thread_id).await?;
     let started = thread
         .start_turn(Start {
             content: params.input,
@@ -29,7 +29,7 @@ pub async fn start(session: &Session, params: TurnStartParams) -> Result<TurnSta
 }
 
 pub async fn steer(session: &Session, params: TurnSteerParams) -> Result<TurnSteerResult, RequestError> {
-    let thread = session.agent().get(&params.thread_id)?;
+    let thread = session.agent().reach(&params.thread_id).await?;
     let input = Input {
         content: params.input,
         context: None,
@@ -40,7 +40,7 @@ pub async fn steer(session: &Session, params: TurnSteerParams) -> Result<TurnSte
 }
 
 pub async fn interrupt(session: &Session, params: TurnInterruptParams) -> Result<TurnInterruptResult, RequestError> {
-    let thread = session.agent().get(&params.thread_id)?;
+    let thread = session.agent().reach(&params.thread_id).await?;
     let interrupted = thread.interrupt(params.turn_id).await?;
     Ok(TurnInterruptResult { interrupted })
 }

@@ -1,1 +1,541 @@
-//! .
+//! The agent by itself, with no LSP around it, and with tools made for the test: those that panic, hang, or must run side
+//! by side.
+
+use super::stage::{rehearse, say, within};
+use countersign::agent::editor::{ApplyReply, Editor, EditorChange, Unsaved};
+use countersign::agent::stream::Subscription;
+use countersign::agent::thread::{Start, ThreadHandle};
+use countersign::agent::{Agent, Setup};
+use countersign::ids::ThreadId;
+use countersign::model::item::ToolSpec;
+use countersign::protocol::event::{Event, EventKind};
+use countersign::protocol::item::{ItemStatus, ThreadItem, UserInput};
+use countersign::protocol::thread::ThreadStartParams;
+use countersign::protocol::turn::{TurnErrorKind, TurnStatus};
+use countersign::rehearsal::Running;
+use countersign::tools::{Call, Host, Look, Registry, Tool, ToolError, ToolOutput};
+use countersign::workspace::Workspace;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// An editor with nothing in it.
+struct NoEditor;
+
+impl Editor for NoEditor {
+    fn apply(&self, _change: EditorChange) -> BoxFuture<'static, ApplyReply> {
+        async { ApplyReply::NoAnswer }.boxed()
+    }
+
+    fn save(&self, _thread: ThreadId, _documents: Vec<Unsaved>) -> BoxFuture<'static, ()> {
+        async {}.boxed()
+    }
+
+    fn has_resource_operations(&self) -> bool {
+        false
+    }
+}
+
+type Work = Box<dyn Fn() -> BoxFuture<'static, Result<ToolOutput, ToolError>> + Send + Sync>;
+
+/// A tool that does what the test says.
+struct Made {
+    name: &'static str,
+    reads: bool,
+    /// Its description fails from the second time on.
+    spoiled: Option<AtomicUsize>,
+    work: Work,
+}
+
+impl Tool for Made {
+    fn spec(&self) -> ToolSpec {
+        if let Some(times) = &self.spoiled {
+            assert!(times.fetch_add(1, Ordering::Relaxed) == 0, "spoiled");
+        }
+        ToolSpec::Function {
+            name: self.name.to_owned(),
+            description: "Made for a test.".to_owned(),
+            strict: false,
+            parameters: json!({"type": "object"}),
+        }
+    }
+
+    fn only_reads(&self) -> bool {
+        self.reads
+    }
+
+    fn look(&self, _call: &Call) -> Option<Look> {
+        Some(Look {
+            title: self.name.to_owned(),
+            arguments: Value::Null,
+        })
+    }
+
+    fn run<'a>(&'a self, _call: &'a Call, _host: &'a dyn Host) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        (self.work)()
+    }
+}
+
+fn tool<F>(name: &'static str, reads: bool, work: impl Fn() -> F + Send + Sync + 'static) -> Arc<dyn Tool>
+where
+    F: Future<Output = Result<ToolOutput, ToolError>> + Send + 'static,
+{
+    Arc::new(Made {
+        name,
+        reads,
+        spoiled: None,
+        work: Box::new(move || work().boxed()),
+    })
+}
+
+struct Alone {
+    agent: Agent,
+    model: Running,
+    home: PathBuf,
+    _folder: tempfile::TempDir,
+}
+
+impl Alone {
+    async fn new(script: Value, tools: Vec<Arc<dyn Tool>>) -> Self {
+        let model = rehearse(script).await;
+        let folder = tempfile::tempdir().expect("a folder");
+        let home = folder.path().join("home");
+        let workspace = Workspace::default();
+        workspace.set_roots(vec![folder.path().to_owned()]);
+        let provider = json!({"name": "Rehearsal", "base_url": model.base_url});
+        let config = json!({
+            "model": "rehearsal", "model_provider": "rehearsal", "model_providers": {"rehearsal": provider},
+        });
+        let setup = Setup {
+            workspace,
+            editor: Arc::new(NoEditor),
+            home: home.clone(),
+            env: BTreeMap::new(),
+            client_config: Some(config),
+            user_agent: "test".to_owned(),
+            source: "test".to_owned(),
+        };
+        Self {
+            agent: Agent::with_tools(setup, Registry::new(tools)),
+            model,
+            home,
+            _folder: folder,
+        }
+    }
+
+    async fn thread(&self) -> ThreadHandle {
+        self.agent
+            .start_thread(ThreadStartParams::default())
+            .await
+            .expect("a thread")
+            .handle
+    }
+
+    /// A turn and its story.
+    async fn run(&self, thread: &ThreadHandle, text: &str) -> Vec<Event> {
+        let mut events = thread.subscribe(None);
+        start(thread, text).await;
+        story(&mut events).await
+    }
+}
+
+async fn start(thread: &ThreadHandle, text: &str) {
+    let content = vec![UserInput::Text { text: text.to_owned() }];
+    let start = Start {
+        content,
+        ..Start::default()
+    };
+    drop(thread.start_turn(start).await.expect("a turn"));
+}
+
+/// All up to the turn's last event.
+async fn story(events: &mut Subscription) -> Vec<Event> {
+    let mut seen = Vec::new();
+    loop {
+        let event = within(events.next()).await.expect("the thread lives");
+        let last = matches!(event.kind, EventKind::TurnCompleted(_));
+        seen.push(event);
+        if last {
+            return seen;
+        }
+    }
+}
+
+/// Waits until so many tools have begun.
+async fn tools_begun(events: &mut Subscription, number: usize) {
+    let mut begun = 0;
+    while begun < number {
+        let event = within(events.next()).await.expect("an event");
+        let tool = |item: &ThreadItem| matches!(item, ThreadItem::ToolCall { .. });
+        begun += usize::from(matches!(&event.kind, EventKind::ItemStarted(started) if tool(&started.item)));
+    }
+}
+
+fn ended(story: &[Event]) -> (TurnStatus, Option<TurnErrorKind>) {
+    let ends: Vec<_> = story
+        .iter()
+        .filter_map(|event| match &event.kind {
+            EventKind::TurnCompleted(completed) => Some(&completed.turn),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(ends.len(), 1);
+    (ends[0].status, ends[0].error.as_ref().map(|error| error.kind))
+}
+
+fn tool_statuses(story: &[Event]) -> Vec<ItemStatus> {
+    story
+        .iter()
+        .filter_map(|event| match &event.kind {
+            EventKind::ItemCompleted(completed) => match &completed.item {
+                ThreadItem::ToolCall { status, .. } => Some(*status),
+                _ => None,
+            },
+            _ => None,
+        })
+        .collect()
+}
+
+fn call(tool: &str, id: &str) -> Value {
+    json!({"call": {"tool": tool, "arguments": {}, "id": id}})
+}
+
+/// Shows S-188, S-444.
+#[tokio::test]
+async fn failures_of_tools_are_answers_and_only_the_fatal_kind_ends_the_turn() {
+    let tools = vec![
+        tool("panics", false, || async { panic!("on purpose") }),
+        tool("panics_reading", true, || async { panic!("on purpose") }),
+        tool("explains", false, || async {
+            Err(ToolError::Answer("not like this".to_owned()))
+        }),
+        tool("refuses", true, || async {
+            Ok(ToolOutput::not_done("denied by the test"))
+        }),
+        tool("dies", false, || async { Err(ToolError::Fatal("the end".to_owned())) }),
+    ];
+    let script = json!([
+        [
+            call("panics", "c1"),
+            call("panics_reading", "c2"),
+            call("explains", "c3"),
+            call("refuses", "c4")
+        ],
+        [say("I see.")],
+        [call("dies", "c5")],
+        [say("again")],
+    ]);
+    let alone = Alone::new(script, tools).await;
+    let thread = alone.thread().await;
+    let story = alone.run(&thread, "Go").await;
+    assert_eq!(ended(&story), (TurnStatus::Completed, None));
+    assert_eq!(tool_statuses(&story), [ItemStatus::Failed; 4]);
+    let request = &alone.model.requests()[1];
+    let outputs: Vec<String> = request.outputs().into_iter().map(|(_, text)| text).collect();
+    assert!(
+        outputs[0].contains("panics") && outputs[1].contains("panics_reading"),
+        "{outputs:?}"
+    );
+    assert_eq!(outputs[2..], ["not like this", "denied by the test"]);
+    let story = alone.run(&thread, "Die").await;
+    assert_eq!(ended(&story), (TurnStatus::Failed, Some(TurnErrorKind::Internal)));
+    let errors = story
+        .iter()
+        .filter(|event| matches!(event.kind, EventKind::Error(_)))
+        .count();
+    assert_eq!(errors, 1);
+    assert_eq!(alone.model.requests().len(), 3);
+    assert_eq!(ended(&alone.run(&thread, "Again").await).0, TurnStatus::Completed);
+    alone.agent.shutdown().await;
+}
+
+/// Shows S-067.
+#[tokio::test]
+async fn a_panic_in_the_turn_itself_closes_it_and_the_thread_lives() {
+    let spoiled = Arc::new(Made {
+        name: "spoiled",
+        reads: true,
+        spoiled: Some(AtomicUsize::new(0)),
+        work: Box::new(|| async { Ok(ToolOutput::ok("")) }.boxed()),
+    });
+    let alone = Alone::new(
+        json!([[{"say": "Half a", "partial": true}, {"hold": "x"}]]),
+        vec![spoiled],
+    )
+    .await;
+    let thread = alone.thread().await;
+    let mut events = thread.subscribe(None);
+    start(&thread, "Go").await;
+    within(alone.model.wait_for_hold("x")).await;
+    assert!(thread.interrupt(None).await.expect("answered"));
+    assert_eq!(ended(&story(&mut events).await).0, TurnStatus::Interrupted);
+    // From now on the tool's description fails, in the middle of making the request.
+    let story = alone.run(&thread, "Again").await;
+    assert_eq!(ended(&story), (TurnStatus::Failed, Some(TurnErrorKind::Internal)));
+    assert_eq!(thread.running(), None);
+    assert!(!thread.interrupt(None).await.expect("answered"));
+    assert_eq!(ended(&alone.run(&thread, "And again").await).0, TurnStatus::Failed);
+    alone.agent.shutdown().await;
+}
+
+/// Shows S-058, S-193.
+#[tokio::test]
+async fn reading_calls_run_side_by_side_and_their_outputs_keep_their_order() {
+    // The first waits until the last has ended: side by side, or not at all.
+    let gate = Arc::new(tokio::sync::Notify::new());
+    let waits = {
+        let gate = gate.clone();
+        tool("waits", true, move || {
+            let gate = gate.clone();
+            async move {
+                gate.notified().await;
+                Ok(ToolOutput::ok("slow"))
+            }
+        })
+    };
+    let opens = tool("opens", true, move || {
+        let gate = gate.clone();
+        async move {
+            gate.notify_one();
+            Ok(ToolOutput::ok("quick"))
+        }
+    });
+    let script = json!([[call("waits", "c1"), call("opens", "c2")], [say("done")]]);
+    let alone = Alone::new(script, vec![waits, opens]).await;
+    let thread = alone.thread().await;
+    assert_eq!(ended(&alone.run(&thread, "Go").await).0, TurnStatus::Completed);
+    let outputs = alone.model.requests()[1].outputs();
+    let expected = [("c1", "slow"), ("c2", "quick")].map(|(id, text)| (id.to_owned(), text.to_owned()));
+    assert_eq!(outputs, expected);
+    alone.agent.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn changing_calls_are_alone_and_in_order() {
+    let (inside, log) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(Vec::new())));
+    let made = |name: &'static str, reads: bool| {
+        let (inside, log) = (inside.clone(), log.clone());
+        tool(name, reads, move || {
+            let (inside, log) = (inside.clone(), log.clone());
+            async move {
+                let others = inside.fetch_add(1, Ordering::SeqCst);
+                log.lock().unwrap().push(name);
+                for _ in 0..20 {
+                    tokio::task::yield_now().await;
+                    let now = inside.load(Ordering::SeqCst);
+                    assert!(reads || (others == 0 && now == 1), "{name} is not alone");
+                }
+                inside.fetch_sub(1, Ordering::SeqCst);
+                Ok(ToolOutput::ok(name))
+            }
+        })
+    };
+    let names = ["change_1", "read_1", "read_2", "change_2", "change_3", "read_3"];
+    let tools = names.map(|name| made(name, name.starts_with("read"))).to_vec();
+    let mut steps: Vec<Value> = (0..20)
+        .map(|round| {
+            json!(
+                names
+                    .iter()
+                    .map(|name| call(name, &format!("{name}_{round}")))
+                    .collect::<Vec<_>>()
+            )
+        })
+        .collect();
+    steps.push(json!([say("done")]));
+    let alone = Alone::new(json!(steps), tools).await;
+    let thread = alone.thread().await;
+    let story = alone.run(&thread, "Go").await;
+    assert_eq!(ended(&story).0, TurnStatus::Completed);
+    assert!(
+        tool_statuses(&story)
+            .iter()
+            .all(|status| *status == ItemStatus::Completed)
+    );
+    for round in log.lock().unwrap().chunks(names.len()) {
+        let at = |name: &str| round.iter().position(|seen| *seen == name).unwrap();
+        assert_eq!(
+            (at("change_1"), at("change_2"), at("change_3"), at("read_3")),
+            (0, 3, 4, 5),
+            "{round:?}"
+        );
+    }
+    alone.agent.shutdown().await;
+}
+
+/// Says when it is dropped.
+struct Dropped(Arc<AtomicBool>);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+/// Shows S-093, S-192.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn tools_that_do_not_listen_are_ended_by_force_and_the_turn_closes_once() {
+    let (dropped, release) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let hangs = {
+        let dropped = dropped.clone();
+        tool("hangs", true, move || {
+            let guard = Dropped(dropped.clone());
+            async move {
+                let _guard = guard;
+                std::future::pending().await
+            }
+        })
+    };
+    let blocks = {
+        let release = release.clone();
+        tool("blocks", true, move || {
+            let release = release.clone();
+            async move {
+                // Gives the thread back to nobody.
+                while !release.load(Ordering::SeqCst) {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                Ok(ToolOutput::ok("too late"))
+            }
+        })
+    };
+    let script = json!([
+        [call("hangs", "c1"), call("blocks", "c2"), call("hangs", "c3")],
+        [say("on it")]
+    ]);
+    let alone = Alone::new(script, vec![hangs, blocks]).await;
+    let thread = alone.thread().await;
+    let mut events = thread.subscribe(None);
+    start(&thread, "Go").await;
+    tools_begun(&mut events, 3).await;
+    let stop = Instant::now();
+    assert!(thread.interrupt(None).await.expect("answered"));
+    let story = story(&mut events).await;
+    assert!(stop.elapsed() < Duration::from_secs(4), "{:?}", stop.elapsed());
+    assert_eq!(ended(&story).0, TurnStatus::Interrupted);
+    assert_eq!(tool_statuses(&story), [ItemStatus::Interrupted; 3]);
+    assert!(dropped.load(Ordering::SeqCst));
+    release.store(true, Ordering::SeqCst);
+    // Nothing more comes of that turn, and the next one has an output for each call.
+    let next = alone.run(&thread, "Go on").await;
+    let turn = &next.iter().find_map(|event| event.at.turn_id.clone()).expect("a turn");
+    assert!(
+        next.iter()
+            .all(|event| event.at.turn_id.as_ref().is_none_or(|id| id == turn))
+    );
+    assert_eq!(alone.model.requests()[1].outputs().len(), 3);
+    alone.agent.shutdown().await;
+}
+
+/// Shows S-001, S-002, S-043, S-452.
+#[tokio::test]
+async fn subscribers_see_the_same_story_and_none_holds_it_up() {
+    let script = json!({"chunk": 1, "steps": [
+        [{"say": "word ".repeat(400)}, call("looks", "c1")],
+        [say("done")],
+    ]});
+    let looks = tool("looks", true, || async { Ok(ToolOutput::ok("seen")) });
+    let alone = Alone::new(script, vec![looks]).await;
+    let thread = alone.thread().await;
+    let (mut first, mut idle, gone) = (
+        thread.subscribe(Some(0)),
+        thread.subscribe(Some(0)),
+        thread.subscribe(None),
+    );
+    drop(gone);
+    start(&thread, "Go").await;
+    let seen = story(&mut first).await;
+    // The second has not read anything so far; what it gets is shorter and says the same.
+    let late = story(&mut idle).await;
+    let without_deltas = |story: &[Event]| -> Vec<(u64, &'static str)> {
+        let deltas = |event: &&Event| !matches!(event.kind, EventKind::AgentMessageDelta(_));
+        story
+            .iter()
+            .filter(deltas)
+            .map(|event| (event.at.seq, event.kind.method()))
+            .collect()
+    };
+    let text = |story: &[Event]| -> String {
+        let deltas = story.iter().filter_map(|event| match &event.kind {
+            EventKind::AgentMessageDelta(delta) => Some(delta.delta.clone()),
+            _ => None,
+        });
+        deltas.collect()
+    };
+    assert_eq!(without_deltas(&seen), without_deltas(&late));
+    assert_eq!(text(&seen), text(&late));
+    assert!(text(&late).starts_with("word word"));
+    assert!(late.len() <= without_deltas(&late).len() + 2);
+    assert!(seen.windows(2).all(|pair| pair[0].at.seq < pair[1].at.seq));
+    alone.agent.shutdown().await;
+    assert!(matches!(
+        within(first.next()).await.map(|event| event.kind),
+        Some(EventKind::ThreadClosed(_))
+    ));
+    assert!(within(first.next()).await.is_none());
+}
+
+/// Shows S-010, S-441, S-455, S-457.
+#[tokio::test]
+async fn a_thread_that_has_ended_says_so_at_once() {
+    let alone = Alone::new(json!([[say("ok")]]), Vec::new()).await;
+    let thread = alone.thread().await;
+    alone.run(&thread, "Hi").await;
+    let mut events = thread.subscribe(None);
+    alone.agent.shutdown().await;
+    assert!(matches!(
+        within(events.next()).await.map(|event| event.kind),
+        Some(EventKind::ThreadClosed(_))
+    ));
+    assert!(within(events.next()).await.is_none());
+    let lines = super::stage::rollout(&alone.home, thread.id().as_str());
+    assert_eq!(lines.last().unwrap()["payload"]["type"], "task_complete");
+    let content = vec![UserInput::Text {
+        text: "Still there?".to_owned(),
+    }];
+    let start = Start {
+        content,
+        ..Start::default()
+    };
+    let error = within(thread.start_turn(start)).await.expect_err("it is over");
+    assert!(error.to_string().contains("has ended"), "{error}");
+    within(thread.interrupt(None)).await.expect_err("it is over");
+    within(thread.close()).await;
+}
+
+/// Shows S-102.
+#[tokio::test]
+async fn a_thread_that_nobody_holds_ends_its_turn() {
+    let dropped = Arc::new(AtomicBool::new(false));
+    let hangs = {
+        let dropped = dropped.clone();
+        tool("hangs", false, move || {
+            let guard = Dropped(dropped.clone());
+            async move {
+                let _guard = guard;
+                std::future::pending().await
+            }
+        })
+    };
+    let alone = Alone::new(json!([[call("hangs", "c1"), {"hold": "never"}]]), vec![hangs]).await;
+    let thread = alone.thread().await;
+    let mut events = thread.subscribe(None);
+    start(&thread, "Go").await;
+    tools_begun(&mut events, 1).await;
+    let Alone {
+        agent, model: _model, ..
+    } = alone;
+    drop(thread);
+    drop(agent);
+    assert_eq!(ended(&story(&mut events).await).0, TurnStatus::Interrupted);
+    assert!(matches!(
+        within(events.next()).await.map(|event| event.kind),
+        Some(EventKind::ThreadClosed(_))
+    ));
+    super::stage::eventually("the tool is ended", || dropped.load(Ordering::SeqCst)).await;
+}

@@ -79,7 +79,7 @@ pub(super) struct Stage {
     /// The workspace; canonical.
     pub(super) dir: PathBuf,
     rules: RefCell<Rules>,
-    _folder: Option<TempDir>,
+    pub(super) folder: Option<TempDir>,
 }
 
 impl Stage {
@@ -135,7 +135,7 @@ impl Stage {
             model,
             dir,
             rules: RefCell::default(),
-            _folder: folder,
+            folder,
         }
     }
 

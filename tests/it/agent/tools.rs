@@ -190,7 +190,12 @@ async fn a_command_and_what_is_said_of_it() {
     let story = stage.complete(&thread, "Go").await;
     let request = &stage.requests(2)[1];
     let told = |id: &str| command_output(request, id);
-    assert_eq!(told("both"), ("out\nerr\n".to_owned(), Some(3)));
+    let (text, code) = told("both");
+    // Two pipes: which of two lines at the same moment comes first is nobody's promise.
+    assert!(
+        text.contains("out\n") && text.contains("err\n") && code == Some(3),
+        "{text}"
+    );
     assert_eq!(told("slow"), ("x".to_owned(), Some(0)));
     assert_eq!(told("here").0.trim(), stage.dir.to_str().unwrap());
     assert_eq!(told("sub").0.trim(), stage.path("sub").to_str().unwrap());
@@ -208,7 +213,7 @@ async fn a_command_and_what_is_said_of_it() {
         (&both["id"], &both["status"], &both["exitCode"]),
         (&json!("both"), &json!("failed"), &json!(3))
     );
-    assert_eq!(both["aggregatedOutput"], "out\nerr\n");
+    assert_eq!(both["aggregatedOutput"], json!(text));
     assert_eq!(both["cwd"], json!(stage.dir));
     assert_eq!(both["confined"], "workspace");
     assert_eq!(items[1]["status"], "completed");
