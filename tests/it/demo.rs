@@ -123,9 +123,10 @@ fn everything_happens_and_nothing_is_left() {
         "6 -     while [ $# -gt 1 ]; do",
         "  +     while [ $# -gt 0 ]; do",
         "2  # TODO: ask Ada about the reduced rate",
+        "Save price.sh with your line? Commands see the disk.  [Y/n] y  (--yes)",
         "│ all 4 tests passed",
         "Done: all 4 tests passed.",
-        "All 16 checks hold.",
+        "All 17 checks hold.",
     ] {
         assert!(shown.contains(words), "{words:?} is not in\n{shown}");
     }

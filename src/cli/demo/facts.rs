@@ -39,6 +39,10 @@ pub(super) struct Facts {
     /// Through the editor, with the unsaved line as it was, and not on the disk at once.
     pub(super) open_file_exact: bool,
     pub(super) closed_file_exact: bool,
+    /// The server told that text of the person's would go with it, and nothing was saved before the answer.
+    pub(super) asked_before_saving: bool,
+    /// The answer to that question.
+    pub(super) may_save: bool,
     pub(super) saved_for_test: bool,
     /// The status of the agent's second test run.
     pub(super) agent_test_status: Option<i32>,
@@ -52,6 +56,11 @@ pub(super) struct Facts {
 pub(super) type Check = (String, bool);
 
 impl Facts {
+    /// Whether the whole change is on the disk, where the test sees it.
+    fn passes_expected(&self) -> bool {
+        self.accepted.all() && self.may_save
+    }
+
     /// All that must be true, in the order in which it happens.
     pub(super) fn checks(&self) -> Vec<Check> {
         let check = |words: &str, held: bool| (words.to_owned(), held);
@@ -87,17 +96,23 @@ impl Facts {
             checks.push((open, self.open_file_exact));
             checks.push((closed, self.closed_file_exact));
             if self.accepted.open_file {
-                checks.push(check("the buffer was saved for the test", self.saved_for_test));
+                checks.push(check("it asked before saving your line", self.asked_before_saving));
+                checks.push(match self.may_save {
+                    true => check("after the yes, it was saved", self.saved_for_test),
+                    false => check("after the no, it was not saved", !self.saved_for_test),
+                });
             }
-            if self.accepted.all() {
-                checks.push(check(
-                    "its test run passed in the sandbox",
-                    self.agent_test_status == Some(0),
-                ));
+            if self.passes_expected() {
+                let passed = self.agent_test_status == Some(0);
+                checks.push(check("its test run passed in the sandbox", passed));
                 checks.push(check("the test passes now", self.passes_now));
             } else {
                 let failed = self.agent_test_status.is_some_and(|status| status != 0);
-                checks.push(check("with half of it the test fails", failed && !self.passes_now));
+                let words = match self.accepted.all() {
+                    true => "with half of it saved the test fails",
+                    false => "with half of it the test fails",
+                };
+                checks.push(check(words, failed && !self.passes_now));
             }
             checks.push(check("the turn was completed", self.turn_completed));
         }

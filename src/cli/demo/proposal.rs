@@ -4,25 +4,21 @@ use super::facts::Accepted;
 use super::person::{Choice, Person, Question};
 use super::project::name_of;
 use super::screen::{INDENT, Screen, Style};
-use crate::protocol::proposal::{Hunk, Proposal, ProposalDecideParams, ProposalDecision, ProposalFile};
+use crate::protocol::proposal::{Hunk, Proposal, ProposalDecideParams, ProposalDecision};
 use std::io;
 
 /// Unchanged lines shown around a hunk.
 const CONTEXT: usize = 2;
 
-/// Shows the whole proposal; `unsaved` says of a file whether it has text that is not on the disk.
-pub(super) fn show(
-    screen: &mut Screen,
-    proposal: &Proposal,
-    unsaved: impl Fn(&ProposalFile) -> bool,
-) -> io::Result<()> {
+/// Shows the whole proposal.
+pub(super) fn show(screen: &mut Screen, proposal: &Proposal) -> io::Result<()> {
     let total: usize = proposal.files.iter().map(|file| file.hunks.len()).sum();
     let mut number = 0;
     for (index, file) in proposal.files.iter().enumerate() {
         if index > 0 {
             screen.blank()?;
         }
-        let place = match (file.open, unsaved(file)) {
+        let place = match (file.open, file.unsaved) {
             (true, true) => "open in the editor, with text not saved",
             (true, false) => "open in the editor",
             (false, _) => "closed",

@@ -71,7 +71,7 @@ pub(super) fn script(backup: &Path, slowly: bool) -> Result<Script, ScriptError>
             "name": "done",
             "when": {"output": {TEST_AFTER: "tests passed", "plan_4": ""}},
             "outputs": [
-                {"say": "Done: {{output:test_after:all \\d+ tests passed}}. `with_tax` now rounds to the nearest cent and `total` counts the last item, too. Your unsaved line is as you wrote it."},
+                {"say": "Done: {{output:test_after:all \\d+ tests passed}}. `with_tax` now rounds to the nearest cent and `total` counts the last item, too. Your own line is as you wrote it."},
             ],
         },
         {
@@ -81,9 +81,16 @@ pub(super) fn script(backup: &Path, slowly: bool) -> Result<Script, ScriptError>
         },
         {
             "name": "still fails",
-            "when": {"output": {TEST_AFTER: failed(1)}},
+            "when": {"output": {PATCH: "Taken in part", TEST_AFTER: failed(1)}},
             "outputs": [
                 {"say": "With part of the change left out, {{output:test_after:\\d+ of \\d+ tests failed}}. Tell me if I should look for another way."},
+            ],
+        },
+        {
+            "name": "not saved",
+            "when": {"output": {TEST_AFTER: "unsaved in the editor"}},
+            "outputs": [
+                {"say": "The test saw `price.sh` as it is on the disk: {{output:test_after:\\d+ of \\d+ tests failed}}. Save it and run the test again when you like."},
             ],
         },
         {

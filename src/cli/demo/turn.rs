@@ -18,7 +18,7 @@ use crate::protocol::event::{
 };
 use crate::protocol::item::{Confined, ItemStatus, PlanStepStatus, ThreadItem};
 use crate::protocol::method;
-use crate::protocol::proposal::Proposal;
+use crate::protocol::proposal::{Proposal, ProposalReadResult};
 use crate::protocol::turn::TurnStatus;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -26,6 +26,15 @@ use std::time::Duration;
 
 /// Between the steps of a plan.
 const GAP: &str = "    ";
+
+const YES: Choice = Choice {
+    words: &["y", "yes"],
+    meaning: "",
+};
+const NO: Choice = Choice {
+    words: &["n", "no"],
+    meaning: "",
+};
 
 /// What is open on the screen.
 #[derive(Default)]
@@ -395,19 +404,21 @@ impl View {
     }
 
     /// Shows the proposal, asks, and tells the server the decision.
-    async fn proposal(&mut self, stage: &mut Stage<'_>, proposal: &Proposal) -> Result<(), Stop> {
+    async fn proposal(&mut self, stage: &mut Stage<'_>, created: &Proposal) -> Result<(), Stop> {
         self.turn_to(stage).await?;
+        let method = "countersign/proposal/read";
+        let answer = stage.client.request(method, json!({"proposalId": created.id})).await?;
+        let proposal = &read::<ProposalReadResult>(method, answer)?.proposal;
         let (open, closed) = on_disk(stage)?;
-        let mut names: Vec<_> = proposal
+        let mut files: Vec<_> = proposal
             .files
             .iter()
-            .map(|file| (project::name_of(&file.path), file.open))
+            .map(|file| (project::name_of(&file.path), file.open, file.unsaved))
             .collect();
-        names.sort();
-        stage.facts.proposed_both_files = names == [(CLOSED.to_owned(), false), (OPEN.to_owned(), true)];
-        let dirty = stage.buffer.text != open;
+        files.sort();
+        stage.facts.proposed_both_files = files == [(CLOSED.to_owned(), false, false), (OPEN.to_owned(), true, true)];
         stage.screen.blank()?;
-        proposal::show(stage.screen, proposal, |file| file.open && dirty)?;
+        proposal::show(stage.screen, proposal)?;
         stage.screen.blank()?;
         stage.pause(300).await;
         let (decisions, accepted) = proposal::decide(stage.person, stage.screen, proposal).await?;
@@ -441,28 +452,8 @@ impl View {
                 stage.client.answer(id, result).await?;
             }
             method::DOCUMENT_SAVE => {
-                self.turn_to(stage).await?;
-                let wanted: DocumentSaveParams = read(method, params)?;
-                let ours = wanted.documents.iter().any(|document| document.uri == stage.buffer.uri);
-                let mut saved_uris = Vec::new();
-                if ours {
-                    saved_uris.push(stage.buffer.uri.clone());
-                    let saved = stage
-                        .buffer
-                        .save()
-                        .map_err(Stop::of_file("the open document could not be saved"))?;
-                    stage.client.notify("textDocument/didSave", saved).await?;
-                    let expected = project::edited_price(stage.facts.accepted.open_file);
-                    stage.facts.saved_for_test = on_disk(stage)?.0 == expected;
-                    stage.screen.label("editor")?;
-                    stage.screen.print(Style::PLAIN, &format!("saves {OPEN}"))?;
-                    stage.screen.print(Style::DIM, ", for commands see the disk")?;
-                    stage.screen.newline()?;
-                }
-                stage
-                    .client
-                    .answer(id, json!(DocumentSaveResult { saved: saved_uris }))
-                    .await?;
+                let saved = self.save(stage, &read(method, params)?).await?;
+                stage.client.answer(id, json!(DocumentSaveResult { saved })).await?;
             }
             method::APPROVAL_COMMAND => {
                 let approval: CommandApproval = read(method, params)?;
@@ -472,6 +463,38 @@ impl View {
             method => stage.client.answer_unknown(id, method).await?,
         }
         Ok(())
+    }
+
+    /// Saves the open document, after asking: a line of the person's goes with it. Gives what was saved.
+    async fn save(&mut self, stage: &mut Stage<'_>, wanted: &DocumentSaveParams) -> Result<Vec<String>, Stop> {
+        self.turn_to(stage).await?;
+        let ours = wanted
+            .documents
+            .iter()
+            .find(|document| document.uri == stage.buffer.uri);
+        let Some(document) = ours else { return Ok(Vec::new()) };
+        let untouched = on_disk(stage)?.0 == project::saved_price();
+        stage.facts.asked_before_saving = document.held_unsaved_text && untouched;
+        let text = format!("Save {OPEN} with your line? Commands see the disk.");
+        let question = Question {
+            text: &text,
+            choices: &[YES, NO],
+            usual: 0,
+            has_default: true,
+            at_end: 1,
+        };
+        stage.facts.may_save = stage.person.ask(stage.screen, &question).await? == 0;
+        if !stage.facts.may_save {
+            return Ok(Vec::new());
+        }
+        let saved = stage
+            .buffer
+            .save()
+            .map_err(Stop::of_file("the open document could not be saved"))?;
+        stage.client.notify("textDocument/didSave", saved).await?;
+        let expected = project::edited_price(stage.facts.accepted.open_file);
+        stage.facts.saved_for_test = on_disk(stage)?.0 == expected;
+        Ok(vec![stage.buffer.uri.clone()])
     }
 
     /// Puts the question about a command to the person.
@@ -485,10 +508,9 @@ impl View {
         let is_copy = approval.item_id.as_str() == COPY_OUTSIDE && approval.confined == Confined::Outside;
         stage.facts.asked_before_leaving = is_copy && !stage.outside.is_there();
         stage.pause(300).await;
-        let choice = |words| Choice { words, meaning: "" };
         let question = Question {
             text: "Run it outside the sandbox?",
-            choices: &[choice(&["y", "yes"]), choice(&["n", "no"])],
+            choices: &[YES, NO],
             usual: 1,
             has_default: true,
             at_end: 1,
