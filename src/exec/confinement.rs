@@ -56,17 +56,16 @@ impl Confinement {
             network,
             workspace: true,
         };
-        for root in workspace_roots.iter().chain(writable_roots) {
-            walls.add(root);
-        }
         let slash_tmp = (!exclude_slash_tmp).then_some(Path::new("/tmp"));
         let tmpdir = tmpdir.filter(|tmpdir| !exclude_tmpdir_env_var && tmpdir.is_absolute());
-        for folder in slash_tmp.into_iter().chain(tmpdir) {
-            walls.add(folder);
+        let asked = workspace_roots.iter().chain(writable_roots).map(PathBuf::as_path);
+        let asked: Vec<&Path> = asked.chain(slash_tmp).chain(tmpdir).collect();
+        let places: Vec<PathBuf> = asked.iter().copied().chain([cwd]).map(resolve).collect();
+        for root in asked {
+            walls.add(root, &places);
         }
-        let place = resolve(cwd);
-        if Guard::of(&walls.roots).nearest(&place).is_none() {
-            walls.add(cwd);
+        if Guard::of(&walls.roots).nearest(&resolve(cwd)).is_none() {
+            walls.add(cwd, &places);
         }
         Self { walls: Some(walls) }
     }
@@ -81,7 +80,8 @@ impl Confinement {
     #[must_use]
     pub fn with_writable(mut self, root: PathBuf) -> Self {
         if let Some(walls) = &mut self.walls {
-            walls.add(&root);
+            let places = walls.roots.clone();
+            walls.add(&root, &places);
         }
         self
     }
@@ -141,9 +141,13 @@ impl Confinement {
 }
 
 impl Walls {
-    /// A root that does not exist cannot be opened, and is left out.
-    fn add(&mut self, root: &Path) {
+    /// A root that does not exist cannot be opened, and is left out. So is one to which a link leads that lies in one of
+    /// `places`, folders that may be written: an earlier command may have made the link, to widen what the next may do.
+    fn add(&mut self, root: &Path, places: &[PathBuf]) {
+        let (_, links) = follow(root);
+        let planted = |link: &PathBuf| places.iter().any(|place| link.starts_with(place));
         if let Ok(root) = fs::canonicalize(root)
+            && !links.iter().any(planted)
             && !self.roots.contains(&root)
         {
             self.roots.push(root);
@@ -153,7 +157,12 @@ impl Walls {
 
 /// Follows links as far as the path exists and takes the rest by its words.
 fn resolve(path: &Path) -> PathBuf {
-    let mut links = 0;
+    follow(path).0
+}
+
+/// As `resolve`, with the places of the links that were followed.
+fn follow(path: &Path) -> (PathBuf, Vec<PathBuf>) {
+    let mut links = Vec::new();
     let mut rest: Vec<OsString> = Vec::new();
     push_reversed(&mut rest, path);
     let mut done = PathBuf::from("/");
@@ -164,8 +173,8 @@ fn resolve(path: &Path) -> PathBuf {
         }
         done.push(&part);
         match fs::read_link(&done) {
-            Ok(target) if links < MAX_LINKS => {
-                links += 1;
+            Ok(target) if links.len() < MAX_LINKS => {
+                links.push(done.clone());
                 done.pop();
                 if target.is_absolute() {
                     done = PathBuf::from("/");
@@ -175,7 +184,7 @@ fn resolve(path: &Path) -> PathBuf {
             _ => {}
         }
     }
-    done
+    (done, links)
 }
 
 fn push_reversed(rest: &mut Vec<OsString>, path: &Path) {
@@ -247,6 +256,39 @@ mod tests {
         assert!(!reading.may_write(&work.join("src/main.rs")) && !reading.may_write(Path::new("/tmp/x")));
         assert_eq!(reading.confined(), Confined::ReadOnly);
         assert!(Confinement::outside().may_write(Path::new("/etc/passwd")));
+    }
+
+    #[test]
+    fn a_link_that_a_command_could_have_made_opens_nothing() {
+        let dir = tempfile::Builder::new()
+            .prefix("confine")
+            .tempdir_in("/var/tmp")
+            .expect("temporary folder");
+        let base = fs::canonicalize(dir.path()).expect("canonical");
+        let (wide, outside) = (base.join("wide"), base.join("outside"));
+        for folder in [&wide, &outside] {
+            fs::create_dir(folder).expect("mkdir");
+        }
+        // Where a folder of the workspace stood, there is a link now.
+        symlink(&outside, wide.join("ws")).expect("symlink");
+        // One that no command could make, as nothing around it may be written.
+        symlink(&wide, base.join("given")).expect("symlink");
+        let policy = SandboxPolicy::default();
+        for (cwd, roots, tmpdir) in [
+            (wide.join("ws"), vec![wide.clone()], None),
+            (wide.clone(), vec![wide.join("ws")], None),
+            (wide.clone(), vec![], Some(wide.join("ws"))),
+            (base.join("given"), vec![base.join("given/ws")], None),
+        ] {
+            let confinement = Confinement::new(&policy, &cwd, &roots, tmpdir.as_deref());
+            assert!(confinement.may_write(&wide.join("x")), "{cwd:?} {roots:?}");
+            assert!(
+                !confinement.may_write(&outside.join("x")),
+                "{cwd:?} {roots:?} {tmpdir:?}"
+            );
+            let granted = confinement.with_writable(wide.join("ws"));
+            assert!(!granted.may_write(&outside.join("x")), "granted {cwd:?} {roots:?}");
+        }
     }
 
     #[test]

@@ -142,9 +142,10 @@ fn run_confined(order: &Order, walls: &Walls, post: &Post<'_>) -> Result<u8, Str
         format!("the kernel has no Landlock, or it is switched off (boot with `lsm=landlock,...`): {error}")
     })?;
     let guard = Guard::of(&walls.roots);
+    let watched = set_aside::Watched::new(&guard);
     match run_in_namespaces(order, walls, &guard, version, post) {
         Ok(exit_code) => {
-            set_aside::intruders(&guard, post);
+            watched.intruders(post);
             Ok(exit_code)
         }
         Err(reason) if version < LANDLOCK_ALONE => Err(format!(
@@ -153,7 +154,7 @@ fn run_confined(order: &Order, walls: &Walls, post: &Post<'_>) -> Result<u8, Str
         )),
         Err(_) => {
             let exit_code = run_beside(order, Some((walls, &guard, version)), post)?;
-            set_aside::intruders(&guard, post);
+            watched.intruders(post);
             Ok(exit_code)
         }
     }

@@ -174,6 +174,15 @@ pub async fn run(
     if let Some(error) = line.reports.iter().cloned().find_map(ExecError::of) {
         return Err(error);
     }
+    for report in &line.reports {
+        // Told whatever the exit status is: something is not where the command left it.
+        if matches!(report, Report::SetAside { .. }) {
+            let text = format!("\n{report}\n");
+            stderr.kept.push(&text);
+            aggregated.push(&text);
+            on_output(Stream::Stderr, &text);
+        }
+    }
     let own_code = exit.map_or(EXIT_CANCELLED, exit_code);
     let (timed_out, cancelled) = (ending.timed_out(), ending.cancelled());
     let exit_code = if timed_out {

@@ -17,7 +17,7 @@ pub(super) fn kill_all(patience: Duration) {
 
 /// Sends SIGKILL to all descendants there are now. They are stopped first, so that none forks on meanwhile.
 pub(super) fn kill_once() {
-    let descendants = descendants();
+    let descendants = descendants(sys::own_pid());
     for signal in [libc::SIGSTOP, libc::SIGKILL] {
         for pid in &descendants {
             sys::kill(*pid, signal);
@@ -36,7 +36,8 @@ fn reap_all() -> bool {
     }
 }
 
-fn descendants() -> Vec<libc::pid_t> {
+/// All that descend from a process now, as `/proc` numbers them.
+pub(super) fn descendants(of: libc::pid_t) -> Vec<libc::pid_t> {
     let mut children: HashMap<libc::pid_t, Vec<libc::pid_t>> = HashMap::new();
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
@@ -50,7 +51,7 @@ fn descendants() -> Vec<libc::pid_t> {
         }
     }
     let mut found = Vec::new();
-    let mut waiting = vec![sys::own_pid()];
+    let mut waiting = vec![of];
     while let Some(pid) = waiting.pop() {
         let of_pid = children.remove(&pid).unwrap_or_default();
         waiting.extend(&of_pid);

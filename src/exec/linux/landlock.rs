@@ -53,24 +53,21 @@ pub(super) fn confine(version: u32, roots: &[PathBuf], network: bool) -> io::Res
         network: if version >= 4 && !network { 0b11 } else { 0 },
         scoped: if version >= 6 { 0b11 } else { 0 },
     })?;
-    let allow = |path: &Path, rights: u64| -> io::Result<()> {
-        let opened = sys::open_path(path)?;
+    let allow = |opened: OwnedFd, rights: u64| -> io::Result<()> {
         let rights = if is_folder(&opened)? { rights } else { rights & OF_FILES };
         sys::landlock_allow(&ruleset, &opened, rights & known)
     };
-    allow(Path::new("/"), READING)?;
+    allow(sys::open_path(Path::new("/"))?, READING)?;
     for device in DEVICES {
         // A system without one of them has nothing to open.
-        let _absent = allow(
-            Path::new(device),
-            READ_FILE | READ_DIR | WRITE_FILE | TRUNCATE | IOCTL_DEV,
-        );
+        let _absent = sys::open_path(Path::new(device))
+            .and_then(|opened| allow(opened, READ_FILE | READ_DIR | WRITE_FILE | TRUNCATE | IOCTL_DEV));
     }
     for root in roots {
-        match allow(root, !(MAKE_CHAR | MAKE_BLOCK | IOCTL_DEV)) {
+        match sys::open_canonical(root) {
             // Gone since the policy was made.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            other => other?,
+            opened => allow(opened?, !(MAKE_CHAR | MAKE_BLOCK | IOCTL_DEV))?,
         }
     }
     sys::landlock_restrict(&ruleset)

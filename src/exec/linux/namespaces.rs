@@ -154,17 +154,18 @@ fn own_terminals() {
 
 /// Semaphores and shared memory are files below `/dev/shm`: a fresh one, unless it is among the roots.
 fn own_shared_memory(roots: &[PathBuf]) -> Option<PathBuf> {
-    let folder = Path::new("/dev/shm");
+    // A link to `/run/shm` on some systems.
+    let folder = fs::canonicalize("/dev/shm").ok()?;
     if roots
         .iter()
-        .any(|root| root.starts_with(folder) || folder.starts_with(root))
+        .any(|root| root.starts_with(&folder) || folder.starts_with(root))
     {
         return None;
     }
     let flags = libc::MS_NOSUID | libc::MS_NODEV;
-    sys::mount(c"tmpfs", folder, c"tmpfs", flags, c"mode=1777")
+    sys::mount(c"tmpfs", &folder, c"tmpfs", flags, c"mode=1777")
         .is_ok()
-        .then(|| folder.to_owned())
+        .then_some(folder)
 }
 
 impl View {

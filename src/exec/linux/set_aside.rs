@@ -6,6 +6,7 @@ use crate::exec::protected::Guard;
 use crate::exec::role::Report;
 use std::fs;
 use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -13,26 +14,59 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// Where they go: folders that outlive the command, the more lasting one first.
 const PLACES: [&str; 2] = ["/var/tmp", "/tmp"];
 
-pub(super) fn intruders(guard: &Guard, post: &Post<'_>) {
-    for (root, name) in &guard.missing {
-        let path = root.join(name);
-        if fs::symlink_metadata(&path).is_err() {
-            continue;
+/// The folders in which a name must not appear, held since before the command started: what it does to the way there
+/// (moves the folder, puts a link in its place) leads nowhere else.
+pub(super) struct Watched<'a> {
+    guard: &'a Guard,
+    roots: Vec<(PathBuf, OwnedFd)>,
+}
+
+impl<'a> Watched<'a> {
+    pub(super) fn new(guard: &'a Guard) -> Self {
+        let mut roots: Vec<(PathBuf, OwnedFd)> = Vec::new();
+        for (root, _) in &guard.missing {
+            if !roots.iter().any(|(known, _)| known == root)
+                && let Ok(opened) = sys::open_canonical(root)
+            {
+                roots.push((root.clone(), opened));
+            }
         }
-        let what = match move_away(&path, name) {
-            Ok(place) => format!(
-                "a protected entry that the command made, {}: moved to {}",
-                path.display(),
-                place.display()
-            ),
-            Err(error) => format!(
-                "a protected entry that the command made, but could not take it away ({error}); look at it before you use \
-                 the folder: {}",
-                path.display()
-            ),
-        };
-        post.send(&Report::SetAside { what });
+        Self { guard, roots }
     }
+
+    /// Takes away what has appeared.
+    pub(super) fn intruders(&self, post: &Post<'_>) {
+        for (root, name) in &self.guard.missing {
+            let before = self.roots.iter().find(|(known, _)| known == root);
+            // Another folder may stand there by now; a link in its place is not followed.
+            let now = sys::open_canonical(root).ok();
+            for folder in before.map(|(_, folder)| folder).into_iter().chain(&now) {
+                take_away(folder, root, name, post);
+            }
+        }
+    }
+}
+
+fn take_away(folder: &OwnedFd, root: &Path, name: &str, post: &Post<'_>) {
+    let real = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd()));
+    let path = real.join(name);
+    if fs::symlink_metadata(&path).is_err() {
+        return;
+    }
+    let shown = fs::read_link(&real).unwrap_or_else(|_| root.to_owned()).join(name);
+    let what = match move_away(&path, name) {
+        Ok(place) => format!(
+            "a protected entry that the command made, {}: moved to {}",
+            shown.display(),
+            place.display()
+        ),
+        Err(error) => format!(
+            "a protected entry that the command made, but could not take it away ({error}); look at it before you use \
+             the folder: {}",
+            shown.display()
+        ),
+    };
+    post.send(&Report::SetAside { what });
 }
 
 fn move_away(path: &Path, name: &str) -> io::Result<PathBuf> {

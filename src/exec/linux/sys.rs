@@ -370,27 +370,27 @@ pub(super) fn mount(source: &CStr, target: &Path, kind: &CStr, flags: c_ulong, o
     .map(drop)
 }
 
-/// A detached copy of the mounts at and below `path`; a link is taken for itself.
+/// A detached copy of the mounts at and below `path`, which is canonical; a link at its end is taken for itself.
 pub(super) fn copy_tree(path: &Path) -> io::Result<OwnedFd> {
-    let path = c_path(path)?;
-    let flags = 1 | libc::O_CLOEXEC | libc::AT_RECURSIVE | libc::AT_SYMLINK_NOFOLLOW;
+    let opened = open_canonical(path)?;
+    let flags = 1 | libc::O_CLOEXEC | libc::AT_RECURSIVE | libc::AT_EMPTY_PATH;
     // SAFETY: the path is a C string.
-    owned(unsafe { libc::syscall(libc::SYS_open_tree, libc::AT_FDCWD, path.as_ptr(), flags) })
+    owned(unsafe { libc::syscall(libc::SYS_open_tree, opened.as_raw_fd(), c"".as_ptr(), flags) })
 }
 
-/// Puts a detached tree of mounts at `path`; a link is taken for itself.
+/// Puts a detached tree of mounts at `path`, which is canonical; a link at its end is taken for itself.
 pub(super) fn place_tree(tree: &OwnedFd, path: &Path) -> io::Result<()> {
-    const FROM_EMPTY_PATH: u32 = 4;
-    let path = c_path(path)?;
+    const EMPTY_PATHS: u32 = 4 | 0x40;
+    let place = open_canonical(path)?;
     // SAFETY: both paths are C strings.
     check(unsafe {
         libc::syscall(
             libc::SYS_move_mount,
             tree.as_raw_fd(),
             c"".as_ptr(),
-            libc::AT_FDCWD,
-            path.as_ptr(),
-            FROM_EMPTY_PATH,
+            place.as_raw_fd(),
+            c"".as_ptr(),
+            EMPTY_PATHS,
         )
     })
     .map(drop)
@@ -638,6 +638,34 @@ pub(super) fn open_path(path: &Path) -> io::Result<OwnedFd> {
     owned(c_long::from(unsafe {
         libc::open(path.as_ptr(), libc::O_PATH | libc::O_CLOEXEC)
     }))
+}
+
+/// Opens a canonical path only to refer to it. Where a link now leads it elsewhere, it is not what it was: an error; a
+/// link at its very end is opened itself.
+pub(super) fn open_canonical(path: &Path) -> io::Result<OwnedFd> {
+    #[repr(C)]
+    struct How {
+        flags: u64,
+        mode: u64,
+        resolve: u64,
+    }
+    const NO_SYMLINKS: u64 = 4;
+    let how = How {
+        flags: (libc::O_PATH | libc::O_CLOEXEC | libc::O_NOFOLLOW) as u64,
+        mode: 0,
+        resolve: NO_SYMLINKS,
+    };
+    let path = c_path(path)?;
+    // SAFETY: the path is a C string, the structure is of the size that is passed.
+    owned(unsafe {
+        libc::syscall(
+            libc::SYS_openat2,
+            libc::AT_FDCWD,
+            path.as_ptr(),
+            &raw const how,
+            size_of::<How>(),
+        )
+    })
 }
 
 /// The netlink socket through which the kernel describes sockets.

@@ -1,11 +1,12 @@
-//! Which socket files belong to sockets of this network namespace, as the kernel's socket diagnosis tells. The file
-//! itself does not say: any process can connect to any socket file that it can reach.
+//! Whose socket a socket file belongs to, as the kernel's socket diagnosis tells. The file itself does not say: any
+//! process can connect to any socket file that it can reach.
 
-use super::sys;
+use super::{descent, sys};
 use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const NLM_F_REQUEST_DUMP: u16 = 0x301;
@@ -18,16 +19,44 @@ const HEADER: usize = 16;
 const DESCRIPTION: usize = 16;
 const ATTRIBUTE: usize = 4;
 
-/// Whether a socket of this namespace is bound to the file. False when the kernel cannot tell.
+/// Whether a socket of this network namespace is bound to the file. False when the kernel cannot tell.
 pub(super) fn is_bound_here(file: &OwnedFd, metadata: &fs::Metadata) -> bool {
+    !bound_to(file, metadata).is_empty()
+}
+
+/// Whether a process that descends from `keeper` holds the socket that is bound to the file. No such process gets
+/// sockets from outside, so it is one of its own. False when the kernel cannot tell.
+pub(super) fn is_held_below(keeper: libc::pid_t, file: &OwnedFd, metadata: &fs::Metadata) -> bool {
+    let sockets = bound_to(file, metadata);
+    if sockets.is_empty() || !shows_own_processes() {
+        return false;
+    }
+    let names: Vec<PathBuf> = sockets.iter().map(|inode| format!("socket:[{inode}]").into()).collect();
+    descent::descendants(keeper).into_iter().any(|pid| {
+        let descriptors = fs::read_dir(format!("/proc/{pid}/fd"));
+        descriptors
+            .into_iter()
+            .flatten()
+            .flatten()
+            .any(|entry| fs::read_link(entry.path()).is_ok_and(|target| names.contains(&target)))
+    })
+}
+
+/// Whether `/proc` numbers processes as this process's namespace does.
+fn shows_own_processes() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+    numbers.is_some_and(|numbers| numbers.trim() == sys::own_pid().to_string())
+}
+
+/// The inodes of the sockets that are bound to the file.
+fn bound_to(file: &OwnedFd, metadata: &fs::Metadata) -> Vec<u32> {
     // The diagnosis names the device of the file system, which is not always the one that stat gives.
     let devices = [Some(kernel_device(metadata.dev())), mounted_device(file)];
     let inode = metadata.ino() as u32;
-    bound_files().is_ok_and(|files| {
-        files
-            .iter()
-            .any(|(of_inode, device)| *of_inode == inode && devices.contains(&Some(*device)))
-    })
+    let mut bound = bound_files().unwrap_or_default();
+    bound.retain(|bound| bound.inode == inode && devices.contains(&Some(bound.device)));
+    bound.into_iter().map(|bound| bound.socket).collect()
 }
 
 /// A device number as the kernel itself keeps it.
@@ -51,8 +80,16 @@ fn mounted_device(file: &OwnedFd) -> Option<u32> {
     Some((major.parse::<u32>().ok()? << 20) | minor.parse::<u32>().ok()?)
 }
 
-/// Inode and device of every file that a Unix socket of this namespace is bound to.
-fn bound_files() -> io::Result<Vec<(u32, u32)>> {
+/// A file that a Unix socket is bound to, and the inode of the socket itself.
+#[derive(Debug, PartialEq, Eq)]
+struct Bound {
+    inode: u32,
+    device: u32,
+    socket: u32,
+}
+
+/// Every file that a Unix socket of this namespace is bound to.
+fn bound_files() -> io::Result<Vec<Bound>> {
     let netlink = sys::socket_diagnosis()?;
     sys::send(&netlink, &request())?;
     let mut files = Vec::new();
@@ -81,7 +118,7 @@ fn request() -> Vec<u8> {
 }
 
 /// Reads the messages of one packet; false after the last.
-fn take(mut bytes: &[u8], files: &mut Vec<(u32, u32)>) -> bool {
+fn take(mut bytes: &[u8], files: &mut Vec<Bound>) -> bool {
     while bytes.len() >= HEADER {
         let length = u32_at(bytes, 0) as usize;
         let kind = u16_at(bytes, 4);
@@ -95,7 +132,11 @@ fn take(mut bytes: &[u8], files: &mut Vec<(u32, u32)>) -> bool {
                 break;
             }
             if u16_at(attributes, 2) == UNIX_DIAG_VFS && size >= ATTRIBUTE + 8 {
-                files.push((u32_at(attributes, ATTRIBUTE), u32_at(attributes, ATTRIBUTE + 4)));
+                files.push(Bound {
+                    inode: u32_at(attributes, ATTRIBUTE),
+                    device: u32_at(attributes, ATTRIBUTE + 4),
+                    socket: u32_at(bytes, HEADER + 4),
+                });
             }
             attributes = attributes.get(size.next_multiple_of(4)..).unwrap_or_default();
         }

@@ -218,6 +218,57 @@ fn a_protected_entry_that_slips_by_is_taken_away_afterwards() {
 }
 
 #[test]
+fn what_is_taken_away_is_never_something_outside() {
+    for user in users() {
+        let place = Place::new(user);
+        place.folder(&place.outside.join(".codex"));
+        place.folder(&place.outside.join(".countersign"));
+        let root = place.work.display().to_string();
+        for (name, script) in [
+            ("a link in its place", "mv ../inner ../gone && ln -s $OUT ../inner"),
+            (
+                "moved away with one",
+                "mv ../inner ../gone && ln -s $OUT ../inner && echo x > ../gone/.codex",
+            ),
+            (
+                "another folder",
+                "mv ../inner ../gone && mkdir ../inner && mkdir ../inner/.codex ../inner/.git",
+            ),
+        ] {
+            for folder in ["inner", "gone"] {
+                let path = place.work.join(folder);
+                let _either = (fs::remove_file(&path), fs::remove_dir_all(&path));
+            }
+            let inner = place.work.join("inner");
+            place.folder(&inner);
+            let mut command = place.command(&["--writable", &root], &["sh", "-c", script]);
+            let output = command.current_dir(&inner).output().expect("run the sandbox");
+            assert!(output.status.success(), "{name}: {}", words(&output));
+            for kept in [".codex", ".countersign"] {
+                assert!(
+                    place.outside.join(kept).is_dir(),
+                    "{name} took away {kept}: {}",
+                    words(&output)
+                );
+            }
+            for folder in ["inner", "gone"] {
+                let path = place.work.join(folder);
+                let is_folder = fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir());
+                for made in [".codex", ".git"] {
+                    let left = is_folder && fs::symlink_metadata(path.join(made)).is_ok();
+                    assert!(!left, "{name} left {folder}/{made}: {}", words(&output));
+                }
+            }
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            for place in said.lines().filter_map(|line| line.split_once(": moved to ")) {
+                let place = std::path::Path::new(place.1.trim());
+                fs::remove_dir_all(place.parent().expect("a folder of its own")).expect("clean up");
+            }
+        }
+    }
+}
+
+#[test]
 fn roots_in_roots_links_and_pointer_files_are_protected_too() {
     for user in users() {
         let place = Place::new(user);

@@ -95,9 +95,19 @@ node ipc.js",
     for user in users() {
         let place = Place::new(user);
         for (program, script) in tools {
-            if has(program) {
-                let output = place.shell(&[], script);
-                assert!(output.status.success(), "{user:?} {script}: {}", words(&output));
+            if !has(program) {
+                continue;
+            }
+            let output = place.shell(&[], script);
+            assert!(output.status.success(), "{user:?} {script}: {}", words(&output));
+            // Sockets of their own also where the network is everybody's.
+            if script.contains("mp.py") || script.contains("node.sock") {
+                let output = place.shell(&["--network"], script);
+                assert!(
+                    output.status.success(),
+                    "{user:?} --network {script}: {}",
+                    words(&output)
+                );
             }
         }
     }

@@ -74,6 +74,23 @@ async fn the_record_of_a_run() {
     }
 }
 
+#[tokio::test]
+async fn what_is_taken_away_after_a_success_is_told() {
+    let place = Place::new(User::Own);
+    let request = request(&place.work, SandboxMode::WorkspaceWrite, "echo 'gitdir: x' > .git");
+    let finished = run(request).await.expect("runs");
+    assert_eq!(finished.exit_code, 0);
+    assert!(!place.work.join(".git").exists());
+    let told = finished
+        .aggregated
+        .split_once(": moved to ")
+        .map(|(_, path)| path.trim());
+    let kept = Path::new(told.expect("the output says where it is"));
+    assert!(finished.stderr.contains("moved to"), "{finished:?}");
+    assert!(kept.exists());
+    std::fs::remove_dir_all(kept.parent().expect("a folder of its own")).expect("clean up");
+}
+
 /// Shows S-163.
 #[tokio::test]
 async fn output_comes_while_the_command_runs() {
