@@ -392,7 +392,7 @@ struct Asked<'a> {
 
 impl Drop for Asked<'_> {
     fn drop(&mut self) {
-        self.turn.publish(EventKind::ApprovalResolved(ApprovalResolved {
+        self.turn.publish_always(EventKind::ApprovalResolved(ApprovalResolved {
             approval_id: self.id.clone(),
             decision: self.decision,
         }));

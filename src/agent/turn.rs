@@ -9,7 +9,7 @@ use crate::ids::{ItemId, TurnId};
 use crate::patch::turn_diff::TurnDiff;
 use crate::protocol::event::{
     ErrorEvent, EventKind, ItemCompleted, ItemDelta, ItemPartDelta, ItemStarted, ThreadStatusChanged, TurnCompleted,
-    TurnStarted,
+    TurnStarted, Warning,
 };
 use crate::protocol::item::{ItemStatus, ThreadItem};
 use crate::protocol::settings::ThreadSettings;
@@ -141,7 +141,14 @@ impl Turn {
     }
 
     pub fn warn(&self, message: String) {
-        self.conversation.warn(Some(&self.id), message);
+        tracing::warn!(thread = %self.conversation.id, "{message}");
+        self.publish(EventKind::Warning(Warning { message }));
+    }
+
+    /// Publishes what must be told even if the turn is over: that what was shown of it is settled.
+    pub fn publish_always(&self, kind: EventKind) {
+        let _in_order = self.shown();
+        self.conversation.publish(Some(&self.id), kind);
     }
 
     /// The turn as a client reads it now.

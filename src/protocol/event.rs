@@ -156,7 +156,7 @@ params! {
     }
     TurnCompleted {
         turn: Turn,
-        /// The last text of the agent in this turn.
+        /// The agent's last text in the turn's last round: its answer. Absent if it said nothing there.
         last_agent_message: Option<String>,
     }
     TurnDiff { diff: String }

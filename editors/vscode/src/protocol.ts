@@ -598,7 +598,7 @@ export type Turn = {
 
 export type TurnCompleted = {
   turn: Turn;
-  /** The last text of the agent in this turn. */
+  /** The agent's last text in the turn's last round: its answer. Absent if it said nothing there. */
   lastAgentMessage: string | null;
 };
 

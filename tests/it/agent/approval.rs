@@ -14,7 +14,7 @@ async fn untrusted(script: Value) -> Stage {
     Stage::configured(UNTRUSTED, script).await
 }
 
-/// Shows S-106, S-107, S-115, S-127, S-130, S-153, S-448.
+/// Shows S-106, S-107, S-115, S-118, S-127, S-130, S-153, S-448.
 #[tokio::test]
 async fn a_command_that_asks_says_what_where_and_why_and_stays_inside_after_a_yes() {
     let script = json!([[bash("c1", "touch inside && touch ../outside; echo $?")], [say("done")],]);

@@ -110,7 +110,7 @@ async fn a_home_that_takes_no_files_fails_the_start_and_says_so() {
     assert_eq!(started["thread"].get("path"), None);
 }
 
-/// Shows S-020, S-021, S-025, S-438.
+/// Shows S-020, S-021, S-025, S-211, S-438.
 #[tokio::test]
 async fn a_running_turn_keeps_its_settings_and_the_next_one_has_the_new_ones() {
     let script = json!([
@@ -193,7 +193,7 @@ async fn restarted(mut stage: Stage, script: Value) -> (Stage, [Option<tempfile:
     (Stage::with(script, setting).await, [Some(home), work])
 }
 
-/// Shows S-014, S-019, S-222, S-300, S-301, S-303.
+/// Shows S-014, S-019, S-222, S-300, S-301, S-303, S-304.
 #[tokio::test]
 async fn a_thread_goes_on_after_a_restart() {
     let script = json!([
@@ -441,4 +441,20 @@ async fn an_ephemeral_thread_leaves_nothing() {
     assert!(rollout_path(stage.client.home(), thread).is_none());
     let sessions = stage.client.home().join("sessions");
     assert!(!sessions.exists() || std::fs::read_dir(sessions).unwrap().next().is_none());
+}
+
+/// Shows S-436.
+#[tokio::test]
+async fn every_announced_method_is_there() {
+    let stage = Stage::new(json!([])).await;
+    for (method, ..) in countersign::protocol::method::CLIENT_REQUESTS {
+        for params in [json!({}), json!({"threadId": "nobody", "input": 3}), Value::Null] {
+            if let Err(error) = stage.client.request(method, params).await {
+                assert!([-32602, -32803].contains(&error.code), "{method}: {error:?}");
+                assert!(!error.message.contains("implement"), "{method}: {error:?}");
+            }
+        }
+    }
+    stage.client.settle().await;
+    stage.client.take_unread();
 }

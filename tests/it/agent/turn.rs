@@ -3,7 +3,7 @@
 use super::stage::{Setting, Stage, apply_patch, bash, eventually, rollout, say, shell, within};
 use serde_json::{Value, json};
 
-/// Shows S-003, S-004, S-045, S-050, S-051, S-055, S-071, S-213, S-447, S-449.
+/// Shows S-003, S-004, S-045, S-048, S-050, S-051, S-055, S-071, S-213, S-447, S-449.
 #[tokio::test]
 async fn a_turn_from_its_first_event_to_its_last() {
     let script = json!([[
