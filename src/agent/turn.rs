@@ -63,6 +63,9 @@ struct Shown {
     shown_diff: Option<String>,
     /// Questions that wait for the person.
     waiting: usize,
+    /// The first event is out.
+    begun: bool,
+    /// The last event is out.
     ended: bool,
 }
 
@@ -95,6 +98,7 @@ impl Turn {
             diff: TurnDiff::default(),
             shown_diff: None,
             waiting: 0,
+            begun: false,
             ended: false,
         };
         Self {
@@ -169,17 +173,20 @@ impl Turn {
 
     /// The turn's first event.
     pub fn begin(&self, context_window: Option<u32>) {
-        let shown = self.shown();
-        if shown.ended {
+        self.begin_once(&mut self.shown(), context_window);
+    }
+
+    fn begin_once(&self, shown: &mut Shown, context_window: Option<u32>) {
+        if shown.ended || std::mem::replace(&mut shown.begun, true) {
             return;
         }
         self.thread_status(ThreadStatus::Active);
         let turn = TurnRecord {
             items: Vec::new(),
-            ..self.record_of(&shown, TurnStatus::InProgress, None)
+            ..self.record_of(shown, TurnStatus::InProgress, None)
         };
         self.publish_open(
-            &shown,
+            shown,
             EventKind::TurnStarted(TurnStarted {
                 turn,
                 model_context_window: context_window,
@@ -353,6 +360,8 @@ impl Turn {
         if shown.ended {
             return;
         }
+        // One that broke off before its first event has a story all the same.
+        self.begin_once(&mut shown, None);
         for item in std::mem::take(&mut shown.open) {
             self.done(&mut shown, stopped(item));
         }

@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// An editor with nothing in it.
 struct NoEditor;
@@ -413,10 +413,8 @@ async fn tools_that_do_not_listen_are_ended_by_force_and_the_turn_closes_once() 
     let mut events = thread.subscribe(None);
     start(&thread, "Go").await;
     tools_begun(&mut events, 3).await;
-    let stop = Instant::now();
     assert!(thread.interrupt(None).await.expect("answered"));
     let story = story(&mut events).await;
-    assert!(stop.elapsed() < Duration::from_secs(4), "{:?}", stop.elapsed());
     assert_eq!(ended(&story).0, TurnStatus::Interrupted);
     assert_eq!(tool_statuses(&story), [ItemStatus::Interrupted; 3]);
     assert!(dropped.load(Ordering::SeqCst));

@@ -455,10 +455,8 @@ async fn the_end_of_the_server_closes_a_running_turn_in_order() {
             eventually("the thread is closed", || at("countersign/thread/closed").is_some()).await;
             assert!(at("countersign/turn/completed") < at("countersign/thread/closed"));
         }
-        let before = std::time::Instant::now();
         stage.client.hang_up();
         assert_eq!(stage.client.expect_end().await, 1);
-        assert!(before.elapsed() < std::time::Duration::from_secs(4));
         Stage::no_process_left(&thread).await;
         let lines = rollout(stage.client.home(), &thread);
         let last = &lines.last().unwrap()["payload"];

@@ -1,0 +1,92 @@
+//! A turn from its first event to its last: what it is told of its surroundings, which model answers, and then the loop.
+
+use crate::agent::pending::Input;
+use crate::agent::prompt::Environment;
+use crate::agent::provider::{Provider, Unresolved};
+use crate::agent::sampling;
+use crate::agent::turn::{Ended, Turn};
+use crate::model::retry::Retry;
+use crate::protocol::turn::{TurnError, TurnErrorKind};
+use std::sync::Arc;
+
+/// A turn from its first event to its last answer; closing it is the caller's.
+pub(super) async fn run(turn: &Arc<Turn>, input: Input) -> Ended {
+    let mut input = Some(input);
+    // The person sees their words before the provider is waited for in earnest.
+    let begin = |input: &mut Option<Input>, window| {
+        if let Some(input) = input.take() {
+            turn.begin(window);
+            sampling::take_input(turn, vec![input], true);
+        }
+    };
+    let mut retry = None;
+    let provider = loop {
+        let resolved = tokio::select! {
+            biased;
+            () = turn.cancel.cancelled() => None,
+            resolved = Provider::resolve(&turn.config, &turn.settings, &turn.desk) => Some(resolved),
+        };
+        let failure = match resolved {
+            Some(Ok(provider)) => break provider,
+            Some(Err(failure)) => failure,
+            None => {
+                begin(&mut input, None);
+                return Ended::Interrupted;
+            }
+        };
+        begin(&mut input, None);
+        let (error, provider) = match failure {
+            Unresolved::Final(error) => return Ended::Failed(error),
+            Unresolved::Provider(error, provider) => (error, provider),
+        };
+        let retry = retry.get_or_insert_with(|| Retry::new(&provider));
+        let Some(wait) = retry.next(&error) else {
+            return Ended::Failed(error.turn_error());
+        };
+        if !sampling::wait_to_retry(turn, wait, &error).await {
+            return Ended::Interrupted;
+        }
+    };
+    begin(&mut input, provider.context_window);
+    if !provider.is_known {
+        turn.warn(match provider.context_window {
+            Some(window) => format!(
+                "The model {} is not known; its context window is taken to be {window} tokens. Set model_context_window in \
+                 config.toml if it is another.",
+                provider.model
+            ),
+            None => format!(
+                "The model {} is not known, nor is its context window. Set model_context_window in config.toml.",
+                provider.model
+            ),
+        });
+    }
+    let _first = turn.provider.set(provider);
+    sampling::run(turn).await
+}
+
+/// Tells the model of its surroundings where they are not what it was told last.
+pub(super) fn tell_environment(turn: &Turn) {
+    let environment = Environment::new(&turn.settings, &turn.roots, turn.desk.shell());
+    let message = {
+        let mut data = turn.conversation.data();
+        let message = match &data.environment {
+            Some(before) => environment.difference(before),
+            None => Some(environment.message()),
+        };
+        data.environment = Some(environment);
+        message
+    };
+    turn.conversation.say(message);
+}
+
+/// What a panic in a turn is called.
+pub(super) fn crashed() -> TurnError {
+    TurnError {
+        message:
+            "The turn broke off through a fault of Countersign. The conversation can go on; the log has the details."
+                .to_owned(),
+        kind: TurnErrorKind::Internal,
+        http_status: None,
+    }
+}
