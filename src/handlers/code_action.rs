@@ -49,6 +49,12 @@ pub fn actions(session: &Session, params: &CodeActionParams) -> CodeActionRespon
                 actions.push(action(title, REWRITE, command, &place(Some(selected))));
             }
         }
+        // Some editors tell a server only of its own diagnostics. Who asks by hand may mean one that we do not see.
+        let by_hand = params.context.trigger_kind == Some(CodeActionTriggerKind::INVOKED);
+        if by_hand && params.context.diagnostics.is_empty() && wanted(QUICKFIX) {
+            let lines = place(Some(touched_lines(params.range)));
+            actions.push(action("Fix problems here with agent", QUICKFIX, command::FIX, &lines));
+        }
         if wanted(SOURCE) {
             let title = "Review this file with agent";
             actions.push(action(title, SOURCE, command::REVIEW_FILE, &place(None)));

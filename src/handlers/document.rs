@@ -50,7 +50,8 @@ pub fn changed(context: &Context, params: DidChangeTextDocumentParams) {
 
 pub fn saved(context: &Context, params: DidSaveTextDocumentParams) {
     if !context.workspace.saved(params.text_document.uri.as_str()) {
-        tracing::warn!(uri = %params.text_document.uri, "saved, but not open");
+        // VS Code tells of a save after it has closed the document.
+        tracing::debug!(uri = %params.text_document.uri, "saved, but not open");
     }
 }
 

@@ -2,7 +2,9 @@
 
 use super::{Presenter, words};
 use crate::ids::{ThreadId, TurnId};
+use crate::protocol::approval::ApprovalDecision;
 use crate::protocol::event::{Event, EventKind};
+use crate::protocol::proposal::ProposalStatus;
 use crate::protocol::turn::{Turn, TurnStatus};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -14,6 +16,8 @@ const CREATE_LIMIT: Duration = Duration::from_secs(10);
 pub(super) struct Progress {
     presenter: Presenter,
     running: Option<Running>,
+    /// What the latest item does, to be said again after a question.
+    doing: Option<String>,
 }
 
 struct Running {
@@ -26,6 +30,7 @@ impl Progress {
         Self {
             presenter,
             running: None,
+            doing: None,
         }
     }
 
@@ -36,7 +41,18 @@ impl Progress {
             EventKind::ItemStarted(started) => {
                 if let Some(line) = words::doing(&started.item) {
                     self.report(&line);
+                    self.doing = Some(line);
                 }
+            }
+            EventKind::ApprovalResolved(resolved) => {
+                let goes_on =
+                    |decision| matches!(decision, ApprovalDecision::Accept | ApprovalDecision::AcceptForSession);
+                if let Some(line) = self.doing.as_deref().filter(|_| resolved.decision.is_some_and(goes_on)) {
+                    self.report(line);
+                }
+            }
+            EventKind::ProposalUpdated(updated) if updated.proposal.status == ProposalStatus::Applying => {
+                self.report("Applying the change");
             }
             EventKind::ApprovalRequested(_) => self.report("Waiting for your answer"),
             EventKind::ProposalCreated(_) => self.report("Waiting for your review"),
