@@ -338,7 +338,7 @@ impl Proposals {
         // The first change tells what was there before the agent: ids sort by their time.
         let first = |path: &PathBuf| {
             let mut files = entries.values().filter(applied).flat_map(|entry| &entry.proposal.files);
-            let held_unsaved_text = files.find(|file| file.path == *path)?.unsaved;
+            let held_unsaved_text = files.find(|file| file.path == *path && took_anything(file))?.unsaved;
             Some(Unsaved {
                 path: path.clone(),
                 held_unsaved_text,
@@ -425,6 +425,11 @@ pub fn places(file: &FilePlan, now: Option<&str>) -> Vec<Option<std::ops::Range<
             .collect(),
         _ => vec![None; count],
     }
+}
+
+/// Whether anything of an applied proposal went into this file: the person may have rejected all of its hunks.
+fn took_anything(file: &ProposalFile) -> bool {
+    file.hunks.is_empty() || file.hunks.iter().any(|hunk| hunk.status == HunkStatus::Applied)
 }
 
 fn all_decided(proposal: &Proposal) -> bool {

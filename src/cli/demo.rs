@@ -39,7 +39,7 @@ const SIGNALLED: u8 = 128;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Do not ask: say no to leaving the sandbox, and accept the change.
+    /// Do not ask: no to leaving the sandbox, yes to the change and to saving it.
     #[arg(long)]
     yes: bool,
     /// Without the pauses that make it easy to follow.
@@ -60,7 +60,7 @@ enum End {
 
 pub fn run(args: Args) -> ExitCode {
     if !args.yes && !io::stdin().is_terminal() {
-        say("it asks two questions, and standard input is no terminal; add --yes to have them answered");
+        say("it asks questions, and standard input is no terminal; add --yes to have them answered");
         return ExitCode::from(NOBODY_ASKED);
     }
     let support = crate::exec::support();

@@ -169,24 +169,34 @@ fn who_rejects_the_change_keeps_everything_as_it_was() {
 }
 
 #[test]
-fn a_yes_to_leaving_the_sandbox_and_half_of_the_change_are_taken_at_their_word() {
-    for (first, second) in [("y", "n"), ("n", "y")] {
+fn each_answer_is_taken_at_its_word() {
+    // The hunks of the open and the closed file, whether to save, and what comes of it.
+    for (first, second, save, result) in [
+        ("y", "n", Some("y"), "with half of it the test fails"),
+        ("y", "n", Some("n"), "after the no, it was not saved"),
+        ("n", "y", None, "price.sh untouched, your line kept"),
+        ("y", "y", Some("n"), "with half of it saved the test fails"),
+        ("y", "y", Some(""), "All 17 checks hold."),
+        ("n", "n", None, "nothing was changed."),
+    ] {
         let place = Place::new();
         let mut person = Terminal::start(place.demo(&["--fast"]));
         person.answer("Run it outside the sandbox?", "yes");
-        person.answer(".bak is there now", "");
+        person.wait_for(".bak is there now");
         person.answer("Take it?", "h");
         person.answer("Hunk 1, in price.sh?", first);
         person.answer("Hunk 2, in cart.sh?", second);
+        if let Some(save) = save {
+            person.answer("Save price.sh with your line?", save);
+        }
         let shown = person.end(0);
-        for words in [
-            "after the yes, it ran outside",
-            "with half of it the test fails",
-            "1 of 4 tests failed",
-        ] {
+        for words in ["after the yes, it ran outside", result] {
             assert!(shown.contains(words), "{words:?} is not in\n{shown}");
         }
-        assert!(!shown.contains('✗'), "{shown}");
+        assert!(
+            !shown.contains('✗') && !shown.contains("not what I rehearsed"),
+            "{shown}"
+        );
         place.assert_empty();
     }
 }

@@ -294,11 +294,9 @@ impl Screen {
             checks.len()
         };
         for row in 0..rows {
-            for (column, (words, held)) in [row, row + rows]
-                .into_iter()
-                .filter_map(|at| checks.get(at))
-                .enumerate()
-            {
+            let right = checks.get(row + rows).filter(|_| is_double);
+            let both = checks.get(row).into_iter().chain(right);
+            for (column, (words, held)) in both.enumerate() {
                 let (mark, mark_style, style) = match held {
                     true => ("✓ ", Style::GREEN, Style::PLAIN),
                     false => ("✗ ", Style::RED.bold(), Style::RED),
@@ -306,7 +304,7 @@ impl Screen {
                 let indent = if column == 0 { INDENT } else { 3 };
                 self.print(Style::PLAIN, &" ".repeat(indent))?;
                 self.print(mark_style, mark)?;
-                let padding = if column == 0 && is_double { widest } else { 0 };
+                let padding = if column == 0 && right.is_some() { widest } else { 0 };
                 self.print(style, &format!("{words:padding$}"))?;
             }
             self.newline()?;
