@@ -6,6 +6,7 @@ mod danger;
 mod quoting;
 mod reading;
 mod script;
+mod strict;
 
 pub use actions::actions;
 pub use danger::dangerous;
@@ -55,7 +56,12 @@ pub fn plain_commands(argv: &[String]) -> Option<Vec<Vec<String>>> {
 
 fn plain_words(argv: &[String]) -> Option<Vec<Vec<Word>>> {
     match shell_text(argv) {
-        Some(text) => Script::parse(text)?.plain(),
+        Some(text) => {
+            let commands = Script::parse(text)?.plain()?;
+            let words = |command: &Vec<Word>| command.iter().map(|word| word.text.clone()).collect::<Vec<_>>();
+            let agree = strict::plain_commands(text)? == commands.iter().map(words).collect::<Vec<_>>();
+            agree.then_some(commands)
+        }
         None if argv.is_empty() => None,
         None => Some(vec![argv.iter().map(|text| Word::literal(text)).collect()]),
     }

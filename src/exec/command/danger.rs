@@ -3,6 +3,7 @@
 
 use super::base_name;
 use super::script::{Feed, Script, Simple, Word};
+use super::strict;
 
 /// How deep shells within shells are followed. What is deeper counts as dangerous: nobody writes it in good faith.
 const MAX_DEPTH: usize = 8;
@@ -35,6 +36,7 @@ const WRAPPERS: &[&str] = &[
     "nice",
     "nocache",
     "nohup",
+    "npx",
     "nsenter",
     "numactl",
     "parallel",
@@ -44,6 +46,7 @@ const WRAPPERS: &[&str] = &[
     "prlimit",
     "rlwrap",
     "runuser",
+    "screen",
     "script",
     "setarch",
     "setpriv",
@@ -59,6 +62,7 @@ const WRAPPERS: &[&str] = &[
     "taskset",
     "time",
     "timeout",
+    "tmux",
     "torsocks",
     "toybox",
     "unbuffer",
@@ -72,13 +76,19 @@ const WRAPPERS: &[&str] = &[
 
 /// Wrappers whose arguments are, or hold, shell text.
 const TEXT_WRAPPERS: &[&str] = &[
-    "bash", "dash", "env", "eval", "flock", "ksh", "parallel", "runuser", "script", "sh", "ssh", "su", "trap", "watch",
-    "zsh",
+    "bash", "dash", "env", "eval", "flock", "ksh", "parallel", "runuser", "screen", "script", "sh", "ssh", "su",
+    "tmux", "trap", "watch", "zsh",
 ];
 
 /// Programs that only show their arguments, so that these mean nothing.
 const SHOWING: &[&str] = &[
     "echo", "printf", "grep", "egrep", "fgrep", "rg", "man", "whatis", "apropos", "which", "type",
+];
+
+/// Have a language of their own that can run shell commands, or run the text of an option.
+const EMBEDDING: &[&str] = &[
+    "awk", "gawk", "mawk", "nawk", "sed", "gsed", "vim", "vi", "nvim", "ex", "ed", "emacs", "tar", "gtar", "bsdtar",
+    "gdb", "lldb", "less", "more", "make",
 ];
 
 const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash", "ksh", "ash", "fish", "tcsh", "csh"];
@@ -121,6 +131,13 @@ fn of_text(text: &str, depth: usize) -> Option<String> {
     }
     let commands = script.commands();
     let found = commands.iter().find_map(|simple| of_simple(simple, &commands, depth));
+    // Where the grammar errs, the strict reader does not.
+    let found = found.or_else(|| {
+        strict::plain_commands(text)?.iter().find_map(|command| {
+            let words: Vec<Word> = command.iter().map(|word| Word::literal(word)).collect();
+            of_words(&words, &Feed::Nothing, depth + 1)
+        })
+    });
     found.or_else(|| {
         if script.has_errors() {
             of_broken_text(text, depth)
@@ -168,12 +185,9 @@ fn said_by(sources: &[usize], all: &[Simple]) -> Option<String> {
     match (base_name(&program.text), &source.feed) {
         ("echo" | "printf", _) if arguments.iter().all(|word| word.known) => {
             let texts = arguments.iter().filter(|word| !word.text.starts_with("-e"));
-            Some(
-                texts
-                    .map(|word| word.text.replace("\\n", "\n"))
-                    .collect::<Vec<_>>()
-                    .join(" "),
-            )
+            let texts: Vec<String> = texts.map(|word| word.text.replace("\\n", "\n")).collect();
+            // Other escapes can spell anything.
+            (!texts.iter().any(|text| text.contains('\\'))).then(|| texts.join(" "))
         }
         ("cat", Feed::Text(text)) if arguments.is_empty() => Some(text.clone()),
         _ => None,
@@ -249,6 +263,17 @@ fn of_words(words: &[Word], feed: &Feed, depth: usize) -> Option<String> {
     if is_interpreter(name) {
         return of_program_text(arguments, feed);
     }
+    if EMBEDDING.contains(&name) {
+        return of_embedded(arguments, feed);
+    }
+    if (!program.known || name.contains(['*', '?', '['])) && forces(arguments) && recurses(arguments) {
+        return Some("looks like a forced deletion by a program whose name is hidden".to_owned());
+    }
+    if let ("ssh" | "at" | "batch", Feed::Text(text)) = (name, feed)
+        && let Some(reason) = of_text(text, depth + 1)
+    {
+        return Some(reason);
+    }
     if TEXT_WRAPPERS.contains(&name) {
         let text = |word: &&Word| word.text.contains(char::is_whitespace);
         if let Some(reason) = arguments
@@ -304,7 +329,14 @@ fn of_program(name: &str, arguments: &[Word]) -> Option<String> {
             }
             format!("erases beyond recovery ({name})")
         }
-        _ if name == "mkfs" || name.starts_with("mkfs.") || name.starts_with("newfs") => {
+        "rsync"
+            if options(arguments)
+                .any(|option| option.starts_with("--del") || option.starts_with("--remove-source")) =>
+        {
+            "deletes files that the other side does not have (rsync)".to_owned()
+        }
+        "rsync" => return of_embedded(arguments, &Feed::Nothing),
+        _ if name == "mkfs" || name == "mke2fs" || name.starts_with("mkfs.") || name.starts_with("newfs") => {
             format!("makes a new file system over what is there ({name})")
         }
         "dd" => {
@@ -357,7 +389,7 @@ fn has_option(arguments: &[Word], letters: &[char], long: &str) -> bool {
 }
 
 fn forces(arguments: &[Word]) -> bool {
-    has_option(arguments, &['f'], "force")
+    has_option(arguments, &['f'], "force") || options(arguments).any(|option| option.starts_with("--interactive=n"))
 }
 
 fn recurses(arguments: &[Word]) -> bool {
@@ -434,18 +466,7 @@ fn of_shell(arguments: &[Word], feed: &Feed, depth: usize) -> Option<String> {
 
 /// The text of a program in another language: only the plainest forms of deleting can be seen in it.
 fn of_program_text(arguments: &[Word], feed: &Feed) -> Option<String> {
-    const SIGNS: [&str; 10] = [
-        "rmtree",
-        "rm -rf",
-        "rm -fr",
-        "rm -f ",
-        "rm -r -f",
-        "'rm', '-rf'",
-        "\"rm\", \"-rf\"",
-        "rmSync",
-        "rm_rf",
-        "remove_tree",
-    ];
+    const SIGNS: [&str; 5] = ["rmtree", "rmSync", "rm_rf", "remove_tree", "unlink glob"];
     let texts = arguments.iter().map(|word| word.text.as_str());
     let fed = match feed {
         Feed::Text(text) => Some(text.as_str()),
@@ -453,8 +474,34 @@ fn of_program_text(arguments: &[Word], feed: &Feed) -> Option<String> {
     };
     let found = texts
         .chain(fed)
-        .any(|text| SIGNS.iter().any(|sign| text.contains(sign)));
+        .any(|text| SIGNS.iter().any(|sign| text.contains(sign)) || holds_forced_removal(text));
     found.then(|| "deletes whole folders in its program text".to_owned())
+}
+
+/// Shell commands within the arguments of a program that has a language of its own.
+fn of_embedded(arguments: &[Word], feed: &Feed) -> Option<String> {
+    let texts = arguments.iter().map(|word| word.text.as_str());
+    let fed = match feed {
+        Feed::Text(text) => Some(text.as_str()),
+        _ => None,
+    };
+    texts.chain(fed).any(holds_forced_removal).then(|| FORCED.to_owned())
+}
+
+/// Whether the words of a text, whatever stands between them, hold `rm` with force.
+fn holds_forced_removal(text: &str) -> bool {
+    let words: Vec<Word> = text
+        .split(|c: char| !c.is_alphanumeric() && !"-_./".contains(c))
+        .filter(|word| !word.is_empty())
+        .map(Word::literal)
+        .collect();
+    (0..words.len()).any(|at| {
+        let options = words[at + 1..]
+            .iter()
+            .take_while(|word| word.text.starts_with('-'))
+            .count();
+        base_name(&words[at].text) == "rm" && forces(&words[at + 1..][..options])
+    })
 }
 
 /// `xargs`: a list of paths that nobody sees is deleted.
@@ -504,11 +551,10 @@ fn of_git(arguments: &[Word]) -> Option<String> {
             word.text.as_str(),
             "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace" | "--exec-path"
         );
+        // Aliases, pagers, editors and many other values are run.
         if word.text == "-c"
-            && let Some((name, value)) = arguments.get(at + 1).and_then(|word| word.text.split_once('='))
-            && name.to_ascii_lowercase().starts_with("alias.")
-            && let Some(command) = value.strip_prefix('!')
-            && let Some(reason) = of_text(command, 1)
+            && let Some((_, value)) = arguments.get(at + 1).and_then(|word| word.text.split_once('='))
+            && let Some(reason) = of_text(value.trim_start_matches('!'), 1)
         {
             return Some(reason);
         }
@@ -555,6 +601,16 @@ fn of_git(arguments: &[Word]) -> Option<String> {
         "update-ref" if short(&['d']) || long("--delete") => "deletes a reference",
         "gc" | "prune" if long("--prune") || command.text == "prune" => "deletes commits that nothing refers to",
         "worktree" if first == Some("remove") && forces(rest) => "deletes a worktree with its changes",
+        "tag" if short(&['d']) || long("--delete") => "deletes a tag",
+        "bisect" if first == Some("run") => return of_words(rest.get(1..)?, &Feed::Nothing, 1),
+        "rebase" | "config" => {
+            let texts = rest
+                .iter()
+                .map(|word| word.text.trim_start_matches("--exec=").trim_start_matches('!'));
+            return texts
+                .filter(|text| text.contains(' '))
+                .find_map(|text| of_text(text, 1));
+        }
         "submodule" if first == Some("foreach") => {
             return rest
                 .iter()
@@ -721,6 +777,34 @@ mod tests {
             "crontab -r",
             "npx rimraf dist || rimraf dist",
             "if rm -rf x",
+            "echo \n\\rm -rf x",
+            "ls\x0c#; rm -rf x",
+            "perl -e 'unlink glob \"*\"'",
+            "perl -e 'system(\"rm\",\"-rf\",\"x\")'",
+            "python3 -c 'import subprocess; subprocess.run([\"rm\",\"-rf\",\"x\"])'",
+            "awk 'BEGIN{system(\"rm -rf x\")}'",
+            "sed '1e rm -rf x' f",
+            "vim -es -c ':!rm -rf x' -c q",
+            "ed -s x <<< '!rm -rf y'",
+            "tar --to-command='rm -rf x' -xf y.tar",
+            "tar cf y x --checkpoint=1 --checkpoint-action=exec='rm -rf x'",
+            "rsync -e 'sh -c \"rm -rf x\"' a b:",
+            "rsync -a --delete empty/ x/",
+            "gdb -batch -ex 'shell rm -rf x'",
+            "less '+!rm -rf x' y",
+            "git -c core.pager='rm -rf x' log",
+            "git bisect run rm -rf x",
+            "git rebase --exec 'rm -rf x' main",
+            "git config alias.x '!rm -rf y'",
+            "git tag -d v1",
+            "printf 'rm\\x20-rf x' | sh",
+            "ssh host <<< 'rm -rf x'",
+            "tmux new -d 'rm -rf x'",
+            "npx rimraf x",
+            "$(echo rm) -rf x",
+            "/bin/r? -rf x",
+            "rm -r --interactive=never x",
+            "mke2fs /dev/sda",
             "echo \"unterminated; rm -rf x",
         ] {
             assert!(shell(text).is_some(), "not seen as dangerous: {text}");
@@ -782,6 +866,17 @@ mod tests {
             "f() { ls; }; f",
             "chmod -R u+w build",
             "echo 'ls' | sh",
+            "sed -n '/rm/p' x",
+            "awk '/rm -r/ {print}' x",
+            "tar xf rm.tar -C x",
+            "make rm",
+            "rsync -a src/ dst/",
+            "git rebase main",
+            "git config user.name 'A B'",
+            "git -c color.ui=never diff",
+            "printf '%s\\n' ls",
+            "npx tsc --noEmit",
+            "python3 -c 'print(\"rm\")'",
             "",
         ] {
             assert_eq!(shell(text), None, "{text}");

@@ -115,7 +115,14 @@ fn reads_with_care(name: &str, arguments: &[Word]) -> bool {
                 || long(text, "--temporary-directory")
         }),
         // A second operand is written.
-        "uniq" => texts.iter().filter(|text| !text.starts_with('-')).count() <= 1,
+        "uniq" => {
+            none(&|text| text == "--")
+                && texts
+                    .iter()
+                    .filter(|text| !text.starts_with('-') || **text == "-")
+                    .count()
+                    <= 1
+        }
         "date" => reads_date(&texts),
         "hostname" => {
             none(&|text| !text.starts_with('-') || short(text, 'F') || long(text, "--file") || short(text, 'b'))
@@ -201,6 +208,8 @@ fn reads_git(texts: &[&str]) -> bool {
             "--show-signature",
             "--filters",
             "--exec",
+            // Opens the manual in a viewer, which can be any program.
+            "--help",
         ]
         .iter()
         .any(|option| long(text, option))
@@ -401,6 +410,15 @@ mod tests {
             "sort --ou out x",
             "sort --compress-program=sh x",
             "uniq in out",
+            "uniq - out",
+            "uniq -- -in out",
+            "git log --help",
+            "echo \n\\touch x",
+            "echo \x0c#\\#&&touch x",
+            "echo \r# && touch x",
+            "ls\x0b#; touch x",
+            "ls \u{a0}#; touch x",
+            "echo $'a\\'; touch x #'",
             "date -s tomorrow",
             "date 01010000",
             "base64 -o out x",

@@ -1,6 +1,7 @@
 //! Shell text, read with the grammar of bash: its simple commands with their words unquoted, what is fed to them and
 //! where they write.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use tree_sitter::{Node, Parser, Tree};
 
@@ -58,7 +59,7 @@ pub(super) struct Simple {
 }
 
 pub(super) struct Script<'t> {
-    text: &'t str,
+    text: Cow<'t, str>,
     tree: Tree,
 }
 
@@ -69,7 +70,13 @@ impl<'t> Script<'t> {
         }
         let mut parser = Parser::new();
         parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
-        let tree = parser.parse(text, None)?;
+        // To the grammar these are blanks, to a shell characters of a word like any other.
+        const NO_BLANKS: [char; 3] = ['\r', '\x0b', '\x0c'];
+        let text = match text.contains(NO_BLANKS) {
+            true => Cow::Owned(text.replace(NO_BLANKS, "_")),
+            false => Cow::Borrowed(text),
+        };
+        let tree = parser.parse(&*text, None)?;
         Some(Self { text, tree })
     }
 
@@ -153,7 +160,7 @@ impl<'t> Script<'t> {
         bombs
     }
 
-    fn source(&self, node: Node<'_>) -> &'t str {
+    fn source(&self, node: Node<'_>) -> &str {
         self.text.get(node.byte_range()).unwrap_or_default()
     }
 
@@ -242,7 +249,7 @@ impl<'t> Script<'t> {
     }
 
     /// The name in `$name` or `${name}`.
-    fn variable(&self, node: Node<'_>) -> Option<&'t str> {
+    fn variable(&self, node: Node<'_>) -> Option<&str> {
         let simple = node.kind() == "simple_expansion" || node.kind() == "expansion";
         let name = node
             .named_child(0)
