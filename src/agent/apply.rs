@@ -1,35 +1,26 @@
 //! Applying what was accepted of a proposal: open documents through the editor, closed files through the sandbox,
 //! all files or none; and then looking whether it really happened.
 
-use super::editor::{ApplyReply, EditorChange, EditorStep};
+mod in_editor;
+mod on_disk;
+mod take_back;
+
 use super::proposals::{Decided, places};
 use super::turn::Turn;
-use crate::exec::{self, CommandRequest};
 use crate::ids::{HunkId, ProposalId};
-use crate::patch::disk::{DiskChange, Expect, Transaction, role};
-use crate::patch::hunk::{apply_hunks, hunks, placed_edits, text_edits};
+use crate::patch::hunk::apply_hunks;
 use crate::patch::plan::{FilePlan, Plan};
-use crate::patch::rebase::{Conflict, Rebased, rebase};
 use crate::protocol::item::FileChangeKind;
 use crate::protocol::proposal::{HunkStatus, Proposal, ProposalFile, ProposalStatus};
 use crate::workspace::{Document, Workspace, disk};
+use in_editor::{change_in_editor, edit_document, is_done, moved_on, quiet};
+use on_disk::{disk_change, missing_folders, undo, write_confined};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
-use tokio_util::sync::CancellationToken;
+use take_back::{Left, take_back};
 
-/// How long an editor may take to send the change that it claims to have made.
-const SETTLE: Duration = Duration::from_secs(3);
-/// How often the disk is looked at.
-const LOOK: Duration = Duration::from_millis(200);
-/// Quiet after which an editor that failed has sent what it changed all the same.
-const QUIET: Duration = Duration::from_millis(400);
-/// How long an editor's answer is waited for once its text is there. Some never answer.
-const ANSWER: Duration = Duration::from_secs(1);
 /// How often a change is fitted anew because the person typed while it was on its way.
 const MOST_ATTEMPTS: usize = 3;
-/// How long writing to the disk may take.
-const WRITE_LIMIT: Duration = Duration::from_secs(60);
 
 /// What became of a proposal.
 #[derive(Clone, Debug, PartialEq)]
@@ -98,7 +89,8 @@ impl From<String> for Failure {
 }
 
 /// Applies the accepted hunks of a decided proposal. Runs to its end whatever becomes of the turn.
-pub async fn run(turn: &Arc<Turn>, id: &ProposalId, decided: &Decided) -> Outcome {
+/// `granted` are folders outside the workspace that the question named.
+pub async fn run(turn: &Arc<Turn>, id: &ProposalId, decided: &Decided, granted: &[PathBuf]) -> Outcome {
     let Some((proposal, plan)) = turn.desk.proposals.decided(id) else {
         return Outcome {
             status: ProposalStatus::Failed,
@@ -109,7 +101,8 @@ pub async fn run(turn: &Arc<Turn>, id: &ProposalId, decided: &Decided) -> Outcom
     if decided.in_place {
         return made_in_place(turn, &proposal, &plan, decided);
     }
-    for attempt in 1.. {
+    let mut attempt = 1;
+    loop {
         let mut files: Vec<FileResult> = proposal.files.iter().map(first_result).collect();
         let (workspace, planned) = (turn.desk.workspace.clone(), plan.clone());
         let (mut files, steps) = aside(move || {
@@ -123,9 +116,12 @@ pub async fn run(turn: &Arc<Turn>, id: &ProposalId, decided: &Decided) -> Outcom
         if steps.is_empty() {
             return outcome(files, None);
         }
-        let error = match carry_out(turn, &steps).await {
+        let error = match carry_out(turn, &steps, granted).await {
             Ok(()) => None,
-            Err(failure) if failure.overtaken && attempt < MOST_ATTEMPTS => continue,
+            Err(failure) if failure.overtaken && attempt < MOST_ATTEMPTS => {
+                attempt += 1;
+                continue;
+            }
             Err(failure) => Some(failure.message),
         };
         let (noting, noted) = (turn.clone(), steps.clone());
@@ -144,7 +140,6 @@ pub async fn run(turn: &Arc<Turn>, id: &ProposalId, decided: &Decided) -> Outcom
         }
         return outcome(files, error);
     }
-    unreachable!("the last attempt returns")
 }
 
 /// Reads files and compares texts where it holds up no other thread.
@@ -291,7 +286,7 @@ fn permission_bits(_path: &Path) -> Option<u32> {
 }
 
 /// All steps, or none.
-async fn carry_out(turn: &Turn, steps: &[Step]) -> Result<(), Failure> {
+async fn carry_out(turn: &Turn, steps: &[Step], granted: &[PathBuf]) -> Result<(), Failure> {
     let resources = turn.desk.editor.has_resource_operations();
     let mut editor_steps = Vec::new();
     let mut writes = Vec::new();
@@ -301,8 +296,10 @@ async fn carry_out(turn: &Turn, steps: &[Step]) -> Result<(), Failure> {
             None => writes.push(disk_change(step)),
         }
     }
+    let made = missing_folders(steps);
     if !writes.is_empty() {
-        write_confined(turn, steps, writes.clone()).await?;
+        let changes = writes.clone();
+        write_confined(turn, granted, changes, Vec::new()).await?;
     }
     if editor_steps.is_empty() {
         return Ok(());
@@ -311,16 +308,23 @@ async fn carry_out(turn: &Turn, steps: &[Step]) -> Result<(), Failure> {
         return Ok(());
     };
     quiet(turn).await;
+    if open_steps(steps).all(|(step, _)| is_done(turn, step)) {
+        // Whatever it said.
+        return Ok(());
+    }
     let overtaken = open_steps(steps).any(|(step, _)| moved_on(turn, step));
     let left = take_back(turn, steps).await;
-    if !writes.is_empty() {
-        let back = written(steps).rev().map(undo).collect();
-        match write_confined(turn, steps, back).await {
-            Ok(()) => message.push_str(" The files that were written already are as they were before."),
+    let deleted = open_steps(steps).filter(|(step, _)| step.then.is_none() && is_gone(&step.path));
+    let back: Vec<_> = written(steps)
+        .rev()
+        .chain(deleted.map(|(step, _)| step))
+        .map(undo)
+        .collect();
+    if !back.is_empty() {
+        match write_confined(turn, granted, back, made).await {
+            Ok(()) => message.push_str(" The files on the disk are as they were before."),
             Err(error) => {
-                message.push_str(&format!(
-                    " Restoring the files that were written already failed: {error}"
-                ));
+                message.push_str(&format!(" Putting the files on the disk back failed: {error}"));
                 return Err(message.into());
             }
         }
@@ -332,102 +336,9 @@ async fn carry_out(turn: &Turn, steps: &[Step]) -> Result<(), Failure> {
     })
 }
 
-/// Hands the change to the editor and looks whether it was made.
-async fn change_in_editor(turn: &Turn, steps: &[Step], editor_steps: Vec<EditorStep>) -> Result<(), String> {
-    let change = EditorChange {
-        label: "Countersign".to_owned(),
-        steps: editor_steps,
-    };
-    let made = async {
-        all_done(turn, steps).await;
-        tokio::time::sleep(ANSWER).await;
-    };
-    let reply = tokio::select! {
-        reply = turn.desk.editor.apply(change) => reply,
-        // Every text is there, whatever becomes of the answer.
-        () = made => ApplyReply::Applied,
-    };
-    match reply {
-        ApplyReply::Applied => happened(turn, steps).await,
-        ApplyReply::Refused { reason: Some(reason) } => Err(format!(
-            "The editor refused the change: {}.",
-            reason.trim_end_matches('.')
-        )),
-        ApplyReply::Refused { reason: None } => Err("The editor refused the change and gave no reason.".to_owned()),
-        ApplyReply::NoAnswer => Err("The editor never answered whether it made the change.".to_owned()),
-    }
-}
-
-/// The change of an open document, which only the editor may make.
-fn edit_document(
-    step: &Step,
-    document: &Document,
-    resources: bool,
-    editor_steps: &mut Vec<EditorStep>,
-) -> Result<(), String> {
-    let before = document.text();
-    match &step.then {
-        None if resources => editor_steps.push(EditorStep::Delete {
-            path: step.path.clone(),
-        }),
-        None => {
-            return Err(format!(
-                "{} is open in an editor that cannot delete files for us. Ask the person to close it, then propose the deletion again.",
-                step.path.display()
-            ));
-        }
-        Some(then) => {
-            let edits = text_edits(&before, then);
-            if !edits.is_empty() {
-                editor_steps.push(EditorStep::Edit {
-                    path: step.path.clone(),
-                    uri: document.uri().to_owned(),
-                    version: document.version,
-                    before,
-                    edits,
-                });
-            }
-            match &step.move_to {
-                Some(to) if resources => {
-                    editor_steps.push(EditorStep::Rename {
-                        from: step.path.clone(),
-                        to: to.clone(),
-                    });
-                }
-                Some(_) => {
-                    return Err(format!(
-                        "{} is open in an editor that cannot rename files for us. Ask the person to close it, then propose the move \
-                         again.",
-                        step.path.display()
-                    ));
-                }
-                None => {}
-            }
-        }
-    }
-    Ok(())
-}
-
-fn disk_change(step: &Step) -> DiskChange {
-    let expect = Expect::of(step.now.as_deref());
-    match (&step.then, &step.move_to) {
-        (None, _) => DiskChange::Remove {
-            path: step.path.clone(),
-            expect,
-        },
-        (Some(text), Some(to)) => DiskChange::Move {
-            from: step.path.clone(),
-            to: to.clone(),
-            text: text.clone(),
-            expect,
-        },
-        (Some(text), None) => DiskChange::Write {
-            path: step.path.clone(),
-            text: text.clone(),
-            expect,
-            mode: None,
-        },
-    }
+/// The steps that go through the editor.
+fn open_steps(steps: &[Step]) -> impl Iterator<Item = (&Step, &Document)> {
+    steps.iter().filter_map(|step| Some((step, step.document.as_ref()?)))
 }
 
 /// The steps that go to the disk, in order.
@@ -435,203 +346,6 @@ fn written(steps: &[Step]) -> impl DoubleEndedIterator<Item = &Step> {
     steps.iter().filter(|step| step.document.is_none())
 }
 
-/// Takes a disk change back.
-fn undo(step: &Step) -> DiskChange {
-    let expect = Expect::of(step.then.as_deref());
-    match (&step.now, &step.move_to) {
-        (Some(text), Some(to)) => DiskChange::Move {
-            from: to.clone(),
-            to: step.path.clone(),
-            text: text.clone(),
-            expect,
-        },
-        (Some(text), None) => DiskChange::Write {
-            path: step.path.clone(),
-            text: text.clone(),
-            expect,
-            mode: step.mode,
-        },
-        (None, _) => DiskChange::Remove {
-            path: step.path.clone(),
-            expect,
-        },
-    }
-}
-
-/// Writes closed files in a process of our own under the sandbox, so that no link leads out of the folders meant.
-async fn write_confined(turn: &Turn, steps: &[Step], changes: Vec<DiskChange>) -> Result<(), String> {
-    let program = exec::self_program().map_err(|error| format!("The own program was not found: {error}."))?;
-    let mut confinement = turn.patch_confinement();
-    for path in written(steps).flat_map(|step| std::iter::once(&step.path).chain(&step.move_to)) {
-        // Places outside the workspace are in the question that the person said yes to.
-        if let Some(folder) = existing_parent(path).filter(|_| !confinement.may_write(path)) {
-            confinement = confinement.with_writable(folder.to_owned());
-        }
-    }
-    let transaction = Transaction {
-        roots: confinement.writable_roots().to_vec(),
-        changes,
-    };
-    let stdin = aside(move || transaction.to_json())
-        .await
-        .map_err(|error| error.to_string())?;
-    let request = CommandRequest {
-        argv: vec![program.display().to_string(), role::NAME.to_owned()],
-        cwd: turn.settings.cwd.clone(),
-        env: std::collections::BTreeMap::new(),
-        confinement,
-        timeout: Some(WRITE_LIMIT),
-        stdin: Some(stdin),
-    };
-    let finished = exec::run(request, |_, _| {}, CancellationToken::new())
-        .await
-        .map_err(|error| error.to_string())?;
-    role::read_outcome(finished.stdout.as_bytes()).map_err(|error| error.to_string())
-}
-
-fn existing_parent(path: &Path) -> Option<&Path> {
-    path.ancestors().skip(1).find(|folder| folder.is_dir())
-}
-
-/// `applied: true` is a claim: waits until the documents really hold the new text.
-async fn happened(turn: &Turn, steps: &[Step]) -> Result<(), String> {
-    if tokio::time::timeout(SETTLE, all_done(turn, steps)).await.is_ok() {
-        return Ok(());
-    }
-    let missing = open_steps(steps).filter(|(step, _)| !is_done(turn, step));
-    let names: Vec<_> = missing.map(|(step, _)| turn.short_name(&step.path)).collect();
-    Err(format!(
-        "The editor said that it made the change, but the text is not there: {}.",
-        names.join(", ")
-    ))
-}
-
-/// Waits until every open document holds its new text.
-async fn all_done(turn: &Turn, steps: &[Step]) {
-    let mut changed = turn.desk.workspace.changed();
-    while !open_steps(steps).all(|(step, _)| is_done(turn, step)) {
-        // What happens on the disk is not announced.
-        let _looked_again = tokio::time::timeout(LOOK, changed.changed()).await;
-    }
-}
-
-/// Waits until the editor has sent nothing for a while.
-async fn quiet(turn: &Turn) {
-    let mut changed = turn.desk.workspace.changed();
-    let deadline = tokio::time::Instant::now() + SETTLE;
-    while tokio::time::Instant::now() < deadline
-        && matches!(tokio::time::timeout(QUIET, changed.changed()).await, Ok(Ok(())))
-    {}
-}
-
-/// The steps that go through the editor.
-fn open_steps(steps: &[Step]) -> impl Iterator<Item = (&Step, &Document)> {
-    steps.iter().filter_map(|step| Some((step, step.document.as_ref()?)))
-}
-
-/// Whether an open document holds its new text; the person may have typed elsewhere in it meanwhile.
-fn is_done(turn: &Turn, step: &Step) -> bool {
-    let path = step.move_to.as_ref().unwrap_or(&step.path);
-    let Some(then) = &step.then else {
-        // Some editors keep showing the text of a file that they have deleted.
-        return std::fs::symlink_metadata(path).is_err();
-    };
-    let Ok(now) = turn.desk.workspace.read(path) else {
-        return false;
-    };
-    if *then == now.text {
-        return true;
-    }
-    let before = step.now.as_deref().unwrap_or_default();
-    let there = Rebased::Conflict {
-        why: Conflict::AlreadyThere,
-    };
-    rebase(before, &hunks(before, then), &now.text)
-        .iter()
-        .all(|hunk| *hunk == there)
-}
-
-/// Whether a document is not as it was when the change was made for it.
-fn moved_on(turn: &Turn, step: &Step) -> bool {
-    turn.desk
-        .workspace
-        .document(&step.path)
-        .is_none_or(|document| Some(document.text()) != step.now)
-}
-
-/// What an editor that failed has left of a change.
-enum Left {
-    Nothing,
-    /// A part was made and taken back, in these documents.
-    TakenBack(Vec<String>),
-    /// A part is still in these documents.
-    Still(Vec<String>),
-}
-
-impl Left {
-    fn in_words(&self) -> String {
-        match self {
-            Self::Nothing => " No open document was changed.".to_owned(),
-            Self::TakenBack(names) => format!(
-                " It had made a part of it, which was taken back: {}. Every document is as it was.",
-                names.join(", ")
-            ),
-            Self::Still(names) => format!(
-                " Some of it is still in these open documents; undo there takes it back: {}.",
-                names.join(", ")
-            ),
-        }
-    }
-}
-
-/// Takes back what an editor that failed has made of a change all the same, and nothing that the person typed.
-async fn take_back(turn: &Turn, steps: &[Step]) -> Left {
-    let back: Vec<EditorStep> = open_steps(steps).filter_map(|(step, _)| inverse(turn, step)).collect();
-    if back.is_empty() {
-        return Left::Nothing;
-    }
-    let touched = open_steps(steps).filter(|(step, _)| inverse(turn, step).is_some());
-    let names = touched.map(|(step, _)| turn.short_name(&step.path)).collect();
-    let gone = async {
-        let mut changed = turn.desk.workspace.changed();
-        while open_steps(steps).any(|(step, _)| inverse(turn, step).is_some()) {
-            if changed.changed().await.is_err() {
-                return;
-            }
-        }
-    };
-    let label = "Countersign: take back a change that failed".to_owned();
-    let answer = turn.desk.editor.apply(EditorChange { label, steps: back });
-    let all = async { tokio::join!(tokio::time::timeout(SETTLE, answer), gone) };
-    match tokio::time::timeout(2 * SETTLE, all).await {
-        Ok(_) => Left::TakenBack(names),
-        Err(_) => Left::Still(names),
-    }
-}
-
-/// The edit that takes a step's own lines out of a document again; nothing where none of them are there.
-fn inverse(turn: &Turn, step: &Step) -> Option<EditorStep> {
-    let (before, then) = (step.now.as_deref()?, step.then.as_deref()?);
-    let document = turn.desk.workspace.document(&step.path)?;
-    let now = document.text();
-    if now == before {
-        return None;
-    }
-    let hunks = hunks(then, before);
-    let placed: Vec<_> = hunks
-        .iter()
-        .zip(rebase(then, &hunks, &now))
-        .filter_map(|(hunk, found)| match found {
-            Rebased::Placed(range) => Some((range, hunk.new_text.clone())),
-            Rebased::Conflict { .. } => None,
-        })
-        .collect();
-    let edits = placed_edits(&now, &placed);
-    (!edits.is_empty()).then(|| EditorStep::Edit {
-        path: step.path.clone(),
-        uri: document.uri().to_owned(),
-        version: document.version,
-        before: now,
-        edits,
-    })
+fn is_gone(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_err()
 }

@@ -7,7 +7,7 @@ use super::editor::Unsaved;
 use super::stream::Stream;
 use crate::ids::{HunkId, ItemId, ProposalId, ThreadId, TurnId};
 use crate::patch::plan::{FilePlan, Plan};
-use crate::patch::rebase::{Rebased, rebase};
+use crate::patch::rebase::{Rebased, about, rebase};
 use crate::protocol::event::{EventKind, ProposalChanged};
 use crate::protocol::item::{FileChangeKind, LineRange};
 use crate::protocol::proposal::{
@@ -239,7 +239,10 @@ impl Proposals {
             file.open = self.shared.workspace.document(&file.path).is_some();
             let now = self.shared.workspace.read(&file.path).ok().map(|read| read.text);
             let places = places(planned, now.as_deref());
-            for (hunk, place) in file.hunks.iter_mut().zip(places) {
+            for ((hunk, planned_hunk), place) in file.hunks.iter_mut().zip(&planned.hunks).zip(places) {
+                if let (None, Some(before), Some(now)) = (&place, &planned.before, &now) {
+                    hunk.range = line_range(&about(before, &planned_hunk.old, now));
+                }
                 match place {
                     Some(range) => {
                         hunk.range = line_range(&range);

@@ -15,7 +15,7 @@ use crate::tools::{ToolError, ToolOutput};
 use crate::workspace::Workspace;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The workspace view as a snapshot to plan against.
@@ -55,9 +55,9 @@ pub(super) async fn run(
     };
     let planned: Result<_, PlanError> = crate::tools::blocking(plan).await?;
     let (planned, changes) = planned.map_err(|error| answer(&error))?;
-    let reason = match check(turn, &planned) {
-        Check::Fine => None,
-        Check::Outside(reason) => Some(reason),
+    let (reason, granted) = match check(turn, &planned) {
+        Check::Fine => (None, Vec::new()),
+        Check::Outside { reason, folders } => (Some(reason), folders),
         Check::Refused(reason) => return Ok(ToolOutput::failed(reason)),
     };
     if planned.files.iter().all(FilePlan::is_noop) {
@@ -102,7 +102,10 @@ pub(super) async fn run(
         ));
     };
     // A task of its own: it runs to its end whatever becomes of the turn. A change is whole, or not at all.
-    let carried_out = turn.desk.steps.spawn(carry_out(turn.clone(), shown, waiting, decided));
+    let carried_out = turn
+        .desk
+        .steps
+        .spawn(carry_out(turn.clone(), shown, waiting, decided, granted));
     carried_out.await.map_err(|error| {
         ToolError::Answer(format!(
             "The patch failed inside Countersign: {error}. Read the files again."
@@ -130,8 +133,14 @@ impl Shown {
 }
 
 /// Applies what was decided, says what became of it, and settles the proposal.
-async fn carry_out(turn: Arc<Turn>, shown: Shown, waiting: Waiting, decided: Decided) -> ToolOutput {
-    let outcome = apply::run(&turn, &waiting.id, &decided).await;
+async fn carry_out(
+    turn: Arc<Turn>,
+    shown: Shown,
+    waiting: Waiting,
+    decided: Decided,
+    granted: Vec<PathBuf>,
+) -> ToolOutput {
+    let outcome = apply::run(&turn, &waiting.id, &decided, &granted).await;
     let status = match outcome.status {
         ProposalStatus::Applied => ItemStatus::Completed,
         ProposalStatus::Rejected => ItemStatus::Declined,
@@ -162,8 +171,11 @@ fn accept_all(turn: &Turn, id: &ProposalId) {
 
 enum Check {
     Fine,
-    /// The person must see this.
-    Outside(String),
+    /// The person must see this; a yes covers these folders, their links resolved as they were when it was asked.
+    Outside {
+        reason: String,
+        folders: Vec<PathBuf>,
+    },
     Refused(String),
 }
 
@@ -178,7 +190,7 @@ fn check(turn: &Turn, plan: &Plan) -> Check {
         );
     }
     let confinement = turn.patch_confinement();
-    let mut outside = Vec::new();
+    let (mut outside, mut folders) = (Vec::new(), Vec::new());
     for path in plan.paths() {
         if confinement.is_protected(path) {
             return Check::Refused(format!(
@@ -188,7 +200,14 @@ fn check(turn: &Turn, plan: &Plan) -> Check {
             ));
         }
         if !confinement.may_write(path) {
-            outside.push(turn.short_name(path));
+            let folder = existing_folder(path);
+            let real = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+            let name = turn.short_name(path);
+            outside.push(match real == folder {
+                true => name,
+                false => format!("{name} (which is in {})", real.display()),
+            });
+            folders.push(real);
         }
     }
     match (
@@ -200,8 +219,16 @@ fn check(turn: &Turn, plan: &Plan) -> Check {
             "Outside the workspace, where nothing may be changed under the approval policy never: {}.",
             outside.join(", ")
         )),
-        (false, false) => Check::Outside(format!("Outside the workspace: {}", outside.join(", "))),
+        (false, false) => Check::Outside {
+            reason: format!("Outside the workspace: {}", outside.join(", ")),
+            folders,
+        },
     }
+}
+
+/// The innermost folder on the way to a path that is there.
+fn existing_folder(path: &Path) -> &Path {
+    path.ancestors().skip(1).find(|folder| folder.is_dir()).unwrap_or(path)
 }
 
 fn changes(plan: &Plan, cwd: &Path) -> Vec<FileChange> {

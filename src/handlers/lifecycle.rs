@@ -105,7 +105,7 @@ fn fetch_configuration(session: &Session) {
     let params = serde_json::json!({"items": [{"section": "countersign"}]});
     let pending = session
         .outbound()
-        .request::<Vec<serde_json::Value>>("workspace/configuration", params);
+        .request_list::<serde_json::Value>("workspace/configuration", params);
     let session = session.clone();
     tokio::spawn(async move {
         match tokio::time::timeout(CONFIGURATION_LIMIT, pending).await {

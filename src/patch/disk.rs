@@ -29,13 +29,17 @@ use std::path::PathBuf;
 use step::Steps;
 
 /// Changes to files that happen together or not at all.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Transaction {
     /// Folders (or files) inside which may be written, links resolved. None at all means nothing may be; `/` means
     /// anything may.
     pub roots: Vec<PathBuf>,
     pub changes: Vec<DiskChange>,
+    /// Folders inside the roots that go at the end if nothing is in them then, in this order: they were made for files
+    /// that are taken back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tidy: Vec<PathBuf>,
 }
 
 /// One file's change. Paths are absolute, without `.` and `..`.
@@ -222,6 +226,12 @@ fn commit_with(transaction: &Transaction, mut steps: Steps) -> Result<(), Commit
     match done {
         Ok(()) => {
             steps.forget_backups();
+            for folder in &transaction.tidy {
+                // One that somebody uses by now stays.
+                if let Some(folder) = check::inside(folder, &transaction.roots) {
+                    let _ = std::fs::remove_dir(folder);
+                }
+            }
             Ok(())
         }
         Err(cause) => Err(steps.roll_back(cause)),

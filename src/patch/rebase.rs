@@ -69,6 +69,26 @@ pub fn rebase(before: &str, hunks: &[PlannedHunk], now: &str) -> Vec<Rebased> {
     found
 }
 
+/// About where some lines of `before` are in `now`, also if they have changed: for showing, never for writing.
+pub fn about(before: &str, lines: &Range<usize>, now: &str) -> Range<usize> {
+    let (old, new) = (Lines::new(before), Lines::new(now));
+    let edits = changed(&old.all(), &new.all());
+    let follow = |line: usize| {
+        let mut shift = 0isize;
+        for (range, with) in &edits {
+            if range.start < line && line < range.end {
+                return with.start + (line - range.start).min(with.len());
+            }
+            if range.end <= line && range.start < line {
+                shift += with.len() as isize - range.len() as isize;
+            }
+        }
+        shifted(line, shift)
+    };
+    let start = follow(lines.start).min(new.len());
+    start..follow(lines.end).min(new.len()).max(start)
+}
+
 /// A change that the person made.
 struct Edit {
     old: Range<usize>,

@@ -133,8 +133,17 @@ impl Outbound {
 
     /// Sends a request. Dropping the future takes the question back (`$/cancelRequest`); an answer that comes
     /// later is ignored. Many clients never answer, so whoever waits must be able to stop waiting.
-    /// Parameters of type `()` mean a method that has none.
+    /// Parameters of type `()` mean a method that has none. A list is no answer.
     pub fn request<R: DeserializeOwned>(&self, method: &str, params: impl Serialize) -> Pending<R> {
+        self.ask(method, params, false)
+    }
+
+    /// The same where the answer is a list.
+    pub fn request_list<R: DeserializeOwned>(&self, method: &str, params: impl Serialize) -> Pending<Vec<R>> {
+        self.ask(method, params, true)
+    }
+
+    fn ask<R: DeserializeOwned>(&self, method: &str, params: impl Serialize, wants_list: bool) -> Pending<R> {
         let (sender, receiver) = oneshot::channel();
         // The waiter is there before the question is out: a quick client's answer finds it.
         let id = {
@@ -164,6 +173,7 @@ impl Outbound {
         Pending {
             id,
             method: method.to_owned(),
+            wants_list,
             receiver,
             outbound: self.clone(),
             result: PhantomData,
@@ -274,6 +284,8 @@ fn encode_call(id: Option<i64>, method: &str, params: impl Serialize) -> Option<
 pub struct Pending<R> {
     id: i64,
     method: String,
+    /// Serde would take a list for the fields of a struct, one after the other; nobody means that.
+    wants_list: bool,
     receiver: oneshot::Receiver<Result<Value, RequestFailure>>,
     outbound: Outbound,
     result: PhantomData<fn() -> R>,
@@ -284,6 +296,10 @@ impl<R: DeserializeOwned> Future for Pending<R> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         Pin::new(&mut self.receiver).poll(context).map(|answer| match answer {
+            Ok(Ok(value)) if value.is_array() != self.wants_list => Err(RequestFailure::Unreadable {
+                method: self.method.clone(),
+                reason: format!("it is {} a list", if value.is_array() { "only" } else { "not" }),
+            }),
             Ok(Ok(value)) => serde_json::from_value(value).map_err(|error| RequestFailure::Unreadable {
                 method: self.method.clone(),
                 reason: error.to_string(),
@@ -354,6 +370,21 @@ mod tests {
         let id = next(&queue).unwrap()["id"].as_i64().unwrap();
         outbound.answered(&Id::Number(id), Ok(json!("three")));
         assert!(matches!(rubbish.await, Err(RequestFailure::Unreadable { .. })));
+
+        // A list is not taken for the fields of a struct, and only a list is one.
+        #[derive(Debug, PartialEq, serde::Deserialize)]
+        struct Fields {
+            title: String,
+        }
+        let fields = outbound.request::<Option<Fields>>("ask", ());
+        let list = outbound.request_list::<String>("ask", ());
+        let sent = [next(&queue).unwrap(), next(&queue).unwrap()];
+        for message in &sent {
+            assert_eq!(message.get("params"), None, "{message}");
+            outbound.answered(&Id::Number(message["id"].as_i64().unwrap()), Ok(json!(["yes"])));
+        }
+        assert!(matches!(fields.await, Err(RequestFailure::Unreadable { .. })));
+        assert_eq!(list.await, Ok(vec!["yes".to_owned()]));
 
         let dropped = outbound.request::<i32>("ask", json!({}));
         let id = next(&queue).unwrap()["id"].as_i64().unwrap();

@@ -145,6 +145,14 @@ impl Presenter {
                     self.message(Severity::Warning, &warning.message);
                 }
             }
+            // Tried again without end, so nothing else would ever tell the person in words.
+            EventKind::TurnRetrying(retrying) if !plugin && retrying.limit.is_none() && retrying.attempt == 2 => {
+                let message = retrying.message.trim_end();
+                self.message(
+                    Severity::Warning,
+                    &format!("{message} It is tried again until it answers; stop the turn to give up."),
+                );
+            }
             EventKind::Error(error) => {
                 self.log(Severity::Error, &error.error.message);
                 if !plugin {

@@ -350,8 +350,17 @@ fn adjust(method: &str, mut params: Option<Value>) -> Option<Value> {
             Some(params @ Value::Object(_)) => Some(json!({ "capabilities": {}, "initializationOptions": params })),
             other => other,
         },
-        // All our parameters are objects; where every field is optional the object is, too.
-        _ if method.starts_with("countersign/") => Some(params.unwrap_or_else(|| json!({}))),
+        // All our parameters are objects; where every field is optional the object is, too. By position it is the first.
+        _ if method.starts_with("countersign/") => Some(match params {
+            None => json!({}),
+            Some(Value::Array(list)) => match <[Value; 1]>::try_from(list) {
+                Ok([params @ Value::Object(_)]) => params,
+                Err(list) if list.is_empty() => json!({}),
+                // Serde would take it for the fields, one after the other; as this it is refused.
+                Ok(_) | Err(_) => json!("a list that is not one object"),
+            },
+            Some(params) => params,
+        }),
         _ => params,
     }
 }

@@ -6,11 +6,12 @@ mod config;
 mod demo;
 mod doctor;
 mod exec;
-
+mod hostile;
 mod model;
 mod patch;
 mod protocol;
 mod server;
 mod store;
 mod support;
+mod surface;
 mod tidy;

@@ -3,3 +3,4 @@
 
 pub(crate) mod client;
 pub(crate) mod editor;
+pub(crate) mod work;

@@ -171,6 +171,12 @@ fn target(path: &Path, roots: &[PathBuf]) -> Result<Target, CommitError> {
     })
 }
 
+/// A folder by its real name, if it lies in a folder that may be written.
+pub(super) fn inside(folder: &Path, roots: &[PathBuf]) -> Option<PathBuf> {
+    let roots: Vec<PathBuf> = roots.iter().map(|root| real_folder(root)).collect();
+    target(folder, &roots).ok().map(|target| target.real)
+}
+
 fn must_be_there(target: &Target, expect: &Expect) -> Result<Box<There>, CommitError> {
     let missing = || CommitError::Stale {
         path: target.path.clone(),

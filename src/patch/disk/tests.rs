@@ -63,6 +63,7 @@ impl World {
         Transaction {
             roots: vec![self.dir.path().to_owned()],
             changes,
+            ..Transaction::default()
         }
     }
 
@@ -380,6 +381,7 @@ fn refuses_what_is_no_file() {
     let nothing = Transaction {
         roots: vec![],
         changes: vec![world.write("file", "x")],
+        ..Transaction::default()
     };
     assert!(matches!(commit(&nothing), Err(CommitError::Outside { .. })));
 }
@@ -558,6 +560,7 @@ fn a_folder_that_cannot_be_written_is_named() {
         let result = commit(&Transaction {
             roots: vec!["/".into()],
             changes: vec![world.write("a", "y\n"), change],
+            ..Transaction::default()
         });
         assert!(matches!(result, Err(CommitError::Io { .. })), "{result:?}");
         assert_ne!(world.read("a").unwrap(), "y\n");

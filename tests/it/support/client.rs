@@ -333,6 +333,11 @@ impl Client {
         state.unread.retain(|(seen, _)| seen != method);
     }
 
+    /// Notifications with this method, which were ignored, must be read again.
+    pub(crate) fn heed(&self, method: &str) {
+        self.shared.state().ignored.remove(method);
+    }
+
     /// How requests with this method are answered from now on.
     pub(crate) fn on_request(&self, method: &str, handler: impl Fn(&Value) -> Reply + Send + Sync + 'static) {
         self.shared
@@ -363,6 +368,24 @@ impl Client {
             Some(state.withdrawn.remove(at))
         })
         .await;
+    }
+
+    /// The same where it takes longer than anything else.
+    pub(crate) async fn expect_withdrawn_within(&self, asked: &Asked, limit: Duration) {
+        let deadline = Instant::now() + limit;
+        while !self.shared.state().withdrawn.contains(&asked.id) {
+            assert!(
+                Instant::now() < deadline,
+                "waited in vain for the withdrawal of {}",
+                asked.id
+            );
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// Waits until the server has taken some request back.
+    pub(crate) async fn expect_any_withdrawn(&self) {
+        self.wait("a withdrawal", |state| state.withdrawn.pop()).await;
     }
 
     /// Waits until the server has dealt with all that was sent so far.
@@ -776,7 +799,8 @@ pub(crate) fn initialize_params(options: &ServerOptions) -> Value {
     params
 }
 
-fn recorded(name: &str) -> Value {
+/// What a real editor sent.
+pub(crate) fn recorded(name: &str) -> Value {
     let path = format!("{}/tests/it/fixtures/caps/{name}.json", env!("CARGO_MANIFEST_DIR"));
     serde_json::from_slice(&std::fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"))).expect("JSON")
 }

@@ -4,7 +4,7 @@
 //! It checks what it is sent (versions, overlaps, ranges, minimal edits, operations it never announced) and fails the
 //! test at the end if something was amiss.
 
-use super::client::{Client, Reply, Voice};
+use super::client::{Client, Reply, Voice, recorded};
 use countersign::workspace::uri;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
@@ -87,20 +87,22 @@ pub(crate) struct Editor {
 }
 
 impl Editor {
-    /// The editor of this client, whose `capabilities` were these.
-    pub(crate) fn new(client: &Client, capabilities: &Value) -> Self {
+    /// The editor of this client, which announced what the editor of this name does.
+    pub(crate) fn new(client: &Client, name: &str) -> Self {
         let columns = match client.server_says["capabilities"]["positionEncoding"].as_str() {
             Some("utf-8") => Columns::Utf8,
             Some("utf-32") => Columns::Utf32,
             _ => Columns::Utf16,
         };
-        let announced = capabilities["workspace"]["workspaceEdit"].clone();
-        let previews = announced["changeAnnotationSupport"]["groupsOnLabel"].is_boolean();
+        let announced = recorded(name)["capabilities"]["workspace"]["workspaceEdit"].clone();
         let state = State {
             columns,
-            stale: Stale::Refused,
+            stale: match name.starts_with("nvim") {
+                true => Stale::SkippedAndClaimed,
+                false => Stale::Refused,
+            },
             document_changes: announced["documentChanges"] == true || announced["resourceOperations"].is_array(),
-            previews,
+            previews: name.starts_with("vscode"),
             announced,
             buffers: BTreeMap::new(),
             acts: VecDeque::new(),
@@ -133,15 +135,6 @@ impl Editor {
         lock(&self.state)
     }
 
-    pub(crate) fn stale(&self, stale: Stale) {
-        self.state().stale = stale;
-    }
-
-    /// VS Code's preview, or another editor that announces annotations and ignores them.
-    pub(crate) fn previews(&self, previews: bool) {
-        self.state().previews = previews;
-    }
-
     /// What the editor does with the next edits, one after the other; then it is honest again.
     pub(crate) fn next(&self, acts: impl IntoIterator<Item = Act>) {
         self.state().acts.extend(acts);
@@ -156,6 +149,14 @@ impl Editor {
         let text = std::fs::read_to_string(path).expect("a text file");
         let uri = uri::from_path(path);
         self.state().open(path, &uri, &text, &self.voice);
+    }
+
+    /// Opens a file under a URI of the editor's own making.
+    pub(crate) fn open_as(&self, path: &Path, uri: &str) {
+        let text = std::fs::read_to_string(path).expect("a text file");
+        // The buffer goes by the path that its URI names.
+        let named = path_of(&json!(uri));
+        self.state().open(&named, uri, &text, &self.voice);
     }
 
     /// The person types at the beginning of a line.
@@ -480,7 +481,7 @@ impl State {
                     // A tab that nobody asked for, with text that is not saved.
                     self.open(&path, &uri, &text, voice);
                 }
-                for change in self.edit(&uri, &edits) {
+                if let Some(change) = self.edit(&uri, &edits) {
                     voice.notify("textDocument/didChange", change);
                 }
                 if saves {

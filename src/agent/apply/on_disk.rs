@@ -1,0 +1,105 @@
+//! The part of a change that is in closed files: written by a process of our own under the sandbox.
+
+use super::{Step, aside, is_gone, written};
+use crate::agent::turn::Turn;
+use crate::exec::{self, CommandRequest, Confinement};
+use crate::patch::disk::{DiskChange, Expect, Transaction, role};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// How long writing to the disk may take.
+const WRITE_LIMIT: Duration = Duration::from_secs(60);
+
+pub(super) fn disk_change(step: &Step) -> DiskChange {
+    let expect = Expect::of(step.now.as_deref());
+    match (&step.then, &step.move_to) {
+        (None, _) => DiskChange::Remove {
+            path: step.path.clone(),
+            expect,
+        },
+        (Some(text), Some(to)) => DiskChange::Move {
+            from: step.path.clone(),
+            to: to.clone(),
+            text: text.clone(),
+            expect,
+        },
+        (Some(text), None) => DiskChange::Write {
+            path: step.path.clone(),
+            text: text.clone(),
+            expect,
+            mode: None,
+        },
+    }
+}
+
+/// Takes a disk change back.
+pub(super) fn undo(step: &Step) -> DiskChange {
+    let expect = Expect::of(step.then.as_deref());
+    match (&step.now, &step.move_to) {
+        (Some(text), Some(to)) => DiskChange::Move {
+            from: to.clone(),
+            to: step.path.clone(),
+            text: text.clone(),
+            expect,
+        },
+        (Some(text), None) => DiskChange::Write {
+            path: step.path.clone(),
+            text: text.clone(),
+            expect,
+            mode: step.mode,
+        },
+        (None, _) => DiskChange::Remove {
+            path: step.path.clone(),
+            expect,
+        },
+    }
+}
+
+/// The folders that will be made for the files that are written, the innermost first.
+pub(super) fn missing_folders(steps: &[Step]) -> Vec<PathBuf> {
+    let mut missing: Vec<PathBuf> = written(steps)
+        .map(|step| step.move_to.as_ref().unwrap_or(&step.path))
+        .flat_map(|path| path.ancestors().skip(1))
+        .filter(|folder| is_gone(folder))
+        .map(Path::to_owned)
+        .collect();
+    missing.sort_by_key(|folder| std::cmp::Reverse(folder.components().count()));
+    missing.dedup();
+    missing
+}
+
+/// Writes closed files in a process of our own under the sandbox, so that no link leads out of the folders meant: the
+/// workspace, and what was outside of it when the person was asked. A link that slipped in since widens nothing.
+pub(super) async fn write_confined(
+    turn: &Turn,
+    granted: &[PathBuf],
+    changes: Vec<DiskChange>,
+    tidy: Vec<PathBuf>,
+) -> Result<(), String> {
+    let program = exec::self_program().map_err(|error| format!("The own program was not found: {error}."))?;
+    let confinement = granted
+        .iter()
+        .cloned()
+        .fold(turn.patch_confinement(), Confinement::with_writable);
+    let transaction = Transaction {
+        roots: confinement.writable_roots().to_vec(),
+        changes,
+        tidy,
+    };
+    let stdin = aside(move || transaction.to_json())
+        .await
+        .map_err(|error| error.to_string())?;
+    let request = CommandRequest {
+        argv: vec![program.display().to_string(), role::NAME.to_owned()],
+        cwd: turn.settings.cwd.clone(),
+        env: std::collections::BTreeMap::new(),
+        confinement,
+        timeout: Some(WRITE_LIMIT),
+        stdin: Some(stdin),
+    };
+    let finished = exec::run(request, |_, _| {}, CancellationToken::new())
+        .await
+        .map_err(|error| error.to_string())?;
+    role::read_outcome(finished.stdout.as_bytes()).map_err(|error| error.to_string())
+}

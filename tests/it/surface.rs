@@ -1,0 +1,8 @@
+//! What an editor without our plugin gets: code actions, commands, progress, questions, edits. All by standard LSP, with
+//! the recorded abilities of real editors.
+
+mod actions;
+mod plain;
+mod preview;
+mod progress;
+mod questions;

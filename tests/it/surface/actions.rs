@@ -1,0 +1,440 @@
+//! Code actions, lenses and commands.
+
+use crate::support::client::{Caps, Client, Place, Reply, ServerOptions};
+use crate::support::work::{Setting, Work, diagnostic, proposes, titles};
+use countersign::workspace::uri;
+use serde_json::{Value, json};
+
+fn titles_of(actions: &[Value]) -> Vec<&str> {
+    actions
+        .iter()
+        .map(|action| action["title"].as_str().expect("a title"))
+        .collect()
+}
+
+/// Every action is a command with all it needs, whatever the editor; no edit, nothing to resolve, nothing on save.
+#[tokio::test]
+async fn every_editor_is_offered_commands() {
+    for editor in [
+        "ale-4.0.0",
+        "eglot-1.17.30",
+        "helix-25.01.1",
+        "helix-25.07.1",
+        "kakoune-lsp-22.0.0",
+        "lsp-mode-10.0.0",
+        "nvim-0.10.4",
+        "nvim-0.12.4",
+        "vscode-1.139-lc11",
+        "vscode-lc9",
+    ] {
+        let setting = Setting {
+            editor,
+            files: vec![("a.py", "x = 1\ny = 2\n".to_owned())],
+            place: Place::Thread,
+            ..Setting::default()
+        };
+        let work = Work::with(setting, json!([])).await;
+        let provider = &work.client.server_says["capabilities"]["codeActionProvider"];
+        assert_eq!(provider["resolveProvider"], false, "{editor}");
+        let kinds = json!([
+            "quickfix.countersign",
+            "refactor.rewrite.countersign",
+            "source.countersign"
+        ]);
+        assert_eq!(provider["codeActionKinds"], kinds, "{editor}");
+        let own = json!({"range": diagnostic(0, "")["range"], "source": "countersign", "message": "ours"});
+        let context = json!({"diagnostics": [diagnostic(0, "first"), own, diagnostic(1, "second\nand more")]});
+        let actions = work.actions("a.py", (0, 2), context.clone()).await;
+        assert_eq!(
+            titles_of(&actions),
+            [
+                "Fix with agent: first",
+                "Fix with agent: second",
+                "Fix all 2 problems here with agent",
+                "Ask agent to rewrite the selection…",
+                "Ask agent about the selection…",
+                "Review this file with agent",
+            ],
+            "{editor}"
+        );
+        let commands = &work.client.server_says["capabilities"]["executeCommandProvider"]["commands"];
+        for action in &actions {
+            assert!(action["edit"].is_null() && action["data"].is_null(), "{action}");
+            assert!(
+                action["isPreferred"].is_null(),
+                "nothing that a key runs unseen: {action}"
+            );
+            assert!(
+                commands.as_array().unwrap().contains(&action["command"]["command"]),
+                "{action}"
+            );
+        }
+        assert_eq!(actions[0]["diagnostics"], json!([diagnostic(0, "first")]), "{editor}");
+        // The server hears its own argument again, as it is.
+        let place = &actions[1]["command"]["arguments"][0];
+        assert_eq!(place["lines"], json!({"start": 1, "end": 2}));
+        assert_eq!(place["diagnostics"][0]["message"], "second\nand more");
+        for (only, count) in [
+            (json!(["quickfix"]), 3),
+            (json!(["quickfix.countersign"]), 3),
+            (json!(["refactor.rewrite"]), 2),
+            (json!(["source"]), 1),
+            (json!([""]), 6),
+            (json!(["source.fixAll"]), 0),
+            (json!(["source.organizeImports", "source.fixAll.eslint", "notebook"]), 0),
+        ] {
+            let mut context = context.clone();
+            context["only"] = only.clone();
+            assert_eq!(
+                work.actions("a.py", (0, 2), context).await.len(),
+                count,
+                "{editor} {only}"
+            );
+        }
+        // On save, editors ask by themselves.
+        let on_save = json!({"diagnostics": [diagnostic(0, "x")], "only": ["source", "quickfix"], "triggerKind": 2});
+        assert_eq!(
+            work.actions("a.py", (0, 2), on_save).await,
+            [] as [Value; 0],
+            "{editor}"
+        );
+        // A cursor selects nothing.
+        let actions = work.actions("a.py", (1, 1), json!({"diagnostics": []})).await;
+        assert_eq!(titles_of(&actions), ["Review this file with agent"], "{editor}");
+    }
+}
+
+/// An editor of the older kind takes bare commands.
+#[tokio::test]
+async fn without_literals_actions_are_commands() {
+    let client = Client::start(ServerOptions {
+        place: Place::Thread,
+        caps: Caps::Bare,
+        ..ServerOptions::default()
+    })
+    .await;
+    let params = json!({
+        "textDocument": {"uri": "file:///w/a.py"},
+        "range": {"start": {"line": 0, "character": 0}, "end": {"line": 1, "character": 0}},
+        "context": {"diagnostics": [diagnostic(0, "wrong")]},
+    });
+    let actions = client.call("textDocument/codeAction", params).await;
+    for action in actions.as_array().expect("a list") {
+        assert!(
+            action["command"].is_string() && action["arguments"].is_array(),
+            "{action}"
+        );
+        assert_eq!(action.as_object().unwrap().len(), 3, "{action}");
+    }
+    // What is no file gets nothing.
+    for uri in ["untitled:Untitled-1", "git:/w/a.py", "file:///a%ff", "nonsense:"] {
+        let params = json!({
+            "textDocument": {"uri": uri},
+            "range": {"start": {"line": 0, "character": 0}, "end": {"line": 1, "character": 0}},
+            "context": {"diagnostics": [diagnostic(0, "wrong")]},
+        });
+        assert_eq!(client.call("textDocument/codeAction", params).await, json!([]), "{uri}");
+    }
+}
+
+/// The model hears the diagnostic, the file and the place; Stop is on offer as long as the turn runs, and stops it.
+#[tokio::test]
+async fn a_fix_is_told_to_the_model_and_can_be_stopped() {
+    let script = json!([[{"hold": "thinking"}, {"say": "All done."}]]);
+    let work = Work::start("helix-25.07.1", &[("src/a b.py", "x = 1\n")], script).await;
+    work.open("src/a b.py");
+    work.fix("src/a b.py").await;
+    let requests = work.model.wait_for_requests(1).await;
+    let told = requests[0].input_texts().join("\n");
+    for part in ["Fix this problem: something is wrong", "src/a b.py", "linter", "E1"] {
+        assert!(told.contains(part), "{part} is missing in {told}");
+    }
+    work.choose_action("src/a b.py", (0, 0), "Stop the agent").await;
+    // Stopped: the action is gone, and no answer of the agent is shown.
+    loop {
+        let actions = work.actions("src/a b.py", (0, 0), json!({"diagnostics": []})).await;
+        if !titles_of(&actions).contains(&"Stop the agent") {
+            break;
+        }
+    }
+}
+
+/// The instruction comes with the argument, or is chosen from a list; a closed list is no instruction.
+#[tokio::test]
+async fn a_selection_is_asked_about_and_rewritten() {
+    let script = json!([
+        {"when": {"last_user": "simpler"}, "outputs": [{"say": "All done."}]},
+        {"when": {"last_user": "in French"}, "outputs": [{"say": "All done."}]},
+    ]);
+    let work = Work::start("nvim-0.12.4", &[("a.py", "a\nb\nc\nd\n")], script).await;
+    work.open("a.py");
+    for answer in [
+        json!(null),
+        json!({"title": "no such"}),
+        json!({"title": 5}),
+        json!("rubbish"),
+        json!([]),
+    ] {
+        work.choose_action("a.py", (1, 3), "Ask agent to rewrite the selection…")
+            .await;
+        let question = work.question().await;
+        assert_eq!(
+            titles(&question),
+            ["Simplify", "Handle errors", "Add documentation", "Add tests"]
+        );
+        let message = question.params["message"].as_str().unwrap();
+        assert!(message.contains("lines 2 to 3 of a.py"), "{message}");
+        work.client.answer(&question, Ok(answer));
+    }
+    work.choose_action("a.py", (1, 3), "Ask agent to rewrite the selection…")
+        .await;
+    let question = work.question().await;
+    work.press(&question, "Simplify");
+    work.done().await;
+    let requests = work.model.requests();
+    assert_eq!(requests.len(), 1, "only a choice starts a turn");
+    assert!(requests[0].input_texts().join("\n").contains("lines 2-3"));
+    let place = json!({"uri": uri::from_path(&work.path("a.py")), "lines": {"start": 0, "end": 1},
+        "instruction": "Say it in French"});
+    let command = json!({"command": "countersign.rewrite", "arguments": [place]});
+    work.client.call("workspace/executeCommand", command).await;
+    work.done().await;
+}
+
+/// Commands with bad arguments are refused with words, at once, and nothing begins.
+#[tokio::test]
+async fn commands_with_bad_arguments_are_refused_in_words() {
+    let work = Work::start("helix-25.07.1", &[("a.py", "x\n")], json!([])).await;
+    for command in ["fix", "ask", "rewrite", "reviewFile", "decide"] {
+        let command = format!("countersign.{command}");
+        for arguments in [
+            None,
+            Some(json!(null)),
+            Some(json!([])),
+            Some(json!([null])),
+            Some(json!([3])),
+            Some(json!([[]])),
+            Some(json!(["file:///a.py"])),
+            Some(json!([{}])),
+            Some(json!([{"uri": 3}])),
+            Some(json!([{"uri": "file:///a.py", "lines": "all"}])),
+            Some(json!([{"uri": "file:///a.py", "lines": {"start": -1, "end": 2}}])),
+            Some(json!([{"uri": "untitled:1"}])),
+            Some(json!([{"uri": "file://elsewhere/a.py"}])),
+            Some(json!([{"uri": "file:///a%zz"}])),
+            Some(json!([{"uri": ""}])),
+            Some(json!([{"proposalId": "p"}])),
+            Some(json!([{"proposalId": "p", "decision": "perhaps"}])),
+        ] {
+            let mut params = json!({"command": command});
+            if let Some(arguments) = &arguments {
+                params["arguments"] = arguments.clone();
+            }
+            let error = work
+                .client
+                .request("workspace/executeCommand", params)
+                .await
+                .expect_err("refused");
+            assert_eq!(error.code, -32602, "{command} {arguments:?}: {error:?}");
+            assert_eq!(
+                error.data["kind"], "invalidParams",
+                "{command} {arguments:?}: {error:?}"
+            );
+            assert!(error.message.len() > 20, "{command} {arguments:?}: {error:?}");
+        }
+    }
+    for (arguments, kind) in [
+        (json!([{"proposalId": "p", "decision": "accept"}]), "proposalNotFound"),
+        (
+            json!([{"proposalId": "", "decision": "reject", "hunkIds": ["h"]}]),
+            "proposalNotFound",
+        ),
+    ] {
+        let params = json!({"command": "countersign.decide", "arguments": arguments});
+        let error = work
+            .client
+            .request("workspace/executeCommand", params)
+            .await
+            .expect_err("refused");
+        assert_eq!((error.code, &error.data["kind"]), (-32803, &json!(kind)), "{error:?}");
+    }
+    let unknown = json!({"command": "countersign.selfDestruct"});
+    let error = work
+        .client
+        .request("workspace/executeCommand", unknown)
+        .await
+        .expect_err("unknown");
+    assert_eq!(error.code, -32602);
+    assert!(error.message.contains("countersign.fix"), "{error:?}");
+    // Those that need none take any.
+    for (command, arguments) in [
+        ("countersign.stop", json!([7])),
+        ("countersign.newThread", json!([null])),
+    ] {
+        let params = json!({"command": command, "arguments": arguments});
+        work.client.call("workspace/executeCommand", params).await;
+    }
+    work.client.expect_notification("window/showMessage").await;
+    assert!(work.model.requests().is_empty());
+}
+
+const NINE: &str = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
+const TWO_HUNKS: &str = "*** Update File: a.txt\n@@\n 1\n-2\n+two\n 3\n@@\n 7\n-8\n+eight\n 9\n";
+
+/// *Decide in the files*: actions and lenses stand at the hunks, also after the person typed above them, and decide them
+/// one by one. The model is told exactly what was taken.
+#[tokio::test]
+async fn hunks_are_decided_where_they_lie() {
+    let work = Work::start("nvim-0.12.4", &[("a.txt", NINE)], proposes(TWO_HUNKS)).await;
+    work.open("a.txt");
+    work.fix("a.txt").await;
+    let question = work.question().await;
+    assert_eq!(
+        titles(&question),
+        ["Accept all", "Show the diff", "Decide in the files", "Reject"]
+    );
+    work.press(&question, "Show the diff");
+    let question = work.question().await;
+    assert_eq!(titles(&question), ["Accept all", "Decide in the files", "Reject"]);
+    let shown = work.editor.shown();
+    let diff = std::fs::read_to_string(&shown[0]).expect("a diff file");
+    assert!(diff.contains("-2\n+two\n"), "{diff}");
+    work.press(&question, "Decide in the files");
+    let hint = work.client.expect_notification("window/showMessage").await;
+    assert!(hint["message"].as_str().unwrap().contains("a.txt"), "{hint}");
+
+    let none = json!({"diagnostics": []});
+    let at = async |line: u32| {
+        let actions = work.actions("a.txt", (line, line), none.clone()).await;
+        let own: Vec<_> = titles_of(&actions).iter().map(|title| (*title).to_owned()).collect();
+        own.into_iter()
+            .filter(|title| title.contains("change "))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        at(1).await,
+        ["Accept the agent's change 1", "Reject the agent's change 1"]
+    );
+    assert_eq!(at(4).await, [""; 0]);
+    assert_eq!(
+        at(7).await,
+        ["Accept the agent's change 2", "Reject the agent's change 2"]
+    );
+    // The person types above: the hunks move along.
+    work.editor.type_at(&work.path("a.txt"), 0, "zero\nhalf\n");
+    assert_eq!(
+        at(3).await,
+        ["Accept the agent's change 1", "Reject the agent's change 1"]
+    );
+    assert_eq!(at(1).await, [""; 0]);
+    let lenses = work.lenses("a.txt").await;
+    let places: Vec<_> = lenses
+        .iter()
+        .map(|lens| {
+            (
+                lens["range"]["start"]["line"].as_u64().unwrap(),
+                lens["command"]["title"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        places,
+        [(3, "✓ Accept"), (3, "✗ Reject"), (9, "✓ Accept"), (9, "✗ Reject")]
+    );
+    // The person rewrites the second hunk's line: it can only be rejected.
+    work.editor.type_at(&work.path("a.txt"), 9, "x");
+    assert_eq!(at(9).await, ["Reject the agent's change 2 (its text has changed)"]);
+    work.run(&work.lenses("a.txt").await[0]).await;
+    assert_eq!(at(3).await, [""; 0], "decided");
+    work.choose_action("a.txt", (9, 9), "Reject the agent's change 2 (its text has changed)")
+        .await;
+    work.done().await;
+    assert_eq!(work.buffer("a.txt"), "zero\nhalf\n1\ntwo\n3\n4\n5\n6\n7\nx8\n9\n");
+    assert_eq!(work.disk("a.txt").unwrap(), NINE);
+    let output = work.output("call_1").await;
+    assert!(output.contains("1 of 2 hunks"), "{output}");
+    assert!(output.contains("hunk 2 (line 8): rejected by the person"), "{output}");
+    assert_eq!(work.lenses("a.txt").await, [] as [Value; 0]);
+    // One undo step, and the person's own text stays.
+    assert!(work.editor.undo(&work.path("a.txt")));
+    assert_eq!(work.buffer("a.txt"), "zero\nhalf\n1\n2\n3\n4\n5\n6\n7\nx8\n9\n");
+    work.client.settle().await;
+}
+
+/// *Accept all* among the actions of one file decides the others as well; the question that was open is withdrawn.
+#[tokio::test]
+async fn all_of_a_proposal_is_decided_from_any_of_its_files() {
+    let patch = "*** Update File: a.txt\n@@\n-a\n+A\n*** Update File: b.txt\n@@\n-b\n+B\n*** Add File: c.txt\n+C\n";
+    for (title, after) in [
+        ("Accept all of the agent's changes (3 files)", ["A\n", "B\n", "C\n"]),
+        ("Reject all of the agent's changes (3 files)", ["a\n", "b\n", ""]),
+    ] {
+        let work = Work::start("helix-25.07.1", &[("a.txt", "a\n"), ("b.txt", "b\n")], proposes(patch)).await;
+        work.open("a.txt");
+        work.fix("a.txt").await;
+        let question = work.question().await;
+        work.choose_action("a.txt", (0, 0), title).await;
+        work.client.expect_withdrawn(&question).await;
+        work.done().await;
+        assert_eq!(work.buffer("a.txt"), after[0], "{title}");
+        assert_eq!(work.disk("b.txt").unwrap(), after[1], "{title}");
+        assert_eq!(work.disk("c.txt").unwrap_or_default(), after[2], "{title}");
+        // A late press of an old button says so.
+        let actions = work.actions("a.txt", (0, 0), json!({"diagnostics": []})).await;
+        assert_eq!(titles_of(&actions), ["Review this file with agent"]);
+    }
+}
+
+/// A proposal that only makes files has no place to decide at, so that choice is not offered; an editor that shows no
+/// documents is not offered the diff.
+#[tokio::test]
+async fn only_what_can_be_done_is_offered() {
+    let patch = "*** Add File: new/c.txt\n+C\n";
+    let work = Work::start("kakoune-lsp-22.0.0", &[("a.txt", "a\n")], proposes(patch)).await;
+    work.open("a.txt");
+    work.fix("a.txt").await;
+    let question = work.question().await;
+    assert_eq!(titles(&question), ["Accept all", "Reject"]);
+    work.press(&question, "Accept all");
+    work.done().await;
+    assert_eq!(work.disk("new/c.txt").unwrap(), "C\n");
+}
+
+/// The lens of an insertion at the end stands on a line that there is.
+#[tokio::test]
+async fn a_lens_never_stands_below_the_text() {
+    let patch = "*** Update File: a.txt\n@@\n 1\n 2\n+3\n";
+    let work = Work::start("vscode-lc9", &[("a.txt", "1\n2\n")], proposes(patch)).await;
+    // The preview stays open.
+    work.client.on_request("workspace/applyEdit", |_| Reply::Later);
+    work.open("a.txt");
+    work.fix("a.txt").await;
+    let preview = work.client.expect_request("workspace/applyEdit").await;
+    let lenses = work.lenses("a.txt").await;
+    assert_eq!(lenses.len(), 2);
+    assert!(
+        lenses.iter().all(|lens| lens["range"]["start"]["line"] == 1),
+        "{lenses:?}"
+    );
+    work.run(&lenses[1]).await;
+    work.client.expect_withdrawn(&preview).await;
+    work.done().await;
+    assert!(work.output("call_1").await.contains("rejected"));
+}
+
+/// A second request for a busy folder gets a conversation of its own; the first goes on.
+#[tokio::test]
+async fn a_busy_conversation_is_not_disturbed() {
+    let script = json!([
+        {"when": {"request": 1}, "outputs": [{"hold": "first"}, {"say": "All done."}]},
+        {"when": {"request": 2}, "outputs": [{"say": "All done."}]},
+    ]);
+    let work = Work::start("helix-25.01.1", &[("a.txt", "a\n")], script).await;
+    work.open("a.txt");
+    work.fix("a.txt").await;
+    work.model.wait_for_hold("first").await;
+    work.choose_action("a.txt", (0, 0), "Review this file with agent").await;
+    work.done().await;
+    work.model.release("first");
+    work.done().await;
+}

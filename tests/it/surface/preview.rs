@@ -1,0 +1,216 @@
+//! Proposals in VS Code's own preview: every part wants to be confirmed, and what the person ticked is read from the
+//! files, since the answer does not tell.
+
+use crate::support::client::Reply;
+use crate::support::editor::Act;
+use crate::support::work::{Work, proposes, titles};
+use serde_json::{Value, json};
+
+const PATCH: &str = "*** Update File: open.txt\n@@\n one\n-two\n+TWO\n three\n@@\n five\n-six\n+SIX\n seven\n\
+                     *** Update File: shut.txt\n@@\n-x\n+X\n*** Add File: new/made.txt\n+made\n\
+                     *** Delete File: old.txt\n*** Update File: from.txt\n*** Move to: to.txt\n@@\n-m\n+M\n";
+const OPEN: &str = "one\ntwo\nthree\nfour\nfive\nsix\nseven\n";
+const FILES: &[(&str, &str)] = &[
+    ("open.txt", OPEN),
+    ("shut.txt", "x\n"),
+    ("old.txt", "old\n"),
+    ("from.txt", "m\nrest\n"),
+];
+
+async fn work(dirty: bool) -> Work {
+    let work = Work::start("vscode-1.139-lc11", FILES, proposes(PATCH)).await;
+    work.open("open.txt");
+    if dirty {
+        work.editor.type_at(&work.path("open.txt"), 0, "typed\n");
+    }
+    work
+}
+
+#[tokio::test]
+async fn every_part_wants_to_be_confirmed() {
+    for dirty in [false, true] {
+        let work = work(dirty).await;
+        work.fix("open.txt").await;
+        work.done().await;
+        let edits = work.editor.edits();
+        assert_eq!(edits.len(), 1);
+        let annotations = edits[0]["edit"]["changeAnnotations"].as_object().expect("annotations");
+        let mut labels: Vec<_> = annotations.values().map(|one| one["label"].as_str().unwrap()).collect();
+        labels.sort_unstable();
+        assert_eq!(
+            labels,
+            [
+                "Delete old.txt",
+                "Move from.txt",
+                "New file made.txt",
+                "from.txt: change 1 of 1",
+                "open.txt: change 1 of 2",
+                "open.txt: change 2 of 2",
+                "shut.txt: change 1 of 1",
+            ]
+        );
+        assert!(annotations.values().all(|one| one["needsConfirmation"] == true));
+        let output = work.output("call_1").await;
+        assert!(output.starts_with("Success."), "{output}");
+        for name in ["A new/made.txt", "D old.txt", "M from.txt -> to.txt"] {
+            assert!(output.contains(name), "{output}");
+        }
+        let typed = if dirty { "typed\n" } else { "" };
+        assert_eq!(
+            work.buffer("open.txt"),
+            format!("{typed}one\nTWO\nthree\nfour\nfive\nSIX\nseven\n")
+        );
+        if dirty {
+            // Text of the person's that is not saved stays so.
+            assert!(edits[0]["metadata"].is_null());
+            assert_eq!(work.disk("open.txt").unwrap(), OPEN);
+            assert!(output.contains("M open.txt (in the editor, unsaved)"), "{output}");
+            assert!(output.contains("A new/made.txt (in the editor, unsaved)"), "{output}");
+            assert_eq!(work.disk("shut.txt").unwrap(), "x\n");
+            assert_eq!(work.buffer("shut.txt"), "X\n", "a tab that nobody asked for");
+        } else {
+            assert_eq!(edits[0]["metadata"]["isRefactoring"], true);
+            assert!(!output.contains("unsaved"), "{output}");
+            assert_eq!(work.disk("shut.txt").unwrap(), "X\n");
+            assert_eq!(work.disk("new/made.txt").unwrap(), "made\n");
+            assert_eq!(work.disk("to.txt").unwrap(), "M\nrest\n");
+        }
+    }
+}
+
+/// Exactly what was ticked is told to the model; the rest the person did not want.
+#[tokio::test]
+async fn what_was_ticked_is_what_was_taken() {
+    for (name, ticked, taken, left) in [
+        (
+            "one hunk of two",
+            &["open.txt: change 2 of 2"][..],
+            &["M open.txt", "1 of 6 hunks", "open.txt hunk 1 (line "][..],
+            &["M shut.txt", "A new", "D old", "->"][..],
+        ),
+        (
+            "closed and new",
+            &["shut.txt: change 1 of 1", "New file made.txt"],
+            &["M shut.txt", "A new/made.txt", "2 of 6 hunks", "open.txt hunk 2 (line "],
+            &["M open.txt", "D old", "->"],
+        ),
+        (
+            "deletion",
+            &["Delete old.txt"],
+            &["D old.txt", "1 of 6 hunks"],
+            &["M open.txt", "A new", "->"],
+        ),
+        (
+            "move with its change",
+            &["Move from.txt", "from.txt: change 1 of 1"],
+            &["M from.txt -> to.txt", "1 of 6 hunks"],
+            &["D old", "M open.txt", "A new"],
+        ),
+    ] {
+        for dirty in [false, true] {
+            let work = work(dirty).await;
+            work.editor.tick(move |label| ticked.contains(&label));
+            work.fix("open.txt").await;
+            work.done().await;
+            let output = work.output("call_1").await;
+            for part in taken {
+                assert!(output.contains(part), "{name}: {part} is missing in {output}");
+            }
+            for part in left {
+                assert!(!output.contains(part), "{name}: {part} is in {output}");
+            }
+        }
+    }
+}
+
+/// A move of which the person took half is told as what it is.
+#[tokio::test]
+async fn half_a_move_is_told_as_it_is() {
+    for (ticked, words) in [
+        ("Move from.txt", "moved to"),
+        ("from.txt: change 1 of 1", "was changed but not moved"),
+    ] {
+        let work = work(false).await;
+        work.editor.tick(move |label| label == ticked);
+        work.fix("open.txt").await;
+        let output = work.output("call_1").await;
+        assert!(output.contains(words), "{output}");
+        work.warned().await;
+        work.done().await;
+    }
+}
+
+/// Nothing ticked, or the panel closed: a no. The same with a reason, or after a claim that nothing backs, is trouble,
+/// and the person hears of it.
+#[tokio::test]
+async fn a_preview_that_changed_nothing() {
+    let ways: [(Act, &str, bool); 5] = [
+        (Act::Refuse(None), "rejected the patch", false),
+        (Act::Refuse(Some("the file is locked.")), "the file is locked.", true),
+        (Act::Lie, "no part of it is in the files", true),
+        (Act::OnlyDocuments(0, false), "rejected the patch", false),
+        (Act::OnlyDocuments(1, false), "gave the change up", true),
+    ];
+    for (act, words, warns) in ways {
+        let work = work(true).await;
+        work.editor.next([act.clone()]);
+        work.fix("open.txt").await;
+        let output = work.output("call_1").await;
+        assert!(output.contains(words), "{act:?}: {output}");
+        if warns {
+            let warning = work.warned().await;
+            assert!(warning.contains(words), "{act:?}: {warning}");
+        }
+        if matches!(act, Act::OnlyDocuments(1, _)) {
+            assert!(output.contains("M open.txt"), "what is there is told: {output}");
+        }
+        work.done().await;
+        assert_eq!(work.disk("old.txt").as_deref(), Some("old\n"), "{act:?}");
+    }
+}
+
+/// An editor that cannot show it is asked by a message.
+#[tokio::test]
+async fn without_a_preview_a_message_asks() {
+    for act in [
+        Act::Error("no such panel"),
+        Act::Rubbish(json!("?")),
+        Act::Rubbish(Value::Null),
+    ] {
+        let work = work(false).await;
+        work.editor.next([act.clone()]);
+        work.fix("open.txt").await;
+        let question = work.question().await;
+        assert!(titles(&question).contains(&"Accept all".to_owned()), "{act:?}");
+        work.press(&question, "Reject");
+        work.done().await;
+        assert!(work.output("call_1").await.contains("rejected"), "{act:?}");
+    }
+}
+
+/// Decided at the hunks while the panel is open: the panel's question is taken back, and its late answer ignored.
+#[tokio::test]
+async fn lenses_decide_while_the_panel_is_open() {
+    let patch = "*** Update File: open.txt\n@@\n one\n-two\n+TWO\n three\n";
+    let work = Work::start("vscode-1.139-lc11", FILES, proposes(patch)).await;
+    work.open("open.txt");
+    let edits = std::sync::atomic::AtomicUsize::new(0);
+    work.client.on_request("workspace/applyEdit", move |_| {
+        // The preview is never answered; the plain edit that follows is refused.
+        match edits.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
+            0 => Reply::Never,
+            _ => Reply::Ok(json!({"applied": false})),
+        }
+    });
+    work.fix("open.txt").await;
+    let panel = work.client.expect_request("workspace/applyEdit").await;
+    let lens = &work.lenses("open.txt").await[0];
+    assert_eq!(lens["command"]["title"], "✓ Accept");
+    work.run(lens).await;
+    work.client.expect_withdrawn(&panel).await;
+    work.client.answer(&panel, Ok(json!({"applied": true})));
+    let output = work.output("call_1").await;
+    assert!(output.contains("The editor refused the change"), "{output}");
+    work.warned().await;
+    work.done().await;
+}
