@@ -7,6 +7,7 @@
 mod client;
 mod editor;
 mod facts;
+mod flow;
 mod folder;
 mod person;
 mod project;
@@ -14,6 +15,7 @@ mod proposal;
 mod screen;
 mod script;
 mod story;
+mod style;
 mod svg;
 mod turn;
 
@@ -24,13 +26,14 @@ use facts::Facts;
 use folder::{Folder, Outside};
 use person::Person;
 use project::Project;
-use screen::{Screen, Style, seconds};
+use screen::{Screen, seconds};
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use story::{Stage, Stop};
+use style::Style;
 
 /// Exit status where nobody can answer.
 const NOBODY_ASKED: u8 = 2;

@@ -1,6 +1,7 @@
 //! The person, who answers the questions on the terminal; with `--yes` the answers are given for them.
 
-use super::screen::{INDENT, Screen, Style};
+use super::screen::{INDENT, Screen};
+use super::style::Style;
 use std::io::{self, BufRead as _};
 use tokio::sync::mpsc;
 

@@ -3,7 +3,8 @@
 use super::facts::Accepted;
 use super::person::{Choice, Person, Question};
 use super::project::name_of;
-use super::screen::{INDENT, Screen, Style};
+use super::screen::{INDENT, Screen};
+use super::style::Style;
 use crate::protocol::proposal::{Hunk, Proposal, ProposalDecideParams, ProposalDecision};
 use std::io;
 

@@ -1,6 +1,8 @@
 //! The terminal: styled text, one title line a step, everything wrapped or cut to the width. It only ever appends, so
 //! that the same output reads well in a pipe, in a log and in the picture drawn from it.
 
+use super::flow::Flow;
+use super::style::{Span, Style};
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
@@ -15,85 +17,6 @@ const MOST_ROWS: usize = 6;
 pub(super) const INDENT: usize = 3;
 /// Where text begins behind a label.
 pub(super) const LABELLED: usize = 11;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Colour {
-    Red,
-    Green,
-    Yellow,
-    Blue,
-    Cyan,
-}
-
-/// How a piece of text looks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Style {
-    pub(super) colour: Option<Colour>,
-    pub(super) bold: bool,
-    pub(super) dim: bool,
-    pub(super) italic: bool,
-}
-
-impl Style {
-    pub(super) const PLAIN: Self = Self {
-        colour: None,
-        bold: false,
-        dim: false,
-        italic: false,
-    };
-    pub(super) const DIM: Self = Self {
-        dim: true,
-        ..Self::PLAIN
-    };
-    pub(super) const BOLD: Self = Self {
-        bold: true,
-        ..Self::PLAIN
-    };
-    pub(super) const THOUGHT: Self = Self {
-        dim: true,
-        italic: true,
-        ..Self::PLAIN
-    };
-    pub(super) const RED: Self = Self::of(Colour::Red);
-    pub(super) const GREEN: Self = Self::of(Colour::Green);
-    pub(super) const YELLOW: Self = Self::of(Colour::Yellow);
-    pub(super) const BLUE: Self = Self::of(Colour::Blue);
-    pub(super) const CYAN: Self = Self::of(Colour::Cyan);
-
-    const fn of(colour: Colour) -> Self {
-        Self {
-            colour: Some(colour),
-            ..Self::PLAIN
-        }
-    }
-
-    pub(super) const fn bold(self) -> Self {
-        Self { bold: true, ..self }
-    }
-
-    /// The sequence that switches it on (ECMA-48, SGR); empty for plain text.
-    fn sgr(self) -> String {
-        let mut codes = Vec::new();
-        codes.extend(self.bold.then_some(1));
-        codes.extend(self.dim.then_some(2));
-        codes.extend(self.italic.then_some(3));
-        codes.extend(self.colour.map(|colour| match colour {
-            Colour::Red => 31,
-            Colour::Green => 32,
-            Colour::Yellow => 33,
-            Colour::Blue => 34,
-            Colour::Cyan => 36,
-        }));
-        if codes.is_empty() {
-            return String::new();
-        }
-        let codes: Vec<_> = codes.iter().map(u8::to_string).collect();
-        format!("\x1b[{}m", codes.join(";"))
-    }
-}
-
-/// A piece of a line.
-pub(super) type Span = (Style, String);
 
 /// A line as it was shown.
 #[derive(Clone, Debug, PartialEq)]
@@ -123,7 +46,7 @@ impl Screen {
         Self::over(Box::new(out), colours, width.or_else(terminal_width).unwrap_or(WIDEST))
     }
 
-    fn over(out: Box<dyn io::Write + Send>, colours: bool, width: usize) -> Self {
+    pub(super) fn over(out: Box<dyn io::Write + Send>, colours: bool, width: usize) -> Self {
         Self {
             out,
             colours,
@@ -322,92 +245,6 @@ impl Screen {
     }
 }
 
-/// Text that comes in pieces, wrapped at its words. What stands between backquotes is shown as code.
-pub(super) struct Flow {
-    indent: usize,
-    style: Style,
-    column: usize,
-    is_code: bool,
-    /// The word that has not ended yet.
-    word: Vec<Span>,
-    space: bool,
-}
-
-impl Flow {
-    /// The cursor is at `indent` already.
-    pub(super) fn new(indent: usize, style: Style) -> Self {
-        Self {
-            indent,
-            style,
-            column: indent,
-            is_code: false,
-            word: Vec::new(),
-            space: false,
-        }
-    }
-
-    pub(super) fn push(&mut self, screen: &mut Screen, text: &str) -> io::Result<()> {
-        for c in text.chars() {
-            match c {
-                '`' => self.is_code = !self.is_code,
-                '\n' => {
-                    self.end_word(screen)?;
-                    self.wrap(screen)?;
-                }
-                c if c.is_whitespace() => {
-                    self.end_word(screen)?;
-                    self.space = true;
-                }
-                c => {
-                    let style = if self.is_code { Style::CYAN } else { self.style };
-                    match self.word.last_mut() {
-                        Some((last, word)) if *last == style => word.push(c),
-                        _ => self.word.push((style, c.to_string())),
-                    }
-                }
-            }
-        }
-        screen.flush()
-    }
-
-    fn end_word(&mut self, screen: &mut Screen) -> io::Result<()> {
-        if self.word.is_empty() {
-            return Ok(());
-        }
-        let length: usize = self.word.iter().map(|(_, text)| text.chars().count()).sum();
-        let needed = length + usize::from(self.space);
-        if self.column > self.indent && self.column + needed > screen.width {
-            self.wrap(screen)?;
-        } else if self.space && self.column > self.indent {
-            match self.word.first_mut() {
-                Some((style, text)) if *style == self.style => text.insert(0, ' '),
-                _ => screen.print(self.style, " ")?,
-            }
-            self.column += 1;
-        }
-        self.space = false;
-        self.column += length;
-        for (style, text) in std::mem::take(&mut self.word) {
-            screen.print(style, &text)?;
-        }
-        Ok(())
-    }
-
-    fn wrap(&mut self, screen: &mut Screen) -> io::Result<()> {
-        screen.newline()?;
-        screen.print(Style::PLAIN, &" ".repeat(self.indent))?;
-        self.column = self.indent;
-        self.space = false;
-        Ok(())
-    }
-
-    /// Ends the text and its line.
-    pub(super) fn finish(mut self, screen: &mut Screen) -> io::Result<()> {
-        self.end_word(screen)?;
-        screen.newline()
-    }
-}
-
 #[cfg(unix)]
 fn terminal_width() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
@@ -437,33 +274,6 @@ mod tests {
 
     fn text(line: &Line) -> String {
         line.spans.iter().map(|(_, text)| text.as_str()).collect()
-    }
-
-    #[test]
-    fn text_that_comes_in_pieces_is_wrapped_at_its_words() {
-        let words = "The quick brown fox jumps over `the lazy` dog, and then it sleeps.\nA new line.";
-        for chunk in [1, 3, 7, 100] {
-            let mut screen = Screen::over(Box::new(io::sink()), true, 1);
-            screen.label("says").expect("written");
-            let mut flow = Flow::new(LABELLED, Style::PLAIN);
-            let characters: Vec<char> = words.chars().collect();
-            for piece in characters.chunks(chunk) {
-                flow.push(&mut screen, &piece.iter().collect::<String>())
-                    .expect("written");
-            }
-            flow.finish(&mut screen).expect("written");
-            let lines: Vec<_> = screen.shown().iter().map(text).collect();
-            assert_eq!(
-                lines,
-                [
-                    "   says    The quick brown fox jumps",
-                    "           over the lazy dog, and then",
-                    "           it sleeps.",
-                    "           A new line.",
-                ],
-                "in pieces of {chunk}"
-            );
-        }
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! The terminal as a picture (SVG): what was shown, in the order and the time in which it was. The end stands still for
 //! a while, then it begins again. Where nothing moves, the end is what is seen.
 
-use super::screen::{Colour, Line, Style};
+use super::screen::Line;
+use super::style::{Colour, Style};
 use std::fmt::Write as _;
 use std::time::Duration;
 
