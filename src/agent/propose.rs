@@ -199,7 +199,22 @@ fn check(turn: &Turn, plan: &Plan) -> Check {
                 turn.short_name(path)
             ));
         }
-        if !confinement.may_write(path) {
+        let home = turn.settings.cwd.join("~");
+        if path.starts_with(&home) && !home.exists() {
+            return Check::Refused(format!(
+                "{} is below a folder with the name ~: nothing stands for the home folder in a patch. Write the whole path.",
+                turn.short_name(path)
+            ));
+        }
+        let may_write = confinement.may_write(path);
+        // Names there mean something else to each process.
+        if !may_write && ["/proc", "/sys", "/dev"].iter().any(|folder| path.starts_with(folder)) {
+            return Check::Refused(format!(
+                "{} is in a folder of the kernel, where patches do not write.",
+                path.display()
+            ));
+        }
+        if !may_write {
             let folder = existing_folder(path);
             let real = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
             let name = turn.short_name(path);

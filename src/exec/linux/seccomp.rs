@@ -131,6 +131,7 @@ pub(super) fn filter(rules: Rules) -> Option<Vec<sock_filter>> {
     }
     program.when_equal(libc::SYS_clone as u32, &deny_bits(NAMESPACES));
     program.when_equal(libc::SYS_unshare as u32, &deny_bits(NAMESPACES | TIME_NAMESPACE));
+    program.when_equal(libc::SYS_prlimit64 as u32, &own_limits());
     program.when_equal(libc::SYS_ioctl as u32, &terminal_requests());
     program.when_equal(libc::SYS_socket as u32, &sockets(rules.network));
     program.when_equal(libc::SYS_socketpair as u32, &sockets(false));
@@ -205,6 +206,16 @@ fn deny_bits(bits: u32) -> [sock_filter; 4] {
         instruction(JUMP_ANY_BIT, 0, 1, bits),
         give(errno(libc::EPERM)),
         give(ALLOW),
+    ]
+}
+
+/// The limits of other processes, its keeper's among them, are not the command's to set.
+fn own_limits() -> [sock_filter; 4] {
+    [
+        argument(0),
+        instruction(JUMP_EQUAL, 0, 1, 0),
+        give(ALLOW),
+        give(errno(libc::EPERM)),
     ]
 }
 
@@ -345,6 +356,8 @@ mod tests {
             (off, libc::SYS_unshare, args(libc::CLONE_FILES, 0, 0), ALLOW),
             (off, libc::SYS_unshare, args(libc::CLONE_NEWNET, 0, 0), refused),
             (off, libc::SYS_unshare, args(0x80, 0, 0), refused),
+            (off, libc::SYS_prlimit64, args(0, 7, 0), ALLOW),
+            (off, libc::SYS_prlimit64, args(1, 7, 0), refused),
             (off, libc::SYS_clone3, [0; 6], absent),
             (off, libc::SYS_ioctl, [0, 0x5401, 0, 0, 0, 0], ALLOW),
             (off, libc::SYS_ioctl, [0, 0x5412, 0, 0, 0, 0], refused),

@@ -469,6 +469,12 @@ fn other_processes_are_out_of_reach() {
             ("root of the first process", "ls /proc/1/root/etc".to_owned(), false),
             ("priority", format!("renice -n 5 -p {pid}"), false),
             ("limits", format!("prlimit --pid {pid} --core=0"), false),
+            // Its keeper, which must go on keeping.
+            (
+                "limits of the first process",
+                "prlimit --pid 1 --nofile=1:1".to_owned(),
+                false,
+            ),
             ("pidfd", syscall(&format!("syscall(434, {pid}, 0)")), true),
         ] {
             check(&place, POLICIES[0], name, &attempt, real, &|_| {});
