@@ -1,6 +1,8 @@
 //! What planning costs by itself: from the patch's text to a plan against files on the disk. Each figure is the median.
 //! `cargo bench --bench plan`; `benches/cost` reads its lines.
 
+#![expect(clippy::print_stdout, reason = "a bench is there to print")]
+
 use countersign::patch::files::DiskFiles;
 use countersign::patch::parse::parse;
 use countersign::patch::plan::plan;

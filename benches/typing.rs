@@ -4,6 +4,8 @@
 //! their times whether or not the last answer has come, so that a slow answer cannot hide the ones behind it. Prints;
 //! asserts nothing but that everything arrives. `cargo bench --bench typing`
 
+#![expect(clippy::print_stdout, reason = "a bench is there to print")]
+
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::HashMap;
