@@ -181,3 +181,47 @@ fn workspace_edit(client: &Client, steps: &[EditorStep]) -> Value {
     });
     json!({"documentChanges": edits.chain(operations).collect::<Vec<_>>()})
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steps() -> Vec<EditorStep> {
+        let edit = EditorStep::Edit {
+            path: "/p/a.txt".into(),
+            uri: "file:///p/a.txt".to_owned(),
+            version: 7,
+            before: "a😀\r\nb\r\n".to_owned(),
+            edits: vec![(7..10, "B\r\n".to_owned())],
+        };
+        let rename = EditorStep::Rename {
+            from: "/p/a.txt".into(),
+            to: "/p/c.txt".into(),
+        };
+        vec![edit, rename]
+    }
+
+    fn client(workspace_edit: Value) -> Client {
+        let workspace = json!({"applyEdit": true, "workspaceEdit": workspace_edit});
+        Client::read(&json!({"capabilities": {"workspace": workspace}}))
+    }
+
+    #[test]
+    fn versions_are_sent_where_they_are_understood() {
+        let edits = json!([{
+            "range": {"start": {"line": 1, "character": 0}, "end": {"line": 2, "character": 0}},
+            "newText": "B\r\n",
+        }]);
+        let plain = workspace_edit(&client(json!({})), &steps()[..1]);
+        assert_eq!(plain, json!({"changes": {"file:///p/a.txt": edits}}));
+        let able = client(json!({"documentChanges": true, "resourceOperations": ["rename", "delete"]}));
+        let versioned = workspace_edit(&able, &steps());
+        let document = json!({"uri": "file:///p/a.txt", "version": 7});
+        assert_eq!(
+            versioned["documentChanges"][0],
+            json!({"textDocument": document, "edits": edits})
+        );
+        assert_eq!(versioned["documentChanges"][1]["kind"], "rename");
+        assert_eq!(versioned.as_object().map(serde_json::Map::len), Some(1));
+    }
+}

@@ -100,7 +100,9 @@ async fn a_client_that_vanishes_takes_its_commands_along() {
             let question = work.question().await;
             work.press(&question, "Run once");
         }
+        let deadline = Instant::now() + Duration::from_secs(30);
         while work.disk("begun").is_none() {
+            assert!(Instant::now() < deadline, "the command does not begin");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         work.client.hang_up();

@@ -107,12 +107,7 @@ async fn a_provider_that_is_down_is_told_once_and_waited_for_until_stopped() {
         assert!(message.contains(part), "{part} is missing in {message}");
     }
     work.choose_action("a.txt", (0, 0), "Stop the agent").await;
-    loop {
-        let actions = work.actions("a.txt", (0, 0), json!({"diagnostics": []})).await;
-        if actions.len() == 1 {
-            break;
-        }
-    }
+    work.idle("a.txt").await;
     work.client.settle().await;
 }
 

@@ -203,6 +203,18 @@ impl Work {
         self.press(&question, "Accept all");
     }
 
+    /// Waits until nothing is left that could be stopped.
+    pub(crate) async fn idle(&self, name: &str) {
+        let deadline = std::time::Instant::now() + PATIENCE;
+        loop {
+            let actions = self.actions(name, (0, 0), json!({ "diagnostics": [] })).await;
+            if actions.iter().all(|action| action["title"] != "Stop the agent") {
+                return;
+            }
+            assert!(std::time::Instant::now() < deadline, "the turn does not stop");
+        }
+    }
+
     /// What the model was told about a call.
     pub(crate) async fn output(&self, call: &str) -> String {
         for number in 1.. {

@@ -151,12 +151,7 @@ async fn a_fix_is_told_to_the_model_and_can_be_stopped() {
     }
     work.choose_action("src/a b.py", (0, 0), "Stop the agent").await;
     // Stopped: the action is gone, and no answer of the agent is shown.
-    loop {
-        let actions = work.actions("src/a b.py", (0, 0), json!({"diagnostics": []})).await;
-        if !titles_of(&actions).contains(&"Stop the agent") {
-            break;
-        }
-    }
+    work.idle("src/a b.py").await;
 }
 
 /// The instruction comes with the argument, or is chosen from a list; a closed list is no instruction.
