@@ -28,5 +28,9 @@ fn main() -> ExitCode {
     {
         return start();
     }
+    // As editors start it: there is nothing to parse, and the parser is large.
+    if std::env::args_os().len() <= 1 {
+        return countersign::cli::serve::run(countersign::cli::serve::Args::default());
+    }
     countersign::cli::run(countersign::cli::Cli::parse())
 }

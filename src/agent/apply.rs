@@ -286,20 +286,24 @@ fn permission_bits(_path: &Path) -> Option<u32> {
 }
 
 /// All steps, or none.
-async fn carry_out(turn: &Turn, steps: &[Step], granted: &[PathBuf]) -> Result<(), Failure> {
+async fn carry_out(turn: &Turn, steps: &Arc<Vec<Step>>, granted: &[PathBuf]) -> Result<(), Failure> {
     let resources = turn.desk.editor.has_resource_operations();
-    let mut editor_steps = Vec::new();
-    let mut writes = Vec::new();
-    for step in steps {
-        match &step.document {
-            Some(document) => edit_document(step, document, resources, &mut editor_steps)?,
-            None => writes.push(disk_change(step)),
+    let all = steps.clone();
+    let sorted = aside(move || {
+        let mut editor_steps = Vec::new();
+        let mut writes = Vec::new();
+        for step in all.iter() {
+            match &step.document {
+                Some(document) => edit_document(step, document, resources, &mut editor_steps)?,
+                None => writes.push(disk_change(step)),
+            }
         }
-    }
+        Ok::<_, String>((editor_steps, writes))
+    });
+    let (editor_steps, writes) = sorted.await?;
     let made = missing_folders(steps);
     if !writes.is_empty() {
-        let changes = writes.clone();
-        write_confined(turn, granted, changes, Vec::new()).await?;
+        write_confined(turn, granted, writes, Vec::new()).await?;
     }
     if editor_steps.is_empty() {
         return Ok(());

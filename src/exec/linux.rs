@@ -30,13 +30,16 @@ use keeper::{Charge, Keeper};
 use namespaces::View;
 use questions::Asker;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::os::fd::OwnedFd;
 use std::process::ExitCode;
 use std::time::Duration;
 
 /// Longest order that is read; the kernel takes no longer argument list anyway.
 const MAX_ORDER: u32 = 64 * 1024 * 1024;
+
+/// What is read at a time of the command's standard input: about as much as the socket holds.
+const STDIN_PIECE: usize = 256 * 1024;
 
 /// The least Landlock that will do where there is no read-only view of the disk: before version 3 it cannot keep files
 /// from being cut to nothing.
@@ -110,10 +113,11 @@ fn take_order(mut socket: File) -> io::Result<Order> {
     match order.stdin {
         None => sys::put_at(&File::open("/dev/null")?.into(), 0)?,
         Some(length) => {
-            let mut file = File::from(sys::memory_file()?);
+            let mut file = BufWriter::with_capacity(STDIN_PIECE, File::from(sys::memory_file()?));
             if io::copy(&mut socket.take(length), &mut file)? != length {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
+            let mut file = file.into_inner()?;
             io::Seek::rewind(&mut file)?;
             sys::put_at(&file.into(), 0)?;
         }

@@ -2,7 +2,6 @@
 
 use super::diff::{Frame, changed};
 use super::lines::Lines;
-use super::update::Replaced;
 use std::ops::Range;
 
 /// One contiguous change. Between two hunks there is at least one line that stays.
@@ -50,17 +49,17 @@ impl<'t> Differing<'t> {
     }
 }
 
-/// The same from what an update is known to have replaced, without comparing the rest.
-pub(super) fn hunks_within(before: &str, replaced: &[Replaced]) -> Vec<PlannedHunk> {
-    let lines = Lines::new(before);
-    let mut found: Vec<PlannedHunk> = Vec::with_capacity(replaced.len());
-    for one in replaced {
-        for inner in hunks(lines.slice(&one.old), &one.new) {
-            let old = one.old.start + inner.old.start..one.old.start + inner.old.end;
-            found.push(PlannedHunk { old, ..inner });
-        }
-    }
-    found
+/// The same from what is known to have been replaced, without comparing the rest.
+pub(super) fn hunks_within(replaced: &[PlannedHunk]) -> Vec<PlannedHunk> {
+    let inner = |whole: &PlannedHunk| {
+        let from = whole.old.start;
+        let shift = move |hunk: PlannedHunk| PlannedHunk {
+            old: from + hunk.old.start..from + hunk.old.end,
+            ..hunk
+        };
+        hunks(&whole.old_text, &whole.new_text).into_iter().map(shift)
+    };
+    replaced.iter().flat_map(inner).collect()
 }
 
 /// The text before with some of its hunks: `accepted[i]` belongs to `hunks[i]`, a missing one counts as not accepted.

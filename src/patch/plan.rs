@@ -9,12 +9,13 @@ use super::files::{Files, absolute};
 use super::hunk::{PlannedHunk, hunks, hunks_within, with_hunks};
 use super::lines::{BOM, Lines};
 use super::parse::{Patch, Section};
-use super::update::{Replaced, update};
+use super::update::update;
 use crate::protocol::item::FileChangeKind;
 use error::PlanError;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 /// What a patch would do to each file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -135,10 +136,10 @@ pub fn plan(patch: &Patch, cwd: &Path, files: &dyn Files) -> Result<Plan, PlanEr
             Section::Delete { .. } => board.delete(path)?,
             Section::Update { move_to, chunks, .. } => {
                 let index = board.existing(path, "update")?;
-                let before = board.entries[index].current.clone().unwrap_or_default();
-                let updated = update(&before, chunks)
-                    .map_err(|misfit| PlanError::misfit(board.entries[index].path.clone(), misfit))?;
-                board.entries[index].set(updated.text, Some(updated.replaced));
+                let entry = &mut board.entries[index];
+                let before = entry.current.as_deref().map_or("", String::as_str);
+                let updated = update(before, chunks).map_err(|misfit| PlanError::misfit(entry.path.clone(), misfit))?;
+                entry.set(updated.text, Some(updated.replaced));
                 if let Some(to) = move_to {
                     board.relocate(index, absolute(cwd, to))?;
                 }
@@ -158,17 +159,19 @@ struct Board<'f> {
 /// One name in the tree.
 struct Entry {
     path: PathBuf,
-    original: Option<String>,
-    current: Option<String>,
+    original: Option<Rc<String>>,
+    /// The original itself as long as no section has changed it.
+    current: Option<Rc<String>>,
     /// Where the file now here was in the snapshot, if elsewhere.
     moved_from: Option<usize>,
     /// What was replaced, while `current` is one update away from `original`.
-    replaced: Option<Vec<Replaced>>,
+    replaced: Option<Vec<PlannedHunk>>,
     steps: usize,
 }
 
 impl Entry {
     fn new(path: PathBuf, text: Option<String>) -> Self {
+        let text = text.map(Rc::new);
         Self {
             path,
             original: text.clone(),
@@ -179,10 +182,10 @@ impl Entry {
         }
     }
 
-    fn set(&mut self, text: String, replaced: Option<Vec<Replaced>>) {
+    fn set(&mut self, text: String, replaced: Option<Vec<PlannedHunk>>) {
         self.steps += 1;
         self.replaced = replaced.filter(|_| self.steps == 1);
-        self.current = Some(text);
+        self.current = Some(Rc::new(text));
     }
 }
 
@@ -247,7 +250,7 @@ impl Board<'_> {
             return Ok(());
         }
         let source = &mut self.entries[index];
-        let text = source.current.take().unwrap_or_default();
+        let text = source.current.take();
         let replaced = source.replaced.take();
         let origin = source
             .moved_from
@@ -257,7 +260,7 @@ impl Board<'_> {
         source.steps += 1;
         let target_entry = &mut self.entries[target];
         target_entry.steps += 1;
-        target_entry.current = Some(text);
+        target_entry.current = text;
         target_entry.replaced = replaced.filter(|_| simple && target_entry.steps == 1);
         target_entry.moved_from = origin.filter(|&origin| origin != target);
         Ok(())
@@ -289,6 +292,7 @@ impl Board<'_> {
             let last = &mut self.entries[target.unwrap_or(index)];
             let (after, replaced) = (last.current.take(), last.replaced.take());
             let move_path = target.map(|_| last.path.clone());
+            let (before, after) = (before.map(Rc::unwrap_or_clone), after.map(Rc::unwrap_or_clone));
             plans.extend(file_plan(path, before, after, replaced, move_path));
         }
         Ok(Plan { files: plans })
@@ -334,7 +338,7 @@ fn file_plan(
     path: PathBuf,
     before: Option<String>,
     after: Option<String>,
-    replaced: Option<Vec<Replaced>>,
+    replaced: Option<Vec<PlannedHunk>>,
     move_path: Option<PathBuf>,
 ) -> Option<FilePlan> {
     let whole = |old: &str, new: &str| PlannedHunk {
@@ -348,7 +352,7 @@ fn file_plan(
         (Some(old), None) => (FileChangeKind::Delete, vec![whole(old, "")]),
         (Some(old), Some(new)) => {
             let mut found = match replaced {
-                Some(replaced) => hunks_within(old, &replaced),
+                Some(replaced) => hunks_within(&replaced),
                 None => hunks(old, new),
             };
             if found.is_empty() && move_path.is_some() {

@@ -43,14 +43,12 @@ impl TurnDiff {
         target.moved_from = origin.filter(|origin| origin != to);
     }
 
+    /// The caller says what it holds now.
     fn file(&mut self, path: &Path, before: Option<&str>) -> &mut FileNow {
-        self.files.entry(path.to_owned()).or_insert_with(|| {
-            let text = before.map(str::to_owned);
-            FileNow {
-                before: text.clone(),
-                after: text,
-                moved_from: None,
-            }
+        self.files.entry(path.to_owned()).or_insert_with(|| FileNow {
+            before: before.map(str::to_owned),
+            after: None,
+            moved_from: None,
         })
     }
 

@@ -6,6 +6,7 @@
 
 mod place;
 
+use super::hunk::PlannedHunk;
 use super::lines::{BOM, Lines};
 use super::parse::{Chunk, ChunkLine, LineKind};
 pub(super) use place::{Excerpt, Misfit, MisfitKind};
@@ -15,15 +16,14 @@ use std::ops::Range;
 #[derive(Debug)]
 pub(super) struct Updated {
     pub(super) text: String,
-    /// What was replaced, in order and not touching one another.
-    pub(super) replaced: Vec<Replaced>,
+    /// What was replaced, in order and not touching one another; it may hold lines that stay.
+    pub(super) replaced: Vec<PlannedHunk>,
 }
 
 /// Lines of the old text and the text in their place.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Replaced {
-    pub(super) old: Range<usize>,
-    pub(super) new: String,
+struct Replaced {
+    old: Range<usize>,
+    new: String,
 }
 
 /// Fits the chunks to the text and makes the new text.
@@ -145,7 +145,15 @@ fn assemble(lines: &Lines<'_>, runs: &[Run<'_>]) -> Updated {
         at = one.old.end;
     }
     text.push_str(lines.slice(&(at..length)));
-    Updated { text, replaced }
+    let hunk = |one: Replaced| PlannedHunk {
+        old_text: lines.slice(&one.old).to_owned(),
+        new_text: one.new,
+        old: one.old,
+    };
+    Updated {
+        text,
+        replaced: replaced.into_iter().map(hunk).collect(),
+    }
 }
 
 /// Makes the last line of the new text end as it should. `last` reaches the end of the old text, and its new lines

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use tracing_subscriber::Layer as _;
-use tracing_subscriber::filter::EnvFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
@@ -26,7 +26,12 @@ pub struct LogOptions<'a> {
 
 /// Starts logging for the whole process. The error says why no file is written; the server goes on without.
 pub fn install(options: &LogOptions<'_>) -> Result<(), String> {
-    let filter = || EnvFilter::try_new(options.filter.unwrap_or("info")).unwrap_or_else(|_| EnvFilter::new("info"));
+    let wanted = options.filter.and_then(|filter| filter.parse::<Targets>().ok());
+    let filter = || {
+        wanted
+            .clone()
+            .unwrap_or_else(|| Targets::new().with_default(LevelFilter::INFO))
+    };
     let file = LogFile::open(options.folder);
     let to_file = file.as_ref().ok().map(|file| {
         let file = file.clone();
