@@ -57,6 +57,7 @@ pub async fn run(turn: &Arc<Turn>, call: CommandCall) -> Result<ToolOutput, Tool
         ));
     }
     let cwd = working_folder(turn, call.workdir.as_deref())?;
+    let grants = turn.conversation.data().grants.clone();
     let verdict = decide::decide(&Case {
         argv: &call.argv,
         cwd: &cwd,
@@ -65,7 +66,7 @@ pub async fn run(turn: &Arc<Turn>, call: CommandCall) -> Result<ToolOutput, Tool
         escalation: call.escalated.then_some(Escalation {
             justification: call.justification.as_deref(),
         }),
-        grants: &turn.conversation.data().grants,
+        grants: &grants,
     });
     let run = Run {
         turn,

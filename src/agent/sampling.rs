@@ -198,10 +198,12 @@ fn show_usage(turn: &Turn, usage: crate::protocol::model::ThreadTokenUsage) {
 }
 
 fn request(turn: &Turn) -> ModelRequest {
+    // On its own: the lock is not to be held while anything else is made.
+    let input = turn.conversation.data().history.for_model();
     ModelRequest {
         model: turn.provider().model.clone(),
         instructions: turn.base_instructions.clone(),
-        input: Arc::new(turn.conversation.data().history.for_model()),
+        input: Arc::new(input),
         tools: turn.desk.tools.specs(),
         parallel_tool_calls: true,
         effort: turn.settings.effort.clone(),

@@ -381,6 +381,8 @@ impl Drop for Dropped {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn tools_that_do_not_listen_are_ended_by_force_and_the_turn_closes_once() {
     let (dropped, release) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    // Also where the test fails: the runtime waits for its threads.
+    let _in_the_end = Dropped(release.clone());
     let hangs = {
         let dropped = dropped.clone();
         tool("hangs", true, move || {
@@ -536,4 +538,109 @@ async fn a_thread_that_nobody_holds_ends_its_turn() {
         Some(EventKind::ThreadClosed(_))
     ));
     super::stage::eventually("the tool is ended", || dropped.load(Ordering::SeqCst)).await;
+}
+
+/// Shows S-091, S-093.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_turn_that_does_not_listen_itself_is_closed_all_the_same() {
+    let release = Arc::new(AtomicBool::new(false));
+    let _in_the_end = Dropped(release.clone());
+    struct Blocks(Arc<AtomicBool>, AtomicUsize);
+    impl Tool for Blocks {
+        fn spec(&self) -> ToolSpec {
+            // The second request is never made.
+            while self.1.fetch_add(1, Ordering::SeqCst) > 1 && !self.0.load(Ordering::SeqCst) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            ToolSpec::Function {
+                name: "looks".to_owned(),
+                description: String::new(),
+                strict: false,
+                parameters: json!({"type": "object"}),
+            }
+        }
+
+        fn only_reads(&self) -> bool {
+            true
+        }
+
+        fn run<'a>(&'a self, _call: &'a Call, _host: &'a dyn Host) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+            async { Ok(ToolOutput::ok("seen")) }.boxed()
+        }
+    }
+    let blocks = Arc::new(Blocks(release.clone(), AtomicUsize::new(0)));
+    let alone = Alone::new(json!([[call("looks", "c1")], [say("on it")]]), vec![blocks]).await;
+    let thread = alone.thread().await;
+    let mut events = thread.subscribe(None);
+    start(&thread, "Go").await;
+    loop {
+        let event = within(events.next()).await.expect("an event");
+        if matches!(event.kind, EventKind::TokenUsageUpdated(_)) {
+            break;
+        }
+    }
+    assert!(thread.interrupt(None).await.expect("answered"));
+    assert_eq!(ended(&story(&mut events).await).0, TurnStatus::Interrupted);
+    release.store(true, Ordering::SeqCst);
+    assert_eq!(ended(&alone.run(&thread, "Go on").await).0, TurnStatus::Completed);
+    alone.agent.shutdown().await;
+}
+
+/// Shows S-080, S-088.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_input_at_the_very_end_of_a_turn_is_answered_in_the_turn_that_was_promised() {
+    let alone = Alone::new(
+        json!([{"repeat": true, "outputs": [{"say": "re: {{last_user}}"}]}]),
+        Vec::new(),
+    )
+    .await;
+    let thread = alone.thread().await;
+    let input = |text: String| Start {
+        content: vec![UserInput::Text { text }],
+        ..Start::default()
+    };
+    for round in 0..150 {
+        let mut events = thread.subscribe(None);
+        start(&thread, &format!("question {round}")).await;
+        loop {
+            let event = within(events.next()).await.expect("an event");
+            if matches!(event.kind, EventKind::TokenUsageUpdated(_)) {
+                break;
+            }
+        }
+        // Three at once, while the turn closes its door.
+        let late = |number: usize| {
+            let (thread, start) = (thread.clone(), input(format!("late {round} {number}")));
+            async move { thread.start_turn(start).await.expect("taken").turn.id.clone() }
+        };
+        let promised = [tokio::spawn(late(0)), tokio::spawn(late(1)), tokio::spawn(late(2))];
+        let mut waiting: std::collections::BTreeSet<_> = Default::default();
+        for turn in promised {
+            waiting.insert(turn.await.expect("no panic"));
+        }
+        let mut words = Vec::new();
+        while !waiting.is_empty() {
+            let event = within(events.next()).await.expect("an event");
+            match event.kind {
+                EventKind::TurnCompleted(completed) => {
+                    assert_eq!(completed.turn.status, TurnStatus::Completed);
+                    waiting.remove(&completed.turn.id);
+                }
+                EventKind::ItemCompleted(completed) => {
+                    if let ThreadItem::UserMessage { content, .. } = completed.item {
+                        words.extend(content);
+                    }
+                }
+                _ => {}
+            }
+        }
+        for number in 0..3 {
+            let text = format!("late {round} {number}");
+            let told = words
+                .iter()
+                .filter(|one| matches!(one, UserInput::Text { text: seen } if *seen == text));
+            assert_eq!(told.count(), 1, "{text}");
+        }
+    }
+    alone.agent.shutdown().await;
 }
