@@ -108,12 +108,18 @@ fn edits_replace_bytes_of_what_is_there() {
     let edit = |path: PathBuf, expect: &str, edits: &[(Range<usize>, &str)]| DiskChange::Edit {
         path,
         expect: Expect::of(Some(expect)),
-        edits: edits.iter().map(|(range, new)| (range.clone(), (*new).to_owned())).collect(),
+        edits: edits
+            .iter()
+            .map(|(range, new)| (range.clone(), (*new).to_owned()))
+            .collect(),
     };
     let rows: &[(&[(Range<usize>, &str)], Option<&str>)] = &[
         (&[], Some(before)),
         (&[(0..4, "1\n")], Some("1\ntwo é\nthree\n")),
-        (&[(0..0, "0\n"), (4..11, ""), (17..17, "4\n")], Some("0\none\nthree\n4\n")),
+        (
+            &[(0..0, "0\n"), (4..11, ""), (17..17, "4\n")],
+            Some("0\none\nthree\n4\n"),
+        ),
         (&[(4..11, "a"), (11..17, "b")], Some("one\nab")),
         (&[(8..9, "into a character")], None),
         (&[(4..8, "overlaps"), (6..10, "")], None),
