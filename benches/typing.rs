@@ -2,7 +2,8 @@
 //!
 //! The real server, over standard input and output, and the rehearsal model, both as processes. Keys are pressed at
 //! their times whether or not the last answer has come, so that a slow answer cannot hide the ones behind it. Prints;
-//! asserts nothing but that everything arrives. `cargo bench --bench typing`
+//! asserts nothing but that everything arrives. `cargo bench --bench typing`, or with another build of the program,
+//! `cargo bench --bench typing -- PROGRAM`
 
 #![expect(clippy::print_stdout, reason = "a bench is there to print")]
 
@@ -25,7 +26,12 @@ const KEYS: usize = 2000;
 const LIMIT: Duration = Duration::from_secs(20);
 /// Longest wait for anything.
 const PATIENCE: Duration = Duration::from_secs(60);
-const PROGRAM: &str = env!("CARGO_BIN_EXE_countersign");
+
+/// The program under test: the first argument that is no option, else the one built with this.
+fn program() -> String {
+    let given = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
+    given.unwrap_or_else(|| env!("CARGO_BIN_EXE_countersign").to_owned())
+}
 
 /// What the reading side needs of a message.
 #[derive(Deserialize)]
@@ -59,7 +65,7 @@ impl Client {
              [model_providers.rehearsal]\nname = \"Rehearsal\"\nbase_url = \"{model}\"\n"
         );
         std::fs::write(home.join("config.toml"), config)?;
-        let mut child = Command::new(PROGRAM)
+        let mut child = Command::new(program())
             .env("COUNTERSIGN_HOME", home)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -188,7 +194,7 @@ impl Model {
             json!({"chunk": 16, "delay_ms": delay_ms, "steps": [{"repeat": true, "outputs": [{"say": text}]}]});
         let path = folder.join("script.json");
         std::fs::write(&path, script.to_string())?;
-        let mut child = Command::new(PROGRAM)
+        let mut child = Command::new(program())
             .arg("rehearse")
             .arg(path)
             .stdout(Stdio::piped())

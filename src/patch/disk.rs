@@ -24,7 +24,9 @@ use crate::protocol::item::FileChangeKind;
 use check::Target;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::ops::Range;
 use std::path::PathBuf;
 use step::Steps;
 
@@ -54,6 +56,13 @@ pub enum DiskChange {
         /// Permission bits of a new file; by default those that the system gives. One that is there keeps its own.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mode: Option<u32>,
+    },
+    /// The file, which is there, shall have these bytes replaced: ranges of what it holds now, in order and apart. A
+    /// small change of a large file travels as what it is.
+    Edit {
+        path: PathBuf,
+        edits: Vec<(Range<usize>, String)>,
+        expect: Expect,
     },
     /// The file shall be gone.
     Remove { path: PathBuf, expect: Expect },
@@ -242,7 +251,7 @@ fn commit_with(transaction: &Transaction, mut steps: Steps) -> Result<(), Commit
 enum Work<'t> {
     Write {
         target: Target,
-        text: &'t str,
+        text: Cow<'t, str>,
         mode: Option<u32>,
     },
     Remove {

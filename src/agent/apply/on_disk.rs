@@ -4,6 +4,7 @@ use super::{Step, aside, is_gone, written};
 use crate::agent::turn::Turn;
 use crate::exec::{self, CommandRequest, Confinement};
 use crate::patch::disk::{DiskChange, Expect, Transaction, role};
+use crate::patch::hunk::text_edits;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -12,46 +13,54 @@ use tokio_util::sync::CancellationToken;
 const WRITE_LIMIT: Duration = Duration::from_secs(60);
 
 pub(super) fn disk_change(step: &Step) -> DiskChange {
-    let expect = Expect::of(step.now.as_deref());
+    let expect = || Expect::of(step.now.as_deref());
     match (&step.then, &step.move_to) {
         (None, _) => DiskChange::Remove {
             path: step.path.clone(),
-            expect,
+            expect: expect(),
         },
         (Some(text), Some(to)) => DiskChange::Move {
             from: step.path.clone(),
             to: to.clone(),
             text: text.clone(),
+            expect: expect(),
+        },
+        (Some(text), None) => write(step, step.now.as_deref(), text, None),
+    }
+}
+
+/// A file that is there is edited, so that a small change of a large one stays small.
+fn write(step: &Step, there: Option<&str>, text: &str, mode: Option<u32>) -> DiskChange {
+    let (path, expect) = (step.path.clone(), Expect::of(there));
+    match there {
+        Some(there) => DiskChange::Edit {
+            path,
+            edits: text_edits(there, text),
             expect,
         },
-        (Some(text), None) => DiskChange::Write {
-            path: step.path.clone(),
-            text: text.clone(),
+        None => DiskChange::Write {
+            path,
+            text: text.to_owned(),
             expect,
-            mode: None,
+            mode,
         },
     }
 }
 
 /// Takes a disk change back.
 pub(super) fn undo(step: &Step) -> DiskChange {
-    let expect = Expect::of(step.then.as_deref());
+    let expect = || Expect::of(step.then.as_deref());
     match (&step.now, &step.move_to) {
         (Some(text), Some(to)) => DiskChange::Move {
             from: to.clone(),
             to: step.path.clone(),
             text: text.clone(),
-            expect,
+            expect: expect(),
         },
-        (Some(text), None) => DiskChange::Write {
-            path: step.path.clone(),
-            text: text.clone(),
-            expect,
-            mode: step.mode,
-        },
+        (Some(text), None) => write(step, step.then.as_deref(), text, step.mode),
         (None, _) => DiskChange::Remove {
             path: step.path.clone(),
-            expect,
+            expect: expect(),
         },
     }
 }

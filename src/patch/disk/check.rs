@@ -6,6 +6,7 @@ use crate::patch::files::{read_regular, real_folder, real_path, same_entry};
 use std::collections::HashMap;
 use std::fs;
 use std::io;
+use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 
 /// A path that may be written.
@@ -67,8 +68,28 @@ pub(super) fn works(transaction: &Transaction) -> Result<Vec<Work<'_>>, CommitEr
                 target.there = there(&target, expect)?;
                 Work::Write {
                     target,
-                    text,
+                    text: text.into(),
                     mode: *mode,
+                }
+            }
+            DiskChange::Edit { path, edits, expect } => {
+                let mut target = target(path, &roots)?;
+                names.claim(&target)?;
+                let Some((there, bytes)) = content(&target, expect)? else {
+                    return Err(CommitError::Stale {
+                        path: target.path,
+                        found: Found::Missing,
+                    });
+                };
+                let text = edited(bytes, edits).ok_or_else(|| CommitError::Refused {
+                    path: target.path.clone(),
+                    reason: "its edits do not fit the text".to_owned(),
+                })?;
+                target.there = Some(there);
+                Work::Write {
+                    target,
+                    text: text.into(),
+                    mode: None,
                 }
             }
             DiskChange::Remove { path, expect } => {
@@ -189,6 +210,27 @@ fn must_be_there(target: &Target, expect: &Expect) -> Result<Box<There>, CommitE
 }
 
 fn there(target: &Target, expect: &Expect) -> Result<Option<Box<There>>, CommitError> {
+    Ok(content(target, expect)?.map(|(there, _)| there))
+}
+
+/// The text with its edits; `None` if they are not in order, overlap, or reach out of it or into a character.
+fn edited(bytes: Vec<u8>, edits: &[(Range<usize>, String)]) -> Option<String> {
+    let text = String::from_utf8(bytes).ok()?;
+    let more: usize = edits.iter().map(|(_, new)| new.len()).sum();
+    let mut after = String::with_capacity(text.len() + more);
+    let mut at = 0;
+    for (range, new) in edits {
+        after.push_str(text.get(at..range.start)?);
+        after.push_str(new);
+        // A range that ends before it starts, or in a character, has no text.
+        at = range.start + text.get(range.clone())?.len();
+    }
+    after.push_str(text.get(at..)?);
+    Some(after)
+}
+
+/// The file and what it holds, as far as that is what was expected; nothing where nothing was expected.
+fn content(target: &Target, expect: &Expect) -> Result<Option<(Box<There>, Vec<u8>)>, CommitError> {
     let path = &target.path;
     let stale = |found| CommitError::Stale {
         path: path.clone(),
@@ -228,11 +270,12 @@ fn there(target: &Target, expect: &Expect) -> Result<Option<Box<There>>, CommitE
             reason,
         });
     }
-    Ok(Some(Box::new(There {
+    let there = There {
         real: target.real.clone(),
         stamp,
         meta,
-    })))
+    };
+    Ok(Some((Box::new(there), bytes)))
 }
 
 #[cfg(unix)]

@@ -101,6 +101,62 @@ fn refused(result: Result<(), CommitError>) -> String {
     }
 }
 
+#[test]
+#[expect(clippy::reversed_empty_ranges, reason = "edits that no text has")]
+fn edits_replace_bytes_of_what_is_there() {
+    let before = "one\ntwo é\nthree\n";
+    let edit = |path: PathBuf, expect: &str, edits: &[(Range<usize>, &str)]| DiskChange::Edit {
+        path,
+        expect: Expect::of(Some(expect)),
+        edits: edits
+            .iter()
+            .map(|(range, new)| (range.clone(), (*new).to_owned()))
+            .collect(),
+    };
+    let rows: &[(&[(Range<usize>, &str)], Option<&str>)] = &[
+        (&[], Some(before)),
+        (&[(0..4, "1\n")], Some("1\ntwo é\nthree\n")),
+        (
+            &[(0..0, "0\n"), (4..11, ""), (17..17, "4\n")],
+            Some("0\none\nthree\n4\n"),
+        ),
+        (&[(4..11, "a"), (11..17, "b")], Some("one\nab")),
+        (&[(8..9, "into a character")], None),
+        (&[(4..8, "overlaps"), (6..10, "")], None),
+        (&[(10..11, "not in order"), (0..1, "")], None),
+        (&[(16..18, "out of it")], None),
+        (&[(9..8, "backwards")], None),
+    ];
+    for (edits, after) in rows {
+        let world = World::new(&[("a", before), ("b", "2\n")]);
+        let (a, untouched) = (world.path("a"), world.state());
+        let result = world.commit(vec![world.write("b", "two\n"), edit(a.clone(), before, edits)]);
+        match after {
+            Some(after) => {
+                result.unwrap();
+                assert_eq!(fs::read_to_string(&a).unwrap(), *after);
+                assert_eq!(fs::read_to_string(world.path("b")).unwrap(), "two\n");
+            }
+            None => {
+                assert!(refused(result).contains("its edits do not fit the text"), "{edits:?}");
+                assert_eq!(world.state(), untouched);
+            }
+        }
+    }
+    let world = World::new(&[("a", before)]);
+    for (path, expect) in [("a", "another text\n"), ("missing", before)] {
+        let result = world.commit(vec![edit(world.path(path), expect, &[(0..1, "x")])]);
+        assert!(matches!(result, Err(CommitError::Stale { .. })), "{result:?}");
+    }
+    let absent = DiskChange::Edit {
+        path: world.path("absent"),
+        edits: Vec::new(),
+        expect: Expect::Absent,
+    };
+    assert!(matches!(world.commit(vec![absent]), Err(CommitError::Stale { .. })));
+    assert_eq!(fs::read_to_string(world.path("a")).unwrap(), before);
+}
+
 /// Shows S-145, S-146.
 #[test]
 fn writes_makes_removes_and_moves() {
