@@ -19,8 +19,9 @@ use thiserror::Error;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tower_lsp::jsonrpc::{self, Id};
 
-/// Bytes of paced messages that may wait for the client. Small, since answers wait behind them.
-const BUDGET: u32 = 256 << 10;
+/// Bytes of paced messages that may wait for the client. Small, since answers wait behind them, and what waits longer
+/// is joined into less.
+const BUDGET: u32 = 32 << 10;
 
 /// The sending end of the connection. A clone is another handle.
 #[derive(Clone, Debug)]
@@ -427,7 +428,7 @@ mod tests {
         let (outbound, queue) = Outbound::new(Stop::default());
         let mut sent = 0;
         while outbound
-            .notify_paced("event", "x".repeat(10_000))
+            .notify_paced("event", "x".repeat(1_250))
             .now_or_never()
             .is_some()
         {
