@@ -5,8 +5,9 @@ mod in_editor;
 mod on_disk;
 mod take_back;
 
+use super::desk::Desk;
 use super::proposals::{Decided, places};
-use super::turn::Turn;
+use crate::exec::Confinement;
 use crate::ids::{HunkId, ProposalId};
 use crate::patch::hunk::apply_hunks;
 use crate::patch::plan::{FilePlan, Plan};
@@ -22,11 +23,49 @@ use take_back::{Left, take_back};
 /// How often a change is fitted anew because the person typed while it was on its way.
 const MOST_ATTEMPTS: usize = 3;
 
+/// Where a change is made, and what it may touch: all that applying needs of a turn. It outlives the turn.
+#[derive(Clone)]
+pub struct Scope {
+    pub desk: Arc<Desk>,
+    /// Absolute; files below it go by their short names.
+    pub cwd: PathBuf,
+    /// Where closed files may be written.
+    pub confinement: Confinement,
+}
+
+impl Scope {
+    /// The same with more folders that may be written: what a question named and the person allowed.
+    pub fn with_writable(mut self, folders: &[PathBuf]) -> Self {
+        self.confinement = folders
+            .iter()
+            .cloned()
+            .fold(self.confinement, Confinement::with_writable);
+        self
+    }
+
+    /// A path as people name it: below the folder of the conversation where it is.
+    pub fn short_name(&self, path: &Path) -> String {
+        path.strip_prefix(&self.cwd).unwrap_or(path).display().to_string()
+    }
+}
+
+/// A file before a change and as it is now, for the diff of the turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Changed {
+    pub path: PathBuf,
+    /// Where the file is now, if it was moved.
+    pub move_to: Option<PathBuf>,
+    pub before: Option<String>,
+    pub after: Option<String>,
+}
+
 /// What became of a proposal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     pub status: ProposalStatus,
     pub files: Vec<FileResult>,
+    /// What the files were before and are now, also where the change failed.
+    pub changed: Vec<Changed>,
     /// Why nothing, or not all, was applied, in words.
     pub error: Option<String>,
 }
@@ -59,24 +98,25 @@ pub enum HunkResult {
 }
 
 /// What is to happen to one file.
-struct Step {
-    index: usize,
-    path: PathBuf,
+pub(super) struct Step {
+    /// Which file of its proposal it is.
+    pub index: usize,
+    pub path: PathBuf,
     /// Today's text; absent if the file is not there.
-    now: Option<String>,
+    pub now: Option<String>,
     /// The text that is to be there; absent if the file is to go.
-    then: Option<String>,
-    move_to: Option<PathBuf>,
-    document: Option<Document>,
+    pub then: Option<String>,
+    pub move_to: Option<PathBuf>,
+    pub document: Option<Document>,
     /// Permission bits of the file as it is.
-    mode: Option<u32>,
+    pub mode: Option<u32>,
 }
 
 /// Why a change was not made.
-struct Failure {
-    message: String,
+pub(super) struct Failure {
+    pub message: String,
     /// The person typed while the change was on its way, and nothing of it is left: it may fit now.
-    overtaken: bool,
+    pub overtaken: bool,
 }
 
 impl From<String> for Failure {
@@ -89,22 +129,22 @@ impl From<String> for Failure {
 }
 
 /// Applies the accepted hunks of a decided proposal. Runs to its end whatever becomes of the turn.
-/// `granted` are folders outside the workspace that the question named.
-pub async fn run(turn: &Arc<Turn>, id: &ProposalId, decided: &Decided, granted: &[PathBuf]) -> Outcome {
-    let Some((proposal, plan)) = turn.desk.proposals.decided(id) else {
+pub async fn run(scope: &Scope, id: &ProposalId, decided: &Decided) -> Outcome {
+    let Some((proposal, plan)) = scope.desk.proposals.decided(id) else {
         return Outcome {
             status: ProposalStatus::Failed,
             files: Vec::new(),
+            changed: Vec::new(),
             error: Some(format!("Proposal {id} is gone; nothing was changed.")),
         };
     };
     if decided.in_place {
-        return made_in_place(turn, &proposal, &plan, decided);
+        return made_in_place(scope, &proposal, &plan, decided);
     }
     let mut attempt = 1;
     loop {
         let mut files: Vec<FileResult> = proposal.files.iter().map(first_result).collect();
-        let (workspace, planned) = (turn.desk.workspace.clone(), plan.clone());
+        let (workspace, planned) = (scope.desk.workspace.clone(), plan.clone());
         let (mut files, steps) = aside(move || {
             let mut steps = Vec::new();
             for (index, (file, result)) in planned.files.iter().zip(&mut files).enumerate() {
@@ -114,9 +154,9 @@ pub async fn run(turn: &Arc<Turn>, id: &ProposalId, decided: &Decided, granted: 
         })
         .await;
         if steps.is_empty() {
-            return outcome(files, None);
+            return outcome(files, Vec::new(), None);
         }
-        let error = match carry_out(turn, &steps, granted).await {
+        let error = match carry_out(scope, &steps).await {
             Ok(()) => None,
             Err(failure) if failure.overtaken && attempt < MOST_ATTEMPTS => {
                 attempt += 1;
@@ -124,11 +164,10 @@ pub async fn run(turn: &Arc<Turn>, id: &ProposalId, decided: &Decided, granted: 
             }
             Err(failure) => Some(failure.message),
         };
-        let (noting, noted) = (turn.clone(), steps.clone());
-        aside(move || {
-            for step in noted.iter() {
-                note(&noting, &step.path, step.move_to.as_deref(), step.now.as_deref());
-            }
+        let (workspace, noted) = (scope.desk.workspace.clone(), steps.clone());
+        let changed = aside(move || {
+            let change = |step: &Step| Changed::now(&workspace, &step.path, step.move_to.as_deref(), step.now.clone());
+            noted.iter().map(change).collect()
         })
         .await;
         for step in steps.iter() {
@@ -138,7 +177,7 @@ pub async fn run(turn: &Arc<Turn>, id: &ProposalId, decided: &Decided, granted: 
                 instead_of(HunkResult::Taken, HunkResult::NotApplied, result);
             }
         }
-        return outcome(files, error);
+        return outcome(files, changed, error);
     }
 }
 
@@ -155,19 +194,25 @@ async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> 
 }
 
 /// The editor has put what was accepted into the files itself.
-fn made_in_place(turn: &Turn, proposal: &Proposal, plan: &Plan, decided: &Decided) -> Outcome {
+fn made_in_place(scope: &Scope, proposal: &Proposal, plan: &Plan, decided: &Decided) -> Outcome {
     let mut files: Vec<FileResult> = proposal.files.iter().map(first_result).collect();
+    let mut changed = Vec::new();
     for (file, result) in plan.files.iter().zip(&mut files) {
         let unsaved = |document: Document| document.differs_from_disk();
         let now_at = file.move_to().unwrap_or(&file.path);
-        result.in_editor = turn.desk.workspace.document(now_at).is_some_and(unsaved);
-        note(turn, &file.path, file.move_to(), file.before.as_deref());
+        result.in_editor = scope.desk.workspace.document(now_at).is_some_and(unsaved);
+        changed.push(Changed::now(
+            &scope.desk.workspace,
+            &file.path,
+            file.move_to(),
+            file.before.clone(),
+        ));
         if decided.trouble.is_some() {
             // Nobody knows which of them the person did not want.
             instead_of(HunkResult::Rejected, HunkResult::NotApplied, result);
         }
     }
-    outcome(files, decided.trouble.clone())
+    outcome(files, changed, decided.trouble.clone())
 }
 
 fn instead_of(before: HunkResult, after: HunkResult, file: &mut FileResult) {
@@ -176,17 +221,25 @@ fn instead_of(before: HunkResult, after: HunkResult, file: &mut FileResult) {
     }
 }
 
-/// Notes for the diff of the turn what a file was and what it is now.
-fn note(turn: &Turn, path: &Path, move_to: Option<&Path>, before: Option<&str>) {
-    let now = |path: &Path| turn.desk.workspace.read(path).ok().map(|read| read.text);
-    let moved = move_to.and_then(|to| Some((to, before?, now(to)?)));
-    turn.with_diff(|diff| match moved {
-        Some((to, before, after)) => diff.record_move(path, to, before, &after),
-        None => diff.record(path, before, now(path).as_deref()),
-    });
+impl Changed {
+    /// What a file was, and what is there now.
+    fn now(workspace: &Workspace, path: &Path, move_to: Option<&Path>, before: Option<String>) -> Self {
+        let now = |path: &Path| workspace.read(path).ok().map(|read| read.text);
+        let moved = move_to.filter(|_| before.is_some()).and_then(|to| Some((to, now(to)?)));
+        let (move_to, after) = match moved {
+            Some((to, after)) => (Some(to.to_owned()), Some(after)),
+            None => (None, now(path)),
+        };
+        Self {
+            path: path.to_owned(),
+            move_to,
+            before,
+            after,
+        }
+    }
 }
 
-fn outcome(files: Vec<FileResult>, error: Option<String>) -> Outcome {
+fn outcome(files: Vec<FileResult>, changed: Vec<Changed>, error: Option<String>) -> Outcome {
     let any = |result| {
         files
             .iter()
@@ -202,7 +255,12 @@ fn outcome(files: Vec<FileResult>, error: Option<String>) -> Outcome {
     } else {
         ProposalStatus::Rejected
     };
-    Outcome { status, files, error }
+    Outcome {
+        status,
+        files,
+        changed,
+        error,
+    }
 }
 
 fn first_result(file: &ProposalFile) -> FileResult {
@@ -286,8 +344,8 @@ fn permission_bits(_path: &Path) -> Option<u32> {
 }
 
 /// All steps, or none.
-async fn carry_out(turn: &Turn, steps: &Arc<Vec<Step>>, granted: &[PathBuf]) -> Result<(), Failure> {
-    let resources = turn.desk.editor.has_resource_operations();
+pub(super) async fn carry_out(scope: &Scope, steps: &Arc<Vec<Step>>) -> Result<(), Failure> {
+    let resources = scope.desk.editor.has_resource_operations();
     let all = steps.clone();
     let sorted = aside(move || {
         let mut editor_steps = Vec::new();
@@ -303,21 +361,21 @@ async fn carry_out(turn: &Turn, steps: &Arc<Vec<Step>>, granted: &[PathBuf]) -> 
     let (editor_steps, writes) = sorted.await?;
     let made = missing_folders(steps);
     if !writes.is_empty() {
-        write_confined(turn, granted, writes, Vec::new()).await?;
+        write_confined(scope, writes, Vec::new()).await?;
     }
     if editor_steps.is_empty() {
         return Ok(());
     }
-    let Err(mut message) = change_in_editor(turn, steps, editor_steps).await else {
+    let Err(mut message) = change_in_editor(scope, steps, editor_steps).await else {
         return Ok(());
     };
-    quiet(turn).await;
-    if open_steps(steps).all(|(step, _)| is_done(turn, step)) {
+    quiet(scope).await;
+    if open_steps(steps).all(|(step, _)| is_done(scope, step)) {
         // Whatever it said.
         return Ok(());
     }
-    let overtaken = open_steps(steps).any(|(step, _)| moved_on(turn, step));
-    let left = take_back(turn, steps).await;
+    let overtaken = open_steps(steps).any(|(step, _)| moved_on(scope, step));
+    let left = take_back(scope, steps).await;
     let deleted = open_steps(steps).filter(|(step, _)| step.then.is_none() && is_gone(&step.path));
     let back: Vec<_> = written(steps)
         .rev()
@@ -325,7 +383,7 @@ async fn carry_out(turn: &Turn, steps: &Arc<Vec<Step>>, granted: &[PathBuf]) -> 
         .map(undo)
         .collect();
     if !back.is_empty() {
-        match write_confined(turn, granted, back, made).await {
+        match write_confined(scope, back, made).await {
             Ok(()) => message.push_str(" The files on the disk are as they were before."),
             Err(error) => {
                 message.push_str(&format!(" Putting the files on the disk back failed: {error}"));

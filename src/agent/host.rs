@@ -1,5 +1,6 @@
 //! The turn as tools see it.
 
+use super::apply::Scope;
 use super::turn::Turn;
 use super::{command, propose};
 use crate::exec::Confinement;
@@ -71,6 +72,15 @@ impl Turn {
         let confinement = Confinement::new(&policy, &self.settings.cwd, &self.roots, tmpdir.as_deref());
         let granted = self.conversation.data().granted_roots.clone();
         granted.into_iter().fold(confinement, Confinement::with_writable)
+    }
+
+    /// Where this turn's changes are made.
+    pub fn scope(&self) -> Scope {
+        Scope {
+            desk: self.desk.clone(),
+            cwd: self.settings.cwd.clone(),
+            confinement: self.patch_confinement(),
+        }
     }
 
     /// The server's own credentials.

@@ -136,10 +136,14 @@ impl Proposals {
             thread_id: origin.thread_id,
             turn_id: origin.turn_id,
             item_id: origin.item_id,
-            status: ProposalStatus::Pending,
+            status: ProposalStatus::Proposed,
             files,
             diff: origin.diff,
             reason: origin.reason,
+            grant_root: None,
+            auto_approved: false,
+            stacked_on: Vec::new(),
+            superseded_by: None,
             created_at_ms: super::now_ms(),
         }
     }
@@ -155,6 +159,9 @@ impl Proposals {
                 range: line_range(&hunk.old),
                 old_text: hunk.old_text.clone(),
                 new_text: hunk.new_text.clone(),
+                proposed_text: None,
+                conflict: None,
+                feedback: None,
             })
             .collect();
         tracing::debug!(proposal = %id, path = %file.path.display(), open = document.is_some(), "proposed");
@@ -166,10 +173,14 @@ impl Proposals {
             kind: file.kind.clone(),
             open: document.is_some(),
             unsaved: document.as_ref().is_some_and(Document::differs_from_disk),
-            base_version: document.map(|document| document.version),
+            base_version: document.as_ref().map(|document| document.version),
+            version: document.map(|document| document.version),
+            mode: None,
             // Large, and the same in every event: who wants them reads the proposal.
             before: None,
             after: None,
+            current: None,
+            result: None,
             hunks,
         }
     }
@@ -195,7 +206,7 @@ impl Proposals {
             .lock()
             .values()
             .filter(|entry| thread.is_none_or(|id| entry.proposal.thread_id == *id))
-            .filter(|entry| include_settled || entry.proposal.status == ProposalStatus::Pending)
+            .filter(|entry| include_settled || entry.proposal.status.is_waiting())
             .map(|entry| (entry.proposal.clone(), entry.plan.clone()))
             .collect();
         found
@@ -214,7 +225,7 @@ impl Proposals {
         let found: Vec<_> = self
             .lock()
             .values()
-            .filter(|entry| entry.proposal.status == ProposalStatus::Pending)
+            .filter(|entry| entry.proposal.status.is_waiting())
             .filter(|entry| entry.proposal.files.iter().any(is_it))
             .map(|entry| (entry.proposal.clone(), entry.plan.clone()))
             .collect();
@@ -229,7 +240,7 @@ impl Proposals {
 
     /// Puts the pending hunks of these files where their text is today, and marks those whose text changed.
     fn place(&self, proposal: &mut Proposal, plan: &Plan, which: impl Fn(&ProposalFile) -> bool) {
-        if proposal.status != ProposalStatus::Pending {
+        if !proposal.status.is_waiting() {
             return;
         }
         for (file, planned) in proposal.files.iter_mut().zip(&plan.files) {
@@ -263,16 +274,21 @@ impl Proposals {
         let proposal = {
             let mut entries = self.lock();
             let entry = entries.get_mut(id).ok_or_else(|| ProposalError::Unknown(id.clone()))?;
-            if entry.waiter.is_none() || entry.proposal.status != ProposalStatus::Pending {
+            if entry.waiter.is_none() || !entry.proposal.status.is_waiting() {
                 return Err(ProposalError::Settled(id.clone()));
             }
             let status = match params.decision {
                 ProposalDecision::Accept => HunkStatus::Accepted,
                 ProposalDecision::Reject => HunkStatus::Rejected,
+                ProposalDecision::Reset => HunkStatus::Pending,
             };
             for hunk in chosen(&mut entry.proposal, params)? {
                 hunk.status = status;
             }
+            entry.proposal.status = match params.decision {
+                ProposalDecision::Reset if nothing_decided(&entry.proposal) => ProposalStatus::Proposed,
+                _ => ProposalStatus::PartlyDecided,
+            };
             entry
                 .feedback
                 .extend(params.feedback.iter().filter(|words| !words.trim().is_empty()).cloned());
@@ -294,7 +310,7 @@ impl Proposals {
     ) -> Result<Proposal, ProposalError> {
         let mut entries = self.lock();
         let entry = entries.get_mut(id).ok_or_else(|| ProposalError::Unknown(id.clone()))?;
-        if entry.waiter.is_none() || entry.proposal.status != ProposalStatus::Pending {
+        if entry.waiter.is_none() || !entry.proposal.status.is_waiting() {
             return Err(ProposalError::Settled(id.clone()));
         }
         for hunk in entry.proposal.files.iter_mut().flat_map(|file| &mut file.hunks) {
@@ -317,6 +333,18 @@ impl Proposals {
         self.lock()
             .get(id)
             .map(|entry| (entry.proposal.clone(), entry.plan.clone()))
+    }
+
+    /// The person took these turns back: what was applied of their proposals is undone.
+    pub fn mark_undone(&self, turns: &[TurnId]) {
+        let mut entries = self.lock();
+        let of_turns = |entry: &&mut Entry| {
+            entry.proposal.status == ProposalStatus::Applied && turns.contains(&entry.proposal.turn_id)
+        };
+        for entry in entries.values_mut().filter(of_turns) {
+            entry.proposal.status = ProposalStatus::Undone;
+            entry.publish();
+        }
     }
 
     /// The last word on a proposal.
@@ -370,7 +398,7 @@ impl Entry {
             .flat_map(|file| &file.hunks)
             .any(|hunk| hunk.status == HunkStatus::Accepted);
         self.proposal.status = if any || decided.trouble.is_some() {
-            ProposalStatus::Applying
+            ProposalStatus::Accepted
         } else {
             ProposalStatus::Rejected
         };
@@ -396,7 +424,7 @@ impl Drop for Waiting {
         if let Some(entry) = entries.get_mut(&self.id)
             && matches!(
                 entry.proposal.status,
-                ProposalStatus::Pending | ProposalStatus::Applying
+                ProposalStatus::Proposed | ProposalStatus::PartlyDecided | ProposalStatus::Accepted
             )
         {
             entry.waiter = None;
@@ -441,6 +469,14 @@ fn all_decided(proposal: &Proposal) -> bool {
         .iter()
         .flat_map(|file| &file.hunks)
         .any(|hunk| matches!(hunk.status, HunkStatus::Pending | HunkStatus::Conflicting))
+}
+
+fn nothing_decided(proposal: &Proposal) -> bool {
+    proposal
+        .files
+        .iter()
+        .flat_map(|file| &file.hunks)
+        .all(|hunk| matches!(hunk.status, HunkStatus::Pending | HunkStatus::Conflicting))
 }
 
 /// The undecided hunks that a decision means.

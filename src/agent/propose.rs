@@ -1,6 +1,9 @@
 //! A patch of the model: planned against what the person sees, checked, proposed, decided, applied, reported.
 
-use super::apply::{self, FileResult, HunkResult, Outcome};
+mod check;
+mod report;
+
+use super::apply::{self, Changed, HunkResult, Outcome};
 use super::proposals::{Decided, Origin, Waiting};
 use super::turn::Turn;
 use crate::ids::{HunkId, ItemId, ProposalId};
@@ -8,13 +11,14 @@ use crate::patch::files::{self, DiskFiles, FileText, Files};
 use crate::patch::parse::parse;
 use crate::patch::plan::error::PlanError;
 use crate::patch::plan::{FilePlan, Plan, plan};
-use crate::protocol::item::{Confined, FileChange, FileChangeKind, ItemStatus, ThreadItem};
+use crate::protocol::item::{FileChange, ItemStatus, ThreadItem};
 use crate::protocol::proposal::{HunkStatus, ProposalDecideParams, ProposalDecision, ProposalStatus};
-use crate::protocol::settings::{ApprovalPolicy, SandboxPolicy};
+use crate::protocol::settings::ApprovalPolicy;
 use crate::tools::{ToolError, ToolOutput};
 use crate::workspace::Workspace;
+use check::{Check, check};
+use report::report;
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -140,7 +144,22 @@ async fn carry_out(
     decided: Decided,
     granted: Vec<PathBuf>,
 ) -> ToolOutput {
-    let outcome = apply::run(&turn, &waiting.id, &decided, &granted).await;
+    let scope = turn.scope().with_writable(&granted);
+    let outcome = apply::run(&scope, &waiting.id, &decided).await;
+    turn.with_diff(|diff| {
+        for changed in &outcome.changed {
+            let Changed {
+                path,
+                move_to,
+                before,
+                after,
+            } = changed;
+            match (move_to, before, after) {
+                (Some(to), Some(before), Some(after)) => diff.record_move(path, to, before, after),
+                _ => diff.record(path, before.as_deref(), after.as_deref()),
+            }
+        }
+    });
     let status = match outcome.status {
         ProposalStatus::Applied => ItemStatus::Completed,
         ProposalStatus::Rejected => ItemStatus::Declined,
@@ -169,83 +188,6 @@ fn accept_all(turn: &Turn, id: &ProposalId) {
     }
 }
 
-enum Check {
-    Fine,
-    /// The person must see this; a yes covers these folders, their links resolved as they were when it was asked.
-    Outside {
-        reason: String,
-        folders: Vec<PathBuf>,
-    },
-    Refused(String),
-}
-
-/// Where the patch may write. Protected folders are refused; a place outside the workspace is said in the question,
-/// and refused where nobody may be asked.
-fn check(turn: &Turn, plan: &Plan) -> Check {
-    let never = turn.settings.approval_policy == ApprovalPolicy::Never;
-    if never && matches!(turn.settings.sandbox_policy, SandboxPolicy::ReadOnly { .. }) {
-        return Check::Refused(
-            "The policy is read-only and nobody may be asked, so no file can be changed. Explain the change instead."
-                .to_owned(),
-        );
-    }
-    let confinement = turn.patch_confinement();
-    let (mut outside, mut folders) = (Vec::new(), Vec::new());
-    for path in plan.paths() {
-        if confinement.is_protected(path) {
-            return Check::Refused(format!(
-                "{} is in a protected folder, which patches and commands may only read. Leave it as it is, or tell the person \
-                 what to change there.",
-                turn.short_name(path)
-            ));
-        }
-        let home = turn.settings.cwd.join("~");
-        if path.starts_with(&home) && !home.exists() {
-            return Check::Refused(format!(
-                "{} is below a folder with the name ~: nothing stands for the home folder in a patch. Write the whole path.",
-                turn.short_name(path)
-            ));
-        }
-        let may_write = confinement.may_write(path);
-        // Names there mean something else to each process.
-        if !may_write && ["/proc", "/sys", "/dev"].iter().any(|folder| path.starts_with(folder)) {
-            return Check::Refused(format!(
-                "{} is in a folder of the kernel, where patches do not write.",
-                path.display()
-            ));
-        }
-        if !may_write {
-            let folder = existing_folder(path);
-            let real = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
-            let name = turn.short_name(path);
-            outside.push(match real == folder {
-                true => name,
-                false => format!("{name} (which is in {})", real.display()),
-            });
-            folders.push(real);
-        }
-    }
-    match (
-        outside.is_empty(),
-        never && turn.confinement(Confined::Workspace).confined() != Confined::Outside,
-    ) {
-        (true, _) => Check::Fine,
-        (false, true) => Check::Refused(format!(
-            "Outside the workspace, where nothing may be changed under the approval policy never: {}.",
-            outside.join(", ")
-        )),
-        (false, false) => Check::Outside {
-            reason: format!("Outside the workspace: {}", outside.join(", ")),
-            folders,
-        },
-    }
-}
-
-/// The innermost folder on the way to a path that is there.
-fn existing_folder(path: &Path) -> &Path {
-    path.ancestors().skip(1).find(|folder| folder.is_dir()).unwrap_or(path)
-}
-
 fn changes(plan: &Plan, cwd: &Path) -> Vec<FileChange> {
     plan.files
         .iter()
@@ -269,76 +211,4 @@ fn hunk_statuses(outcome: &Outcome) -> BTreeMap<HunkId, HunkStatus> {
         statuses.insert(hunk.id.clone(), status);
     }
     statuses
-}
-
-/// What became of each hunk, exactly, for the model and for the person.
-fn report(turn: &Turn, outcome: &Outcome, feedback: &[String]) -> String {
-    let mut text = String::new();
-    let hunks = || outcome.files.iter().flat_map(|file| &file.hunks);
-    let count = |result: HunkResult| hunks().filter(|hunk| hunk.result == result).count();
-    let total = hunks().count();
-    match (&outcome.status, &outcome.error) {
-        (_, Some(error)) => {
-            let _ = writeln!(text, "{error}");
-        }
-        (ProposalStatus::Applied, None) if count(HunkResult::Taken) == total => {
-            text.push_str("Success. The person accepted the whole patch; it is in the files:\n");
-        }
-        (ProposalStatus::Applied, None) => {
-            let _ = writeln!(
-                text,
-                "Taken in part: {} of {total} hunks are in the files.",
-                count(HunkResult::Taken)
-            );
-        }
-        (ProposalStatus::Rejected, None) => {
-            text.push_str("The person rejected the patch; no file was changed.\n");
-        }
-        (_, None) => text.push_str("Nothing was changed.\n"),
-    }
-    if total == 0 || outcome.status != ProposalStatus::Rejected {
-        for file in &outcome.files {
-            describe(&mut text, turn, file);
-        }
-    }
-    for words in feedback {
-        let _ = writeln!(text, "The person says: {}", words.trim());
-    }
-    text.truncate(text.trim_end().len());
-    text
-}
-
-fn describe(text: &mut String, turn: &Turn, file: &FileResult) {
-    let name = turn.short_name(&file.path);
-    let taken = file
-        .hunks
-        .iter()
-        .filter(|hunk| hunk.result == HunkResult::Taken)
-        .count();
-    if taken > 0 {
-        let (letter, name) = match &file.kind {
-            FileChangeKind::Add => ("A", name.clone()),
-            FileChangeKind::Delete => ("D", name.clone()),
-            FileChangeKind::Update { move_path: Some(to) } => ("M", format!("{name} -> {}", turn.short_name(to))),
-            FileChangeKind::Update { move_path: None } => ("M", name.clone()),
-        };
-        let unsaved = if file.in_editor {
-            " (in the editor, unsaved)"
-        } else {
-            ""
-        };
-        let _ = writeln!(text, "{letter} {name}{unsaved}");
-    }
-    if taken == file.hunks.len() {
-        return;
-    }
-    for (number, hunk) in file.hunks.iter().enumerate() {
-        let result = match hunk.result {
-            HunkResult::Taken => "taken",
-            HunkResult::Rejected => "rejected by the person",
-            HunkResult::Conflict => "not taken: the text it would replace has changed since; read the file again",
-            HunkResult::NotApplied => "not applied",
-        };
-        let _ = writeln!(text, "  {name} hunk {} (line {}): {result}", number + 1, hunk.line + 1);
-    }
 }

@@ -5,22 +5,44 @@ use crate::protocol::item::{FileChangeKind, LineRange};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
+/// Where a proposal is in its life. The first four wait for the person, and change into each other as the person decides
+/// and types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
 pub enum ProposalStatus {
-    /// Waiting; no hunk, or only some hunks, are decided.
-    Pending,
+    /// Waits; nothing is decided yet.
+    Proposed,
+    /// Waits; some hunks are decided.
+    PartlyDecided,
+    /// Waits; the text under some of the undecided hunks has changed.
+    Conflicting,
+    /// Waits, but none of its undecided hunks fits the files any more: reject it, or bring the text back.
+    Stale,
     /// Decided; the accepted hunks are being written.
-    Applying,
+    Accepted,
     /// Every accepted hunk is in the files.
     Applied,
     /// No hunk was accepted.
     Rejected,
     /// The editor or the disk refused; every file is as it was.
     Failed,
-    /// The turn ended first.
+    /// A newer proposal for the same files has taken its place.
+    Superseded,
+    /// The turn was stopped first.
     Withdrawn,
+    /// It was applied, and the person has taken its turn back since.
+    Undone,
+}
+
+impl ProposalStatus {
+    /// Whether the person can still decide.
+    pub fn is_waiting(self) -> bool {
+        matches!(
+            self,
+            Self::Proposed | Self::PartlyDecided | Self::Conflicting | Self::Stale
+        )
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,6 +70,15 @@ pub struct Hunk {
     pub old_text: String,
     /// What it puts there; as edited by the person, if so.
     pub new_text: String,
+    /// What the model proposed, where the person has edited it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proposed_text: Option<String>,
+    /// Why it cannot be taken as it is, in words; only while it is in conflict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conflict: Option<String>,
+    /// The person's words to the model on rejecting it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub feedback: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -65,12 +96,25 @@ pub struct ProposalFile {
     /// Version of the open document that the change was made against.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_version: Option<i32>,
-    /// Text before; absent for a new file. Only `proposal/read` gives it.
+    /// Version of the open document that the ranges of the hunks are for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<i32>,
+    /// Permission bits that it gets, where the change is about them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<u32>,
+    /// The text that the model saw; absent for a new file. Only `proposal/read` gives it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
-    /// Text after, if every hunk is taken; absent for a deleted file. Only `proposal/read` gives it.
+    /// That text with every hunk; absent for a deleted file. Only `proposal/read` gives it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
+    /// The text today; absent where no file is. Only `proposal/read` gives it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub current: Option<String>,
+    /// Today's text with every hunk that fits and is not rejected, as edited: what accepting the rest would lead to.
+    /// Absent for a file that would be deleted. Only `proposal/read` gives it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<String>,
     pub hunks: Vec<Hunk>,
 }
 
@@ -89,6 +133,19 @@ pub struct Proposal {
     /// Why the person is asked more than usual, for example a path outside the workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The folder outside the workspace that must be opened for writing before this can be applied; asked about on its
+    /// own, once the hunks are accepted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant_root: Option<PathBuf>,
+    /// The policy accepted it: nobody was asked.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub auto_approved: bool,
+    /// Waiting proposals of other turns for some of the same files, which were there first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stacked_on: Vec<ProposalId>,
+    /// The newer proposal that took its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub superseded_by: Option<ProposalId>,
     pub created_at_ms: i64,
 }
 
@@ -148,6 +205,62 @@ pub struct ProposalDecideParams {
 pub enum ProposalDecision {
     Accept,
     Reject,
+    /// Takes an earlier decision on named hunks back: they wait again.
+    Reset,
+}
+
+/// Changes what a waiting hunk would put into the file. It still has to be accepted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ProposalEditParams {
+    pub proposal_id: ProposalId,
+    pub hunk_id: HunkId,
+    /// The person's text, with its line ends; absent brings the model's own text back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_text: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ProposalEditResult {
+    pub proposal: Proposal,
+}
+
+/// Where the hunks of a waiting proposal lie now, after the person has typed. Slim, since it may follow every key.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ProposalMoved {
+    pub proposal_id: ProposalId,
+    pub status: ProposalStatus,
+    /// The files whose text has changed.
+    pub files: Vec<MovedFile>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct MovedFile {
+    pub path: PathBuf,
+    pub uri: String,
+    pub open: bool,
+    /// Version of the open document that the ranges are for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<i32>,
+    pub hunks: Vec<MovedHunk>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct MovedHunk {
+    pub id: HunkId,
+    pub status: HunkStatus,
+    pub range: LineRange,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conflict: Option<String>,
 }
 
 /// The proposal after the decision. Once no hunk is pending the accepted ones are applied;

@@ -13,7 +13,6 @@ use crate::agent::thread::ThreadHandle;
 use crate::ids::{ApprovalId, ProposalId, ThreadId, TurnId};
 use crate::lsp::client::Client;
 use crate::protocol::event::{Event, EventKind};
-use crate::protocol::proposal::ProposalStatus;
 use crate::protocol::thread::ThreadStatus;
 use progress::Progress;
 use serde_json::json;
@@ -129,7 +128,7 @@ impl Presenter {
             }
             EventKind::ProposalUpdated(updated) if !plugin => {
                 self.refresh_lenses();
-                let settled = updated.proposal.status != ProposalStatus::Pending;
+                let settled = !updated.proposal.status.is_waiting();
                 if settled && let Some(task) = self.state().asking_proposal.remove(&updated.proposal.id) {
                     task.abort();
                 }

@@ -194,6 +194,12 @@ export type Hunk = {
   oldText: string;
   /** What it puts there; as edited by the person, if so. */
   newText: string;
+  /** What the model proposed, where the person has edited it. */
+  proposedText?: string | null;
+  /** Why it cannot be taken as it is, in words; only while it is in conflict. */
+  conflict?: string | null;
+  /** The person's words to the model on rejecting it. */
+  feedback?: string | null;
 };
 
 /** One contiguous change of one file in a proposal; stable for the proposal's life. */
@@ -283,6 +289,17 @@ export type Proposal = {
   diff: string;
   /** Why the person is asked more than usual, for example a path outside the workspace. */
   reason?: string | null;
+  /**
+   * The folder outside the workspace that must be opened for writing before this can be applied; asked about on its
+   * own, once the hunks are accepted.
+   */
+  grantRoot?: string | null;
+  /** The policy accepted it: nobody was asked. */
+  autoApproved?: boolean;
+  /** Waiting proposals of other turns for some of the same files, which were there first. */
+  stackedOn?: Array<ProposalId>;
+  /** The newer proposal that took its place. */
+  supersededBy?: ProposalId | null;
   createdAtMs: number;
 };
 
@@ -310,7 +327,7 @@ export type ProposalDecideResult = {
   proposal: Proposal;
 };
 
-export type ProposalDecision = "accept" | "reject";
+export type ProposalDecision = "accept" | "reject" | "reset";
 
 export type ProposalFile = {
   path: string;
@@ -322,10 +339,21 @@ export type ProposalFile = {
   unsaved?: boolean;
   /** Version of the open document that the change was made against. */
   baseVersion?: number | null;
-  /** Text before; absent for a new file. Only `proposal/read` gives it. */
+  /** Version of the open document that the ranges of the hunks are for. */
+  version?: number | null;
+  /** Permission bits that it gets, where the change is about them. */
+  mode?: number | null;
+  /** The text that the model saw; absent for a new file. Only `proposal/read` gives it. */
   before?: string | null;
-  /** Text after, if every hunk is taken; absent for a deleted file. Only `proposal/read` gives it. */
+  /** That text with every hunk; absent for a deleted file. Only `proposal/read` gives it. */
   after?: string | null;
+  /** The text today; absent where no file is. Only `proposal/read` gives it. */
+  current?: string | null;
+  /**
+   * Today's text with every hunk that fits and is not rejected, as edited: what accepting the rest would lead to.
+   * Absent for a file that would be deleted. Only `proposal/read` gives it.
+   */
+  result?: string | null;
   hunks: Array<Hunk>;
 };
 
@@ -350,7 +378,11 @@ export type ProposalReadResult = {
   proposal: Proposal;
 };
 
-export type ProposalStatus = "pending" | "applying" | "applied" | "rejected" | "failed" | "withdrawn";
+/**
+ * Where a proposal is in its life. The first four wait for the person, and change into each other as the person decides
+ * and types.
+ */
+export type ProposalStatus = "proposed" | "partlyDecided" | "conflicting" | "stale" | "accepted" | "applied" | "rejected" | "failed" | "superseded" | "withdrawn" | "undone";
 
 /** How much of its reasoning the model is asked to sum up. */
 export type ReasoningSummary = "auto" | "concise" | "detailed" | "none";

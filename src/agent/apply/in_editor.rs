@@ -1,9 +1,8 @@
 //! The part of a change that is in open documents: handed to the editor, and then looked for in what the editor sends.
 //! `applied: true` is a claim, and so is silence.
 
-use super::{Step, is_gone, open_steps};
+use super::{Scope, Step, is_gone, open_steps};
 use crate::agent::editor::{ApplyReply, EditorChange, EditorStep};
-use crate::agent::turn::Turn;
 use crate::patch::hunk::{hunks, text_edits};
 use crate::patch::rebase::{Conflict, Rebased, rebase};
 use crate::workspace::Document;
@@ -69,22 +68,26 @@ pub(super) fn edit_document(
 }
 
 /// Hands the change to the editor and looks whether it was made.
-pub(super) async fn change_in_editor(turn: &Turn, steps: &[Step], editor_steps: Vec<EditorStep>) -> Result<(), String> {
+pub(super) async fn change_in_editor(
+    scope: &Scope,
+    steps: &[Step],
+    editor_steps: Vec<EditorStep>,
+) -> Result<(), String> {
     let change = EditorChange {
         label: "Countersign".to_owned(),
         steps: editor_steps,
     };
     let made = async {
-        all_done(turn, steps).await;
+        all_done(scope, steps).await;
         tokio::time::sleep(ANSWER).await;
     };
     let reply = tokio::select! {
-        reply = turn.desk.editor.apply(change) => reply,
+        reply = scope.desk.editor.apply(change) => reply,
         // Every text is there, whatever becomes of the answer.
         () = made => ApplyReply::Applied,
     };
     match reply {
-        ApplyReply::Applied => happened(turn, steps).await,
+        ApplyReply::Applied => happened(scope, steps).await,
         ApplyReply::Refused { reason: Some(reason) } => Err(format!(
             "The editor refused the change: {}.",
             reason.trim_end_matches('.')
@@ -95,12 +98,12 @@ pub(super) async fn change_in_editor(turn: &Turn, steps: &[Step], editor_steps: 
 }
 
 /// `applied: true` is a claim: waits until the documents really hold the new text.
-async fn happened(turn: &Turn, steps: &[Step]) -> Result<(), String> {
-    if tokio::time::timeout(SETTLE, all_done(turn, steps)).await.is_ok() {
+async fn happened(scope: &Scope, steps: &[Step]) -> Result<(), String> {
+    if tokio::time::timeout(SETTLE, all_done(scope, steps)).await.is_ok() {
         return Ok(());
     }
-    let missing = open_steps(steps).filter(|(step, _)| !is_done(turn, step));
-    let names: Vec<_> = missing.map(|(step, _)| turn.short_name(&step.path)).collect();
+    let missing = open_steps(steps).filter(|(step, _)| !is_done(scope, step));
+    let names: Vec<_> = missing.map(|(step, _)| scope.short_name(&step.path)).collect();
     Err(format!(
         "The editor said that it made the change, but the text is not there: {}.",
         names.join(", ")
@@ -108,17 +111,17 @@ async fn happened(turn: &Turn, steps: &[Step]) -> Result<(), String> {
 }
 
 /// Waits until every open document holds its new text.
-async fn all_done(turn: &Turn, steps: &[Step]) {
-    let mut changed = turn.desk.workspace.changed();
-    while !open_steps(steps).all(|(step, _)| is_done(turn, step)) {
+async fn all_done(scope: &Scope, steps: &[Step]) {
+    let mut changed = scope.desk.workspace.changed();
+    while !open_steps(steps).all(|(step, _)| is_done(scope, step)) {
         // What happens on the disk is not announced.
         let _looked_again = tokio::time::timeout(LOOK, changed.changed()).await;
     }
 }
 
 /// Waits until the editor has sent nothing for a while.
-pub(super) async fn quiet(turn: &Turn) {
-    let mut changed = turn.desk.workspace.changed();
+pub(super) async fn quiet(scope: &Scope) {
+    let mut changed = scope.desk.workspace.changed();
     let deadline = tokio::time::Instant::now() + SETTLE;
     while tokio::time::Instant::now() < deadline
         && matches!(tokio::time::timeout(QUIET, changed.changed()).await, Ok(Ok(())))
@@ -126,13 +129,13 @@ pub(super) async fn quiet(turn: &Turn) {
 }
 
 /// Whether an open document holds its new text; the person may have typed elsewhere in it meanwhile.
-pub(super) fn is_done(turn: &Turn, step: &Step) -> bool {
+pub(super) fn is_done(scope: &Scope, step: &Step) -> bool {
     let path = step.move_to.as_ref().unwrap_or(&step.path);
     let Some(then) = &step.then else {
         // Some editors keep showing the text of a file that they have deleted.
         return is_gone(path);
     };
-    let Ok(now) = turn.desk.workspace.read(path) else {
+    let Ok(now) = scope.desk.workspace.read(path) else {
         return false;
     };
     if *then == now.text {
@@ -148,8 +151,9 @@ pub(super) fn is_done(turn: &Turn, step: &Step) -> bool {
 }
 
 /// Whether a document is not as it was when the change was made for it.
-pub(super) fn moved_on(turn: &Turn, step: &Step) -> bool {
-    turn.desk
+pub(super) fn moved_on(scope: &Scope, step: &Step) -> bool {
+    scope
+        .desk
         .workspace
         .document(&step.path)
         .is_none_or(|document| Some(document.text()) != step.now)

@@ -1,8 +1,7 @@
 //! The part of a change that is in closed files: written by a process of our own under the sandbox.
 
-use super::{Step, aside, is_gone, written};
-use crate::agent::turn::Turn;
-use crate::exec::{self, CommandRequest, Confinement};
+use super::{Scope, Step, aside, is_gone, written};
+use crate::exec::{self, CommandRequest};
 use crate::patch::disk::{DiskChange, Expect, Transaction, role};
 use crate::patch::hunk::text_edits;
 use std::path::{Path, PathBuf};
@@ -80,17 +79,9 @@ pub(super) fn missing_folders(steps: &[Step]) -> Vec<PathBuf> {
 
 /// Writes closed files in a process of our own under the sandbox, so that no link leads out of the folders meant: the
 /// workspace, and what was outside of it when the person was asked. A link that slipped in since widens nothing.
-pub(super) async fn write_confined(
-    turn: &Turn,
-    granted: &[PathBuf],
-    changes: Vec<DiskChange>,
-    tidy: Vec<PathBuf>,
-) -> Result<(), String> {
+pub(super) async fn write_confined(scope: &Scope, changes: Vec<DiskChange>, tidy: Vec<PathBuf>) -> Result<(), String> {
     let program = exec::self_program().map_err(|error| format!("The own program was not found: {error}."))?;
-    let confinement = granted
-        .iter()
-        .cloned()
-        .fold(turn.patch_confinement(), Confinement::with_writable);
+    let confinement = scope.confinement.clone();
     let transaction = Transaction {
         roots: confinement.writable_roots().to_vec(),
         changes,
@@ -101,7 +92,7 @@ pub(super) async fn write_confined(
         .map_err(|error| error.to_string())?;
     let request = CommandRequest {
         argv: vec![program.display().to_string(), role::NAME.to_owned()],
-        cwd: turn.settings.cwd.clone(),
+        cwd: scope.cwd.clone(),
         env: std::collections::BTreeMap::new(),
         confinement,
         timeout: Some(WRITE_LIMIT),

@@ -1,9 +1,8 @@
 //! Taking back what an editor that failed has made of a change all the same.
 
 use super::in_editor::{LOOK, SETTLE};
-use super::{Step, is_gone, open_steps};
+use super::{Scope, Step, is_gone, open_steps};
 use crate::agent::editor::{EditorChange, EditorStep};
-use crate::agent::turn::Turn;
 use crate::patch::hunk::{hunks, placed_edits};
 use crate::patch::rebase::{Rebased, rebase};
 use std::path::Path;
@@ -34,24 +33,24 @@ impl Left {
 }
 
 /// Takes back what an editor that failed has made of a change all the same, and nothing that the person typed.
-pub(super) async fn take_back(turn: &Turn, steps: &[Step]) -> Left {
-    let left = || open_steps(steps).map(|(step, _)| (step, inverse(turn, step)));
+pub(super) async fn take_back(scope: &Scope, steps: &[Step]) -> Left {
+    let left = || open_steps(steps).map(|(step, _)| (step, inverse(scope, step)));
     let (mut names, mut back) = (Vec::new(), Vec::new());
     for (step, inverse) in left().filter(|(_, inverse)| !inverse.is_empty()) {
-        names.push(turn.short_name(&step.path));
+        names.push(scope.short_name(&step.path));
         back.extend(inverse);
     }
     if back.is_empty() {
         return Left::Nothing;
     }
     let gone = async {
-        let mut changed = turn.desk.workspace.changed();
+        let mut changed = scope.desk.workspace.changed();
         while left().any(|(_, inverse)| !inverse.is_empty()) {
             let _looked_again = tokio::time::timeout(LOOK, changed.changed()).await;
         }
     };
     let label = "Countersign: take back a change that failed".to_owned();
-    let answer = turn.desk.editor.apply(EditorChange { label, steps: back });
+    let answer = scope.desk.editor.apply(EditorChange { label, steps: back });
     let all = async { tokio::join!(tokio::time::timeout(SETTLE, answer), gone) };
     match tokio::time::timeout(2 * SETTLE, all).await {
         Ok(_) => Left::TakenBack(names),
@@ -60,10 +59,10 @@ pub(super) async fn take_back(turn: &Turn, steps: &[Step]) -> Left {
 }
 
 /// What undoes a step as far as the editor made it; nothing where it made nothing of it.
-fn inverse(turn: &Turn, step: &Step) -> Vec<EditorStep> {
+fn inverse(scope: &Scope, step: &Step) -> Vec<EditorStep> {
     let moved = step.move_to.as_deref();
     let moved = moved.filter(|to| is_gone(&step.path) && !is_gone(to));
-    let mut back: Vec<_> = inverse_edit(turn, step, moved.unwrap_or(&step.path))
+    let mut back: Vec<_> = inverse_edit(scope, step, moved.unwrap_or(&step.path))
         .into_iter()
         .collect();
     back.extend(moved.map(|to| EditorStep::Rename {
@@ -74,9 +73,9 @@ fn inverse(turn: &Turn, step: &Step) -> Vec<EditorStep> {
 }
 
 /// The edit that takes a step's own lines out of a document again; nothing where none of them are there.
-fn inverse_edit(turn: &Turn, step: &Step, path: &Path) -> Option<EditorStep> {
+fn inverse_edit(scope: &Scope, step: &Step, path: &Path) -> Option<EditorStep> {
     let (before, then) = (step.now.as_deref()?, step.then.as_deref()?);
-    let document = turn.desk.workspace.document(path)?;
+    let document = scope.desk.workspace.document(path)?;
     let now = document.text();
     if now == before {
         return None;

@@ -167,7 +167,7 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
             include_settled: false,
         }),
         value(ProposalListResult {
-            data: vec![proposal(ProposalStatus::Pending, HunkStatus::Pending)],
+            data: vec![proposal(ProposalStatus::Proposed, HunkStatus::Pending)],
         }),
     );
     add(
@@ -189,7 +189,7 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
             feedback: None,
         }),
         value(ProposalDecideResult {
-            proposal: proposal(ProposalStatus::Applying, HunkStatus::Accepted),
+            proposal: proposal(ProposalStatus::Accepted, HunkStatus::Accepted),
         }),
     );
     add(
@@ -352,7 +352,7 @@ fn events() -> Vec<EventKind> {
             },
         }),
         EventKind::ProposalCreated(event::ProposalChanged {
-            proposal: proposal(ProposalStatus::Pending, HunkStatus::Pending),
+            proposal: proposal(ProposalStatus::Proposed, HunkStatus::Pending),
         }),
         EventKind::ProposalUpdated(event::ProposalChanged {
             proposal: proposal(ProposalStatus::Applied, HunkStatus::Applied),
@@ -478,10 +478,12 @@ fn approval() -> CommandApproval {
 
 /// As `proposal/read` gives it.
 fn whole_proposal() -> Proposal {
-    let mut proposal = proposal(ProposalStatus::Pending, HunkStatus::Pending);
+    let mut proposal = proposal(ProposalStatus::Proposed, HunkStatus::Pending);
     for file in &mut proposal.files {
         file.before = Some("    let mut sum = 1;\n".into());
         file.after = Some("    let mut sum = 0;\n".into());
+        file.current = Some("    let mut sum = 1;\n".into());
+        file.result = Some("    let mut sum = 0;\n".into());
     }
     proposal
 }
@@ -500,18 +502,29 @@ fn proposal(status: ProposalStatus, hunk: HunkStatus) -> Proposal {
             open: true,
             unsaved: true,
             base_version: Some(12),
+            version: Some(4),
+            mode: None,
             before: None,
             after: None,
+            current: None,
+            result: None,
             hunks: vec![Hunk {
                 id: "h-1".into(),
                 status: hunk,
                 range: LineRange { start: 0, end: 1 },
                 old_text: "    let mut sum = 1;\n".into(),
                 new_text: "    let mut sum = 0;\n".into(),
+                proposed_text: None,
+                conflict: None,
+                feedback: None,
             }],
         }],
         diff: DIFF.into(),
         reason: None,
+        grant_root: None,
+        auto_approved: false,
+        stacked_on: Vec::new(),
+        superseded_by: None,
         created_at_ms: AT_MS,
     }
 }

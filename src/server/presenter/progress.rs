@@ -51,7 +51,7 @@ impl Progress {
                     self.report(line);
                 }
             }
-            EventKind::ProposalUpdated(updated) if updated.proposal.status == ProposalStatus::Applying => {
+            EventKind::ProposalUpdated(updated) if updated.proposal.status == ProposalStatus::Accepted => {
                 self.report("Applying the change");
             }
             EventKind::ApprovalRequested(_) => self.report("Waiting for your answer"),

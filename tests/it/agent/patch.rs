@@ -278,7 +278,7 @@ async fn hunks_are_decided_one_by_one_and_the_model_is_told_exactly() {
             .collect()
     };
     assert_eq!(statuses(&now), ["accepted", "pending", "pending"]);
-    assert_eq!(now["status"], "pending");
+    assert_eq!(now["status"], "partlyDecided");
     let listed = stage
         .client
         .call("countersign/proposal/list", json!({"threadId": thread}))
@@ -476,7 +476,7 @@ async fn a_change_that_was_decided_is_whole_also_when_the_turn_is_stopped_meanwh
     assert_eq!(story.status(), "interrupted");
     stage.take_edit(&mut documents).await;
     let settled = stage
-        .until(|name, params| name == "proposal/updated" && params["proposal"]["status"] != "applying")
+        .until(|name, params| name == "proposal/updated" && params["proposal"]["status"] != "accepted")
         .await;
     assert_eq!(settled.last()["proposal"]["status"], "applied");
     assert_eq!(documents["open.txt"].1, "one\nTWO\n");

@@ -314,7 +314,7 @@ async fn a_proposal_is_decided_once_and_only_by_what_fits() {
             .client
             .call("countersign/proposal/read", json!({"proposalId": id}))
             .await;
-        assert_eq!(read["proposal"]["status"], "pending", "{whole}");
+        assert_eq!(read["proposal"]["status"], "proposed", "{whole}");
     }
     let reject = json!({"proposalId": id, "decision": "reject", "hunkIds": [hunk], "feedback": "no, thanks"});
     work.client.call(decide, reject.clone()).await;
