@@ -154,12 +154,13 @@ async fn after_the_first_of_two_calls_each_has_an_output_also_after_a_restart() 
         .until(|name, params| name == "item/completed" && params["item"]["id"] == "c1")
         .await;
     stopped(&stage, &thread, &turn).await;
-    let lines = stage.rollout(&thread);
-    let of = |kind: &str| lines.iter().filter(|line| line["payload"]["type"] == kind).count();
-    assert_eq!(
-        (of("function_call"), of("function_call_output"), of("turn_aborted")),
-        (1, 1, 1)
-    );
+    // The record is written behind the events.
+    eventually("each line is on the record once", || {
+        let lines = stage.rollout(&thread);
+        let of = |kind: &str| lines.iter().filter(|line| line["payload"]["type"] == kind).count();
+        (of("function_call"), of("function_call_output"), of("turn_aborted")) == (1, 1, 1)
+    })
+    .await;
     goes_on(&stage, &thread).await;
 }
 
