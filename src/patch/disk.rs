@@ -21,13 +21,13 @@ mod system;
 use super::files::same_entry;
 use super::plan::FilePlan;
 use crate::protocol::item::FileChangeKind;
-use check::Target;
+use check::{Target, There};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use step::Steps;
 
 /// Changes to files that happen together or not at all.
@@ -42,6 +42,10 @@ pub struct Transaction {
     /// that are taken back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tidy: Vec<PathBuf>,
+    /// Files without any write permission are replaced and removed too. For putting back what a snapshot kept;
+    /// otherwise they are refused.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub restores: bool,
 }
 
 /// One file's change. Paths are absolute, without `.` and `..`.
@@ -53,18 +57,22 @@ pub enum DiskChange {
         path: PathBuf,
         text: String,
         expect: Expect,
-        /// Permission bits of a new file; by default those that the system gives. One that is there keeps its own.
+        /// The permission bits that the file shall have (of `0o7777`). Without them a file that is there keeps its own,
+        /// and a new one gets those that the system gives.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mode: Option<u32>,
     },
     /// The file, which is there, shall have these bytes replaced: ranges of what it holds now, in order and apart. A
-    /// small change of a large file travels as what it is.
+    /// small change of a large file travels as what it is. Without edits only the mode changes.
     Edit {
         path: PathBuf,
         edits: Vec<(Range<usize>, String)>,
         expect: Expect,
+        /// As of `Write`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mode: Option<u32>,
     },
-    /// The file shall be gone.
+    /// The file or link shall be gone. Its folder stays, also when nothing is left in it.
     Remove { path: PathBuf, expect: Expect },
     /// The file shall have a new name, where nothing is yet, and hold this text. `expect` is about `from`.
     Move {
@@ -72,8 +80,32 @@ pub enum DiskChange {
         to: PathBuf,
         text: String,
         expect: Expect,
+        /// As of `Write`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mode: Option<u32>,
+    },
+    /// The path shall hold exactly this, whatever bytes they are, in place of the file or link that is there: what a
+    /// snapshot kept. Folders on the way are made.
+    Place {
+        path: PathBuf,
+        content: Content,
+        expect: Expect,
     },
 }
+
+/// What [`DiskChange::Place`] puts at a path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase")]
+pub enum Content {
+    /// A copy of the regular file `from`, which is outside of the transaction and stays, with these permission bits (of
+    /// `0o7777`). It has at most [`MAX_PLACED_BYTES`].
+    File { from: PathBuf, mode: u32 },
+    /// A symbolic link with this target, which may lead anywhere: nothing is written through it.
+    Link { target: PathBuf },
+}
+
+/// The largest file that a transaction places, replaces or removes, in bytes.
+pub const MAX_PLACED_BYTES: u64 = 1 << 30;
 
 impl DiskChange {
     /// What the accepted hunks of a planned file mean for the disk; `None` if they change nothing.
@@ -89,6 +121,7 @@ impl DiskChange {
                 to: to.clone(),
                 text,
                 expect,
+                mode: None,
             }),
             (Some(text), _) => Some(Self::Write {
                 path,
@@ -109,6 +142,11 @@ pub enum Expect {
     Content {
         sha256: String,
     },
+    /// A symbolic link with this target. It is replaced or removed itself and never followed; it cannot be edited or
+    /// moved.
+    Link {
+        target: PathBuf,
+    },
 }
 
 impl Expect {
@@ -122,12 +160,14 @@ impl Expect {
 
 /// SHA-256 in hexadecimal.
 pub fn content_hash(bytes: &[u8]) -> String {
-    Sha256::digest(bytes)
-        .iter()
-        .fold(String::with_capacity(64), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
+    hexadecimal(&Sha256::digest(bytes))
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(64), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 /// Why nothing was written. Every file is as it was, except as [`Stuck`](Self::Stuck) says.
@@ -251,8 +291,7 @@ fn commit_with(transaction: &Transaction, mut steps: Steps) -> Result<(), Commit
 enum Work<'t> {
     Write {
         target: Target,
-        text: Cow<'t, str>,
-        mode: Option<u32>,
+        new: New<'t>,
     },
     Remove {
         target: Target,
@@ -260,86 +299,73 @@ enum Work<'t> {
     Move {
         from: Target,
         to: Target,
-        text: &'t str,
-        changed: bool,
+        /// Absent if the file only changes its name: then it is renamed, which keeps all of it.
+        new: Option<New<'t>>,
     },
 }
 
-/// Makes folders and writes the new text beside its target; nothing that is there changes.
+/// What a path shall hold.
+enum New<'t> {
+    Text { text: Cow<'t, str>, mode: Option<u32> },
+    Copy { from: &'t Path, mode: u32 },
+    Link { target: &'t Path },
+}
+
+/// Makes folders and writes what is new beside its target; nothing that is there changes.
 fn prepare(work: &Work<'_>, steps: &mut Steps) -> Result<(), CommitError> {
-    let text = match work {
-        Work::Write { target, text, mode } => {
+    let file = match work {
+        Work::Write { target, new } => {
             steps.make_folders(target)?;
-            steps.write_beside(target, target.there.as_deref(), text, *mode)?
+            steps.write_beside(target, target.there.as_deref(), new)?
         }
         Work::Remove { .. } => None,
-        Work::Move {
-            from,
-            to,
-            text,
-            changed,
-        } => {
+        Work::Move { from, to, new } => {
             steps.make_folders(to)?;
-            // A file that only changes its name is renamed, which keeps all of it.
-            if *changed {
-                steps.write_beside(to, from.there.as_deref(), text, None)?
-            } else {
-                None
+            match new {
+                Some(new) => steps.write_beside(to, from.there.as_deref(), new)?,
+                None => None,
             }
         }
     };
-    steps.keep_text(text);
+    steps.keep_text(file);
     Ok(())
 }
 
-/// Puts the new text in its place. `text` is the file beside the target; without it the file is renamed or
-/// rewritten in place.
-fn swap(work: &Work<'_>, text: Option<PathBuf>, steps: &mut Steps) -> Result<(), CommitError> {
-    match (work, text) {
-        (Work::Write { target, .. }, Some(new)) if target.there.is_some() => steps.replace(target, &new),
-        (Work::Write { target, .. }, Some(new)) => steps.place_new(target, &new),
-        (Work::Write { target, text, .. }, None) => steps.rewrite(target, text),
+/// Puts what is new in its place. `file` is the one beside the target; without it the file is renamed or rewritten in
+/// place.
+fn swap(work: &Work<'_>, file: Option<PathBuf>, steps: &mut Steps) -> Result<(), CommitError> {
+    match (work, file) {
+        (Work::Write { target, .. }, Some(file)) if target.there.is_some() => steps.replace(target, &file),
+        (Work::Write { target, .. }, Some(file)) => steps.place_new(target, &file),
+        (Work::Write { target, new }, None) => steps.rewrite(target, new),
         (Work::Remove { target }, _) => steps.take_away(target),
-        (
-            Work::Move {
-                from,
-                to,
-                text,
-                changed,
-            },
-            new,
-        ) if same_entry(&from.real, &to.real) => {
-            match new {
-                Some(new) => steps.replace(from, &new)?,
-                None if *changed => steps.rewrite(from, text)?,
-                None => {}
+        (Work::Move { from, to, new }, file) if same_entry(&from.real, &to.real) => {
+            match (file, new) {
+                (Some(file), _) => steps.replace(from, &file)?,
+                (None, Some(new)) => steps.rewrite(from, new)?,
+                (None, None) => {}
             }
             steps.rename_spelling(from, to)
         }
-        (Work::Move { from, to, .. }, Some(new)) => {
-            steps.place_new(to, &new)?;
+        (Work::Move { from, to, .. }, Some(file)) => {
+            steps.place_new(to, &file)?;
             steps.take_away(from)
         }
-        (
-            Work::Move {
-                from,
-                to,
-                text,
-                changed,
-            },
-            None,
-        ) => {
+        (Work::Move { from, to, new }, None) => {
             if steps.rename(from, to)? {
-                return if *changed {
-                    steps.rewrite(&from.renamed(to), text)
-                } else {
-                    Ok(())
+                return match new {
+                    Some(new) => steps.rewrite(&from.renamed(to), new),
+                    None => Ok(()),
                 };
             }
-            let new = steps.write_beside(to, from.there.as_deref(), text, None)?;
-            match new {
-                Some(new) => {
-                    steps.place_new(to, &new)?;
+            let same = New::Copy {
+                from: &from.real,
+                mode: from.there.as_deref().map_or(0o644, There::mode),
+            };
+            let new = new.as_ref().unwrap_or(&same);
+            match steps.write_beside(to, from.there.as_deref(), new)? {
+                Some(file) => {
+                    steps.place_new(to, &file)?;
                     steps.take_away(from)
                 }
                 None => {

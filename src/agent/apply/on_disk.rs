@@ -23,6 +23,7 @@ pub(super) fn disk_change(step: &Step) -> DiskChange {
             to: to.clone(),
             text: text.clone(),
             expect: expect(),
+            mode: None,
         },
         (Some(text), None) => write(step, step.now.as_deref(), text, None),
     }
@@ -36,6 +37,7 @@ fn write(step: &Step, there: Option<&str>, text: &str, mode: Option<u32>) -> Dis
             path,
             edits: text_edits(there, text),
             expect,
+            mode: None,
         },
         None => DiskChange::Write {
             path,
@@ -55,6 +57,7 @@ pub(super) fn undo(step: &Step) -> DiskChange {
             to: step.path.clone(),
             text: text.clone(),
             expect: expect(),
+            mode: None,
         },
         (Some(text), None) => write(step, step.then.as_deref(), text, step.mode),
         (None, _) => DiskChange::Remove {
@@ -86,6 +89,7 @@ pub(super) async fn write_confined(scope: &Scope, changes: Vec<DiskChange>, tidy
         roots: confinement.writable_roots().to_vec(),
         changes,
         tidy,
+        ..Transaction::default()
     };
     let stdin = aside(move || transaction.to_json())
         .await

@@ -1,11 +1,13 @@
 //! What must hold before anything is written.
 
 use super::step::{Stamp, io_error};
-use super::{CommitError, DiskChange, Expect, Found, Transaction, Work, content_hash};
-use crate::patch::files::{read_regular, real_folder, real_path, same_entry};
+use super::system::{link_target, open_regular};
+use super::{CommitError, Content, DiskChange, Expect, Found, MAX_PLACED_BYTES, New, Transaction, Work, hexadecimal};
+use crate::patch::files::{real_folder, real_path, same_entry};
+use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 
@@ -14,18 +16,35 @@ use std::path::{Component, Path, PathBuf};
 pub(super) struct Target {
     /// As named in the transaction.
     pub(super) path: PathBuf,
-    /// With the links of its folders resolved; the last component is no link.
+    /// With the links of its folders resolved; the last component stays as it is.
     pub(super) real: PathBuf,
-    /// The file that is there.
+    /// The file or link that is there.
     pub(super) there: Option<Box<There>>,
 }
 
-/// A regular file as it was when its content was checked.
+/// A regular file or a link as it was when its content was checked.
 #[derive(Clone, Debug)]
 pub(super) struct There {
     pub(super) real: PathBuf,
     pub(super) stamp: Stamp,
     pub(super) meta: fs::Metadata,
+}
+
+impl There {
+    pub(super) fn is_link(&self) -> bool {
+        self.meta.is_symlink()
+    }
+
+    #[cfg(unix)]
+    pub(super) fn mode(&self) -> u32 {
+        use std::os::unix::fs::PermissionsExt as _;
+        self.meta.permissions().mode() & 0o7777
+    }
+
+    #[cfg(not(unix))]
+    pub(super) fn mode(&self) -> u32 {
+        0o644
+    }
 }
 
 impl Target {
@@ -55,6 +74,9 @@ pub(super) fn works(transaction: &Transaction) -> Result<Vec<Work<'_>>, CommitEr
     let roots: Vec<PathBuf> = transaction.roots.iter().map(|root| real_folder(root)).collect();
     let mut names = Names::default();
     let mut works = Vec::with_capacity(transaction.changes.len());
+    let care = Care {
+        read_only_too: transaction.restores,
+    };
     for change in &transaction.changes {
         works.push(match change {
             DiskChange::Write {
@@ -65,40 +87,58 @@ pub(super) fn works(transaction: &Transaction) -> Result<Vec<Work<'_>>, CommitEr
             } => {
                 let mut target = target(path, &roots)?;
                 names.claim(&target)?;
-                target.there = there(&target, expect)?;
+                target.there = care.there(&target, expect)?;
+                let (text, mode) = (text.into(), *mode);
                 Work::Write {
                     target,
-                    text: text.into(),
-                    mode: *mode,
+                    new: New::Text { text, mode },
                 }
             }
-            DiskChange::Edit { path, edits, expect } => {
+            DiskChange::Edit {
+                path,
+                edits,
+                expect,
+                mode,
+            } => {
                 let mut target = target(path, &roots)?;
                 names.claim(&target)?;
-                let Some((there, bytes)) = content(&target, expect)? else {
-                    return Err(CommitError::Stale {
-                        path: target.path,
-                        found: Found::Missing,
-                    });
-                };
+                let mut bytes = Vec::new();
+                no_link(&target, expect, "edited")?;
+                let there = care.look(&target, expect, Some(&mut bytes))?;
+                target.there = Some(there.ok_or_else(|| missing(&target))?);
                 let text = edited(bytes, edits).ok_or_else(|| CommitError::Refused {
                     path: target.path.clone(),
                     reason: "its edits do not fit the text".to_owned(),
                 })?;
-                target.there = Some(there);
+                let (text, mode) = (text.into(), *mode);
                 Work::Write {
                     target,
-                    text: text.into(),
-                    mode: None,
+                    new: New::Text { text, mode },
                 }
+            }
+            DiskChange::Place { path, content, expect } => {
+                let mut target = target(path, &roots)?;
+                names.claim(&target)?;
+                target.there = care.there(&target, expect)?;
+                let new = match content {
+                    Content::File { from, mode } => New::Copy { from, mode: *mode },
+                    Content::Link { target } => New::Link { target },
+                };
+                Work::Write { target, new }
             }
             DiskChange::Remove { path, expect } => {
                 let mut target = target(path, &roots)?;
                 names.claim(&target)?;
-                target.there = Some(must_be_there(&target, expect)?);
+                target.there = Some(care.must_be_there(&target, expect)?);
                 Work::Remove { target }
             }
-            DiskChange::Move { from, to, text, expect } => {
+            DiskChange::Move {
+                from,
+                to,
+                text,
+                expect,
+                mode,
+            } => {
                 let (mut from, to) = (target(from, &roots)?, target(to, &roots)?);
                 if from.real == to.real {
                     let reason = "it is to be moved onto itself".to_owned();
@@ -108,19 +148,21 @@ pub(super) fn works(transaction: &Transaction) -> Result<Vec<Work<'_>>, CommitEr
                     });
                 }
                 names.claim(&from)?;
-                from.there = Some(must_be_there(&from, expect)?);
+                no_link(&from, expect, "moved")?;
+                let there = care.must_be_there(&from, expect)?;
                 // Another spelling of the same name is there already: the file itself.
                 if !same_entry(&from.real, &to.real) {
                     names.claim(&to)?;
-                    there(&to, &Expect::Absent)?;
+                    care.there(&to, &Expect::Absent)?;
                 }
-                let changed = *expect != Expect::of(Some(text));
-                Work::Move {
-                    from,
-                    to,
-                    text,
-                    changed,
-                }
+                let same_mode = mode.is_none_or(|mode| mode & 0o7777 == there.mode());
+                let same = same_mode && *expect == Expect::of(Some(text));
+                from.there = Some(there);
+                let new = (!same).then(|| New::Text {
+                    text: text.into(),
+                    mode: *mode,
+                });
+                Work::Move { from, to, new }
             }
         });
     }
@@ -198,19 +240,21 @@ pub(super) fn inside(folder: &Path, roots: &[PathBuf]) -> Option<PathBuf> {
     target(folder, &roots).ok().map(|target| target.real)
 }
 
-fn must_be_there(target: &Target, expect: &Expect) -> Result<Box<There>, CommitError> {
-    let missing = || CommitError::Stale {
+fn missing(target: &Target) -> CommitError {
+    CommitError::Stale {
         path: target.path.clone(),
         found: Found::Missing,
-    };
-    if *expect == Expect::Absent {
-        return Err(missing());
     }
-    there(target, expect)?.ok_or_else(missing)
 }
 
-fn there(target: &Target, expect: &Expect) -> Result<Option<Box<There>>, CommitError> {
-    Ok(content(target, expect)?.map(|(there, _)| there))
+fn no_link(target: &Target, expect: &Expect, done: &str) -> Result<(), CommitError> {
+    match expect {
+        Expect::Link { target: to } => Err(CommitError::Refused {
+            path: target.path.clone(),
+            reason: format!("it is a symbolic link to {}, which cannot be {done}", to.display()),
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// The text with its edits; `None` if they are not in order, overlap, or reach out of it or into a character.
@@ -229,53 +273,128 @@ fn edited(bytes: Vec<u8>, edits: &[(Range<usize>, String)]) -> Option<String> {
     Some(after)
 }
 
-/// The file and what it holds, as far as that is what was expected; nothing where nothing was expected.
-fn content(target: &Target, expect: &Expect) -> Result<Option<(Box<There>, Vec<u8>)>, CommitError> {
-    let path = &target.path;
-    let stale = |found| CommitError::Stale {
-        path: path.clone(),
-        found,
-    };
-    let meta = match fs::symlink_metadata(&target.real) {
-        Ok(meta) => meta,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return if *expect == Expect::Absent {
-                Ok(None)
-            } else {
-                Err(stale(Found::Missing))
-            };
-        }
-        Err(error) => return Err(io_error(path, "looking at it", &error)),
-    };
-    // The stamp is taken before the content is read: a change in between shows when it is compared.
-    let stamp = Stamp::of(&meta);
-    let bytes = read_regular(&target.real)
-        .map_err(|error| match error {
-            crate::patch::files::ReadError::Io(error) => io_error(path, "reading it", &error),
-            other => CommitError::Refused {
-                path: path.clone(),
-                reason: other.to_string(),
-            },
-        })?
-        .ok_or_else(|| stale(Found::Missing))?;
-    match expect {
-        Expect::Absent => return Err(stale(Found::Present)),
-        Expect::Content { sha256 } if *sha256 != content_hash(&bytes) => return Err(stale(Found::Changed)),
-        Expect::Content { .. } => {}
+/// How what is there is looked at.
+struct Care {
+    /// Files without any write permission are no reason to refuse.
+    read_only_too: bool,
+}
+
+impl Care {
+    fn there(&self, target: &Target, expect: &Expect) -> Result<Option<Box<There>>, CommitError> {
+        self.look(target, expect, None)
     }
-    if is_read_only(&meta) {
-        let reason = "it is read-only; make it writable first if it is to be changed".to_owned();
-        return Err(CommitError::Refused {
+
+    fn must_be_there(&self, target: &Target, expect: &Expect) -> Result<Box<There>, CommitError> {
+        if *expect == Expect::Absent {
+            return Err(missing(target));
+        }
+        self.there(target, expect)?.ok_or_else(|| missing(target))
+    }
+
+    /// The file or link, as far as it is what was expected; nothing where nothing was expected. What the file holds
+    /// goes into `bytes`.
+    fn look(
+        &self,
+        target: &Target,
+        expect: &Expect,
+        bytes: Option<&mut Vec<u8>>,
+    ) -> Result<Option<Box<There>>, CommitError> {
+        let path = &target.path;
+        let stale = |found| CommitError::Stale {
+            path: path.clone(),
+            found,
+        };
+        let refused = |reason: String| CommitError::Refused {
             path: path.clone(),
             reason,
-        });
+        };
+        let meta = match fs::symlink_metadata(&target.real) {
+            Ok(meta) => meta,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return match expect {
+                    Expect::Absent => Ok(None),
+                    _ => Err(stale(Found::Missing)),
+                };
+            }
+            Err(error) => return Err(io_error(path, "looking at it", &error)),
+        };
+        // The stamp is taken before the content is read: a change in between shows when it is compared.
+        let stamp = Stamp::of(&meta);
+        if meta.is_symlink() {
+            let leads = link_target(&target.real).map_err(|error| io_error(path, "reading the link", &error))?;
+            match expect {
+                Expect::Link { target } if *target == leads => {}
+                Expect::Link { .. } => return Err(stale(Found::Changed)),
+                _ => {
+                    let leads = leads.display();
+                    return Err(refused(format!(
+                        "it is a symbolic link to {leads}; name that file instead"
+                    )));
+                }
+            }
+        } else {
+            if meta.is_dir() {
+                return Err(refused("it is a folder".to_owned()));
+            }
+            if !meta.is_file() {
+                return Err(refused(
+                    "it is neither a file nor a folder but a device, a pipe or a socket".to_owned(),
+                ));
+            }
+            let sha256 = match expect {
+                Expect::Absent => return Err(stale(Found::Present)),
+                Expect::Link { .. } => return Err(stale(Found::Changed)),
+                Expect::Content { sha256 } => sha256,
+            };
+            if meta.len() > MAX_PLACED_BYTES {
+                let length = meta.len();
+                return Err(refused(format!(
+                    "it has {length} bytes, more than the {MAX_PLACED_BYTES} that may be replaced"
+                )));
+            }
+            let found = hash(&target.real, bytes).map_err(|error| io_error(path, "reading it", &error))?;
+            match found {
+                Some(found) if found == *sha256 => {}
+                _ => return Err(stale(Found::Changed)),
+            }
+            if !self.read_only_too && is_read_only(&meta) {
+                return Err(refused(
+                    "it is read-only; make it writable first if it is to be changed".to_owned(),
+                ));
+            }
+        }
+        Ok(Some(Box::new(There {
+            real: target.real.clone(),
+            stamp,
+            meta,
+        })))
     }
-    let there = There {
-        real: target.real.clone(),
-        stamp,
-        meta,
-    };
-    Ok(Some((Box::new(there), bytes)))
+}
+
+/// The hash of what a regular file holds, which goes into `bytes` too; `None` if it is none any more.
+fn hash(path: &Path, bytes: Option<&mut Vec<u8>>) -> io::Result<Option<String>> {
+    let mut file = open_regular(path)?;
+    // The name may mean something else by now than a moment ago.
+    let meta = file.metadata()?;
+    if !meta.is_file() || meta.len() > MAX_PLACED_BYTES {
+        return Ok(None);
+    }
+    let mut hasher = Sha256::new();
+    if let Some(bytes) = bytes {
+        bytes.reserve(usize::try_from(meta.len()).unwrap_or(0) + 1);
+        file.take(MAX_PLACED_BYTES + 1).read_to_end(bytes)?;
+        hasher.update(&bytes);
+    } else {
+        let mut part = [0; 32 * 1024];
+        loop {
+            let length = file.read(&mut part)?;
+            if length == 0 {
+                break;
+            }
+            hasher.update(&part[..length]);
+        }
+    }
+    Ok(Some(hexadecimal(&hasher.finalize())))
 }
 
 #[cfg(unix)]

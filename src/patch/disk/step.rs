@@ -1,10 +1,14 @@
 //! The single steps of a transaction, each with what takes it back.
 
 use super::check::{Target, There};
-use super::system::{beside, copy_new, keep, links, make_alike, open_in_place, overwrite, rename_to_free, set_mode};
-use super::{CommitError, Found, IoKind, Kept};
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
+use super::system::{
+    beside, copy_new, keep, links, make_alike, make_link, open_in_place, open_source, overwrite, rename_to_free,
+    set_mode,
+};
+use super::{CommitError, Found, IoKind, Kept, New};
+use std::borrow::Cow;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -77,6 +81,11 @@ enum Undo {
         from: PathBuf,
         to: PathBuf,
     },
+    /// The file that was rewritten in place gets its permissions back.
+    Mode {
+        of: PathBuf,
+        mode: u32,
+    },
     /// The file that was rewritten in place gets its text back from a copy.
     Rewrite {
         from: PathBuf,
@@ -132,38 +141,60 @@ impl Steps {
         Ok(())
     }
 
-    /// Writes the text into a new file beside the target, which looks like `model` in all but its content. `None` if
-    /// it cannot be made to look so.
+    /// Puts what is new into a file beside the target, which looks like `model` in all but its content and its mode, as
+    /// far as another is wanted. `None` if it cannot be made to look so.
     pub(super) fn write_beside(
         &mut self,
         target: &Target,
         model: Option<&There>,
-        text: &str,
-        mode: Option<u32>,
+        new: &New<'_>,
     ) -> Result<Option<PathBuf>, CommitError> {
-        let name = beside(target.folder());
+        let (path, name) = (&target.path, beside(target.folder()));
+        let model = model.filter(|model| !model.is_link());
+        let (file, mode) = match new {
+            New::Link { target } => {
+                self.step(path, "making a link beside it", || make_link(target, &name))?;
+                self.undo.push(Undo::RemoveFile(name.clone()));
+                return Ok(Some(name));
+            }
+            New::Text { text, mode } => {
+                let mut file = self.new_file(path, &name, model.is_some())?;
+                self.step(path, "writing the new text", || file.write_all(text.as_bytes()))?;
+                (file, *mode)
+            }
+            New::Copy { from, mode } => {
+                let mut source = self.step(path, "opening what it shall hold", || open_source(from))?;
+                let mut file = self.new_file(path, &name, true)?;
+                self.step(path, "writing what it shall hold", || io::copy(&mut source, &mut file))?;
+                (file, Some(*mode))
+            }
+        };
+        if let Some(model) = model {
+            let alike = self.step(path, "keeping its permissions", || make_alike(&file, model))?;
+            if !alike {
+                drop(file);
+                self.step(path, "removing a file beside it", || fs::remove_file(&name))?;
+                return Ok(None);
+            }
+        }
+        if let Some(mode) = mode {
+            self.step(path, "setting its permissions", || set_mode(&file, mode))?;
+        }
+        Ok(Some(name))
+    }
+
+    /// Makes an empty file. Where it is `secret`, nobody else may read it before it has its own permissions.
+    fn new_file(&mut self, path: &Path, name: &Path, secret: bool) -> Result<File, CommitError> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         #[cfg(unix)]
-        if model.is_some() {
+        if secret {
             use std::os::unix::fs::OpenOptionsExt as _;
-            // Nobody else may read it before it has its own permissions.
             options.mode(0o600);
         }
-        let mut file = self.step(&target.path, "making a file beside it", || options.open(&name))?;
-        self.undo.push(Undo::RemoveFile(name.clone()));
-        self.step(&target.path, "writing the new text", || file.write_all(text.as_bytes()))?;
-        if let Some(model) = model {
-            let alike = self.step(&target.path, "keeping its permissions", || make_alike(&file, model))?;
-            if !alike {
-                drop(file);
-                self.step(&target.path, "removing a file beside it", || fs::remove_file(&name))?;
-                return Ok(None);
-            }
-        } else if let Some(mode) = mode {
-            self.step(&target.path, "setting its permissions", || set_mode(&file, mode))?;
-        }
-        Ok(Some(name))
+        let file = self.step(path, "making a file beside it", || options.open(name))?;
+        self.undo.push(Undo::RemoveFile(name.to_owned()));
+        Ok(file)
     }
 
     /// Puts a prepared file over the one that is there, which stays beside it until the end.
@@ -243,9 +274,21 @@ impl Steps {
         Ok(())
     }
 
-    /// Writes the text into the file that is there.
-    pub(super) fn rewrite(&mut self, target: &Target, text: &str) -> Result<(), CommitError> {
+    /// Writes what is new into the file that is there.
+    pub(super) fn rewrite(&mut self, target: &Target, new: &New<'_>) -> Result<(), CommitError> {
         let Some(there) = &target.there else { return Ok(()) };
+        let path = &target.path;
+        let (bytes, mode): (Cow<'_, [u8]>, _) = match new {
+            New::Text { text, mode } => (text.as_bytes().into(), *mode),
+            New::Copy { from, mode } => {
+                let mut bytes = Vec::new();
+                self.step(path, "reading what it shall hold", || {
+                    open_source(from)?.read_to_end(&mut bytes)
+                })?;
+                (bytes.into(), Some(*mode))
+            }
+            New::Link { .. } => return Ok(()),
+        };
         if links(&there.meta) > 1 {
             let reason =
                 "its owner or group cannot be kept, and it has other hard links, so it cannot be rewritten in place";
@@ -265,9 +308,17 @@ impl Steps {
             from: backup,
             to: target.real.clone(),
         });
-        self.step(&target.path, "writing the new text", || {
-            overwrite(file, text.as_bytes())
-        })
+        self.step(path, "writing the new text", || overwrite(&file, &bytes))?;
+        match mode.filter(|mode| mode & 0o7777 != there.mode()) {
+            Some(mode) => {
+                self.undo.push(Undo::Mode {
+                    of: target.real.clone(),
+                    mode: there.mode(),
+                });
+                self.step(path, "setting its permissions", || set_mode(&file, mode))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Deletes the texts before, which are not needed any more.
@@ -360,8 +411,11 @@ impl Undo {
             },
             Self::Restore { from, to } => fs::rename(&from, &to).map_err(|error| (to, Some(from), error)),
             Self::Return { from, to } => rename_to_free(&from, &to).map_err(|error| (to, Some(from), error)),
+            Self::Mode { of, mode } => open_in_place(&of)
+                .and_then(|file| set_mode(&file, mode))
+                .map_err(|error| (of, None, error)),
             Self::Rewrite { from, to } => fs::read(&from)
-                .and_then(|text| overwrite(open_in_place(&to)?, &text))
+                .and_then(|text| overwrite(&open_in_place(&to)?, &text))
                 .map_err(|error| (to, Some(from), error)),
         }
     }

@@ -1,5 +1,6 @@
 //! What the steps ask of the file system, each a call or two.
 
+use super::MAX_PLACED_BYTES;
 use super::check::There;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write as _};
@@ -19,8 +20,11 @@ pub(super) fn keep(file: &Path, backup: &Path) -> io::Result<bool> {
     }
 }
 
-/// Copies content and permissions to a name that is free.
+/// Copies content and permissions, or a link, to a name that is free.
 pub(super) fn copy_new(file: &Path, to: &Path) -> io::Result<()> {
+    if fs::symlink_metadata(file)?.is_symlink() {
+        return make_link(&link_target(file)?, to);
+    }
     let mut source = open_regular(file)?;
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -36,7 +40,39 @@ pub(super) fn copy_new(file: &Path, to: &Path) -> io::Result<()> {
     copied.inspect_err(|_| drop(fs::remove_file(to)))
 }
 
-fn open_regular(file: &Path) -> io::Result<File> {
+pub(super) fn link_target(link: &Path) -> io::Result<PathBuf> {
+    fs::read_link(link)
+}
+
+/// Makes a symbolic link where nothing is.
+#[cfg(unix)]
+pub(super) fn make_link(target: &Path, link: &Path) -> io::Result<()> {
+    std::os::unix::fs::symlink(target, link)
+}
+
+#[cfg(not(unix))]
+pub(super) fn make_link(_target: &Path, _link: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Opens what a placed file shall hold.
+pub(super) fn open_source(from: &Path) -> io::Result<File> {
+    let named = |message: String| io::Error::other(format!("{}: {message}", from.display()));
+    let file = open_regular(from).map_err(|error| named(error.to_string()))?;
+    let meta = file.metadata()?;
+    if !meta.is_file() {
+        return Err(named("it is no regular file".to_owned()));
+    }
+    if meta.len() > MAX_PLACED_BYTES {
+        let length = meta.len();
+        return Err(named(format!(
+            "it has {length} bytes, more than the {MAX_PLACED_BYTES} that may be placed"
+        )));
+    }
+    Ok(file)
+}
+
+pub(super) fn open_regular(file: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true);
     no_follow(&mut options);
@@ -59,7 +95,7 @@ fn no_follow(options: &mut OpenOptions) {
 #[cfg(not(unix))]
 fn no_follow(_options: &mut OpenOptions) {}
 
-pub(super) fn overwrite(mut file: File, text: &[u8]) -> io::Result<()> {
+pub(super) fn overwrite(mut file: &File, text: &[u8]) -> io::Result<()> {
     file.write_all(text)?;
     file.set_len(text.len() as u64)
 }
@@ -131,7 +167,7 @@ fn copy_attributes(file: &File, model: &Path) {
 #[cfg(unix)]
 pub(super) fn set_mode(file: &File, mode: u32) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
-    file.set_permissions(Permissions::from_mode(mode & 0o777))
+    file.set_permissions(Permissions::from_mode(mode & 0o7777))
 }
 
 #[cfg(not(unix))]

@@ -56,6 +56,7 @@ impl World {
             to: self.path(to),
             text: text.into(),
             expect,
+            mode: None,
         }
     }
 
@@ -108,6 +109,7 @@ fn edits_replace_bytes_of_what_is_there() {
     let edit = |path: PathBuf, expect: &str, edits: &[(Range<usize>, &str)]| DiskChange::Edit {
         path,
         expect: Expect::of(Some(expect)),
+        mode: None,
         edits: edits
             .iter()
             .map(|(range, new)| (range.clone(), (*new).to_owned()))
@@ -152,6 +154,7 @@ fn edits_replace_bytes_of_what_is_there() {
         path: world.path("absent"),
         edits: Vec::new(),
         expect: Expect::Absent,
+        mode: None,
     };
     assert!(matches!(world.commit(vec![absent]), Err(CommitError::Stale { .. })));
     assert_eq!(fs::read_to_string(world.path("a")).unwrap(), before);
@@ -228,6 +231,187 @@ fn keeps_modes_and_attributes() {
 }
 
 #[test]
+fn modes_are_set_where_they_are_wanted() {
+    let world = World::new(&[("a", "1\n"), ("b", "2\n"), ("c", "3\n"), ("d", "4\n"), ("e", "5\n")]);
+    let set = |name: &str, mode| fs::set_permissions(world.path(name), fs::Permissions::from_mode(mode)).unwrap();
+    let mode = |name: &str| fs::metadata(world.path(name)).unwrap().mode() & 0o7777;
+    for name in ["a", "b", "c", "d", "e"] {
+        set(name, 0o640);
+    }
+    let with = |mut change: DiskChange, wanted: u32| {
+        match &mut change {
+            DiskChange::Write { mode, .. } | DiskChange::Edit { mode, .. } | DiskChange::Move { mode, .. } => {
+                *mode = Some(wanted);
+            }
+            other => panic!("{other:?}"),
+        }
+        change
+    };
+    let edit = DiskChange::Edit {
+        path: world.path("b"),
+        edits: vec![],
+        expect: Expect::of(Some("2\n")),
+        mode: None,
+    };
+    world
+        .commit(vec![
+            with(world.write("a", "one\n"), 0o755),
+            with(edit, 0o750),
+            with(world.rename("c", "C/c", "3\n"), 0o700),
+            with(world.rename("d", "C/d", "four\n"), 0o6755),
+            with(world.rename("e", "C/e", "5\n"), 0o640),
+            with(world.write("new", "n\n"), 0o711),
+        ])
+        .unwrap();
+    assert_eq!(
+        ["a", "b", "C/c", "C/d", "C/e", "new"].map(mode),
+        [0o755, 0o750, 0o700, 0o6755, 0o640, 0o711]
+    );
+    assert_eq!(
+        (world.read("b"), world.read("C/c")),
+        (Some("2\n".into()), Some("3\n".into()))
+    );
+}
+
+/// What snapshots put back: bytes of any kind, links, over files and links.
+#[test]
+fn bytes_and_links_are_placed() {
+    let store = World::new(&[]);
+    let world = World::new(&[("a", "1\n"), ("b", "2\n"), ("locked", "3\n"), ("locked too", "4\n")]);
+    let raw = |path: PathBuf| fs::read(path).unwrap();
+    let bytes: Vec<u8> = (0..200_000u32).map(|at| (at % 251) as u8).collect();
+    fs::write(store.path("raw"), &bytes).unwrap();
+    symlink("old", world.path("link")).unwrap();
+    symlink("old", world.path("link too")).unwrap();
+    symlink("/nowhere", world.path("dangling")).unwrap();
+    for name in ["locked", "locked too"] {
+        fs::set_permissions(world.path(name), fs::Permissions::from_mode(0o444)).unwrap();
+    }
+    let file = |name: &str, mode, expect| DiskChange::Place {
+        path: world.path(name),
+        content: Content::File {
+            from: store.path("raw"),
+            mode,
+        },
+        expect,
+    };
+    let link = |name: &str, target: &str, expect| DiskChange::Place {
+        path: world.path(name),
+        content: Content::Link { target: target.into() },
+        expect,
+    };
+    let leads = |target: &str| Expect::Link { target: target.into() };
+    let text = |text: &str| Expect::of(Some(text));
+    let locked = world.commit(vec![file("locked", 0o644, text("3\n"))]);
+    assert!(refused(locked).contains("read-only"));
+    let transaction = Transaction {
+        restores: true,
+        ..world.transaction(vec![
+            file("a", 0o6711, text("1\n")),
+            file("sub/new", 0o600, Expect::Absent),
+            file("link", 0o644, leads("old")),
+            file("locked", 0o444, text("3\n")),
+            link("b", "a", text("2\n")),
+            link("sub/fresh", "../../out", Expect::Absent),
+            link("link too", "newer", leads("old")),
+            DiskChange::Remove {
+                path: world.path("dangling"),
+                expect: leads("/nowhere"),
+            },
+            DiskChange::Remove {
+                path: world.path("locked too"),
+                expect: text("4\n"),
+            },
+        ])
+    };
+    commit(&transaction).unwrap();
+    let mode = |name: &str| fs::symlink_metadata(world.path(name)).unwrap().mode();
+    let regular = ["a", "sub/new", "link", "locked"];
+    assert_eq!(regular.map(mode), [0o106_711, 0o100_600, 0o100_644, 0o100_444]);
+    assert!(regular.iter().all(|name| raw(world.path(name)) == bytes));
+    let target = |name: &str| fs::read_link(world.path(name)).unwrap();
+    assert_eq!(
+        ["b", "sub/fresh", "link too"].map(target),
+        ["a", "../../out", "newer"].map(PathBuf::from)
+    );
+    assert!(fs::symlink_metadata(world.path("dangling")).is_err());
+    assert!(fs::symlink_metadata(world.path("locked too")).is_err());
+    assert_eq!(fs::read_dir(world.dir.path()).unwrap().count(), 6);
+}
+
+#[test]
+fn links_are_replaced_only_where_they_are_expected() {
+    let world = World::new(&[("file", "1\n")]);
+    symlink("file", world.path("link")).unwrap();
+    let before = world.state();
+    let leads = |target: &str| Expect::Link { target: target.into() };
+    let place = |name: &str, expect| DiskChange::Place {
+        path: world.path(name),
+        content: Content::Link { target: "x".into() },
+        expect,
+    };
+    let stale = [
+        (place("link", leads("other")), Found::Changed),
+        (place("file", leads("file")), Found::Changed),
+        (place("none", leads("file")), Found::Missing),
+        (place("file", Expect::Absent), Found::Present),
+    ];
+    for (change, wanted) in stale {
+        match world.commit(vec![change.clone()]) {
+            Err(CommitError::Stale { found, .. }) => assert_eq!(found, wanted, "{change:?}"),
+            other => panic!("{change:?}: {other:?}"),
+        }
+    }
+    let edit = DiskChange::Edit {
+        path: world.path("link"),
+        edits: vec![],
+        expect: leads("file"),
+        mode: None,
+    };
+    let moved = DiskChange::Move {
+        from: world.path("link"),
+        to: world.path("to"),
+        text: "1\n".into(),
+        expect: leads("file"),
+        mode: None,
+    };
+    let missing = DiskChange::Place {
+        path: world.path("new"),
+        content: Content::File {
+            from: world.path("link"),
+            mode: 0o644,
+        },
+        expect: Expect::Absent,
+    };
+    let through = place("link", Expect::of(Some("1\n")));
+    for (change, words) in [
+        (edit, "cannot be edited"),
+        (moved, "cannot be moved"),
+        (through, "name that file"),
+    ] {
+        assert!(
+            refused(world.commit(vec![change.clone()])).contains(words),
+            "{change:?}"
+        );
+    }
+    let error = world.commit(vec![missing]).unwrap_err().to_string();
+    assert!(error.contains(&world.path("link").display().to_string()), "{error}");
+    assert_eq!(world.state(), before);
+    let write = DiskChange::Write {
+        path: world.path("link"),
+        text: "text\n".into(),
+        expect: leads("file"),
+        mode: None,
+    };
+    world.commit(vec![write]).unwrap();
+    assert_eq!(
+        (world.read("file"), world.read("link")),
+        (Some("1\n".into()), Some("text\n".into()))
+    );
+    assert!(fs::symlink_metadata(world.path("link")).unwrap().is_file());
+}
+
+#[test]
 fn owner_and_group_are_kept() {
     let world = World::new(&[("a", "1\n")]);
     let path = world.path("a");
@@ -295,6 +479,7 @@ fn stale_expectations_stop_everything() {
                 to: world.path("c"),
                 text: "x".into(),
                 expect: other(),
+                mode: None,
             },
             Found::Changed,
         ),
@@ -304,6 +489,7 @@ fn stale_expectations_stop_everything() {
                 to: world.path("a"),
                 text: "2\n".into(),
                 expect: Expect::of(Some("2\n")),
+                mode: None,
             },
             Found::Present,
         ),
@@ -350,6 +536,7 @@ fn links_out_of_the_roots_are_not_written_through() {
         to: world.path("folder/a"),
         text: "1\n".into(),
         expect: Expect::of(Some("1\n")),
+        mode: None,
     };
     assert!(matches!(world.commit(vec![moved]), Err(CommitError::Outside { .. })));
     let elsewhere = DiskChange::Write {
@@ -500,11 +687,11 @@ fn rewriting_in_place_is_taken_back_too() {
     let before = world.state();
     for fail_at in 0.. {
         let works = check::works(&transaction).unwrap();
-        let Work::Write { target, text, .. } = &works[0] else {
+        let Work::Write { target, new } = &works[0] else {
             panic!()
         };
         let mut steps = Steps::failing_at(fail_at);
-        match steps.rewrite(target, text) {
+        match steps.rewrite(target, new) {
             Ok(()) => {
                 assert_eq!(world.read("a").unwrap(), "x\n");
                 let cause = CommitError::Role {
@@ -521,10 +708,10 @@ fn rewriting_in_place_is_taken_back_too() {
     // With other links it would be written through them.
     fs::hard_link(world.path("a"), world.path("b")).unwrap();
     let works = check::works(&transaction).unwrap();
-    let Work::Write { target, text, .. } = &works[0] else {
+    let Work::Write { target, new } = &works[0] else {
         panic!()
     };
-    assert!(refused(Steps::default().rewrite(target, text)).contains("hard links"));
+    assert!(refused(Steps::default().rewrite(target, new)).contains("hard links"));
 }
 
 #[test]
@@ -552,12 +739,12 @@ fn a_change_at_the_last_moment_is_noticed() {
     let transaction = world.transaction(vec![world.write("a", "2\n")]);
     let works = check::works(&transaction).unwrap();
     fs::write(world.path("a"), "typed\n").unwrap();
-    let Work::Write { target, text, .. } = &works[0] else {
+    let Work::Write { target, new } = &works[0] else {
         panic!()
     };
     let mut steps = Steps::default();
     let new = steps
-        .write_beside(target, target.there.as_deref(), text, None)
+        .write_beside(target, target.there.as_deref(), new)
         .unwrap()
         .unwrap();
     let error = steps.replace(target, &new).unwrap_err();
@@ -573,11 +760,11 @@ fn a_change_at_the_last_moment_is_noticed() {
     let transaction = world.transaction(vec![world.write("new", "2\n")]);
     let works = check::works(&transaction).unwrap();
     fs::write(world.path("new"), "theirs\n").unwrap();
-    let Work::Write { target, text, .. } = &works[0] else {
+    let Work::Write { target, new } = &works[0] else {
         panic!()
     };
     let mut steps = Steps::default();
-    let new = steps.write_beside(target, None, text, None).unwrap().unwrap();
+    let new = steps.write_beside(target, None, new).unwrap().unwrap();
     let error = steps.place_new(target, &new).unwrap_err();
     assert!(matches!(
         steps.roll_back(error),
