@@ -97,6 +97,8 @@ impl AgentError {
             Self::Store(_) => kinds::STORE_FAILED,
             Self::Proposal(ProposalError::Unknown(_)) => kinds::PROPOSAL_NOT_FOUND,
             Self::Proposal(ProposalError::Settled(_)) => kinds::PROPOSAL_SETTLED,
+            Self::Proposal(ProposalError::Conflicting { .. }) => kinds::HUNK_CONFLICTING,
+            Self::Proposal(ProposalError::NotEditable { .. }) => kinds::HUNK_NOT_EDITABLE,
             Self::Proposal(ProposalError::NoHunk { .. } | ProposalError::NoFile { .. }) => kinds::HUNK_NOT_FOUND,
         }
     }

@@ -28,8 +28,8 @@ use crate::protocol::config::{ConfigReadParams, ConfigReadResult};
 use crate::protocol::method;
 use crate::protocol::model::{ModelListParams, ModelListResult};
 use crate::protocol::proposal::{
-    ProposalDecideParams, ProposalDecideResult, ProposalListParams, ProposalListResult, ProposalReadParams,
-    ProposalReadResult,
+    ProposalDecideParams, ProposalDecideResult, ProposalEditParams, ProposalEditResult, ProposalListParams,
+    ProposalListResult, ProposalReadParams, ProposalReadResult,
 };
 use crate::protocol::thread::{
     ThreadListParams, ThreadListResult, ThreadReadParams, ThreadReadResult, ThreadResumeParams, ThreadStartParams,
@@ -193,6 +193,10 @@ impl Server {
         Ok(proposal::decide(self.0.session()?, &params)?)
     }
 
+    async fn proposal_edit(&self, params: ProposalEditParams) -> Result<ProposalEditResult> {
+        Ok(proposal::edit(self.0.session()?, &params)?)
+    }
+
     async fn approval_respond(&self, params: ApprovalRespondParams) -> Result<ApprovalRespondResult> {
         Ok(approval::respond(self.0.session()?, params)?)
     }
@@ -232,6 +236,7 @@ pub(crate) fn service(context: Arc<Context>) -> (LspService<Server>, ClientSocke
         .custom_method(method::PROPOSAL_LIST, Server::proposal_list)
         .custom_method(method::PROPOSAL_READ, Server::proposal_read)
         .custom_method(method::PROPOSAL_DECIDE, Server::proposal_decide)
+        .custom_method(method::PROPOSAL_EDIT, Server::proposal_edit)
         .custom_method(method::APPROVAL_RESPOND, Server::approval_respond)
         .custom_method(method::MODEL_LIST, Server::model_list)
         .custom_method(method::CONFIG_READ, Server::config_read)

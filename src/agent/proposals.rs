@@ -11,7 +11,8 @@ use crate::patch::rebase::{Rebased, about, rebase};
 use crate::protocol::event::{EventKind, ProposalChanged};
 use crate::protocol::item::{FileChangeKind, LineRange};
 use crate::protocol::proposal::{
-    Hunk, HunkStatus, Proposal, ProposalDecideParams, ProposalDecision, ProposalFile, ProposalStatus,
+    Hunk, HunkStatus, Proposal, ProposalDecideParams, ProposalDecision, ProposalEditParams, ProposalFile,
+    ProposalStatus,
 };
 use crate::workspace::{Document, Workspace, uri};
 use std::collections::BTreeMap;
@@ -79,6 +80,17 @@ pub enum ProposalError {
     Settled(ProposalId),
     #[error("Proposal {proposal} has no hunk {hunk}; nothing was changed.")]
     NoHunk { proposal: ProposalId, hunk: HunkId },
+    #[error(
+        "The text that hunk {hunk} of proposal {proposal} would replace has changed, so it cannot be accepted; nothing was \
+         decided. Reject it, or bring the text back."
+    )]
+    Conflicting { proposal: ProposalId, hunk: HunkId },
+    #[error("Hunk {hunk} of proposal {proposal} cannot be edited: {why}. Accept or reject it.")]
+    NotEditable {
+        proposal: ProposalId,
+        hunk: HunkId,
+        why: &'static str,
+    },
     #[error("Proposal {proposal} does not touch {path}; nothing was changed.")]
     NoFile { proposal: ProposalId, path: PathBuf },
 }
@@ -144,6 +156,7 @@ impl Proposals {
             auto_approved: false,
             stacked_on: Vec::new(),
             superseded_by: None,
+            outcome: None,
             created_at_ms: super::now_ms(),
         }
     }
@@ -298,6 +311,43 @@ impl Proposals {
             entry.publish()
         };
         Ok(proposal)
+    }
+
+    /// Changes what a hunk would put into its file. It waits again, whatever was decided on it.
+    pub fn edit(&self, params: &ProposalEditParams) -> Result<Proposal, ProposalError> {
+        let id = &params.proposal_id;
+        let mut entries = self.lock();
+        let entry = entries.get_mut(id).ok_or_else(|| ProposalError::Unknown(id.clone()))?;
+        if entry.waiter.is_none() || !entry.proposal.status.is_waiting() {
+            return Err(ProposalError::Settled(id.clone()));
+        }
+        let named = |file: &mut ProposalFile| file.hunks.iter().position(|hunk| hunk.id == params.hunk_id);
+        let mut files = entry.proposal.files.iter_mut();
+        let Some((file, index)) = files
+            .find_map(|file| Some((named(file)?, file)))
+            .map(|(at, file)| (file, at))
+        else {
+            return Err(ProposalError::NoHunk {
+                proposal: id.clone(),
+                hunk: params.hunk_id.clone(),
+            });
+        };
+        if file.kind == FileChangeKind::Delete {
+            return Err(ProposalError::NotEditable {
+                proposal: id.clone(),
+                hunk: params.hunk_id.clone(),
+                why: "it deletes the file",
+            });
+        }
+        let hunk = &mut file.hunks[index];
+        let own = hunk.proposed_text.take();
+        let proposed = own.unwrap_or_else(|| hunk.new_text.clone());
+        hunk.new_text = params.new_text.clone().unwrap_or_else(|| proposed.clone());
+        hunk.proposed_text = (hunk.new_text != proposed).then_some(proposed);
+        if hunk.status != HunkStatus::Conflicting {
+            hunk.status = HunkStatus::Pending;
+        }
+        Ok(entry.publish())
     }
 
     /// The editor's own preview settled the whole proposal: these hunks are in the files now, the others were refused,

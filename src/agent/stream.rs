@@ -1,7 +1,7 @@
 //! One thread's events: numbered, ordered, handed to every subscriber.
 //!
 //! A subscriber that lags costs the agent nothing and memory little: deltas of the same item that it has not
-//! taken yet are joined into one.
+//! taken yet are joined into one, and so are the moves of one proposal.
 
 use crate::ids::{ThreadId, TurnId};
 use crate::protocol::event::{At, Event, EventKind};
@@ -128,10 +128,12 @@ impl Stream {
     }
 }
 
+/// What the last event of its kind makes pointless.
 fn is_delta(kind: &EventKind) -> bool {
     matches!(
         kind,
-        EventKind::AgentMessageDelta(_)
+        EventKind::ProposalMoved(_)
+            | EventKind::AgentMessageDelta(_)
             | EventKind::ReasoningSummaryDelta(_)
             | EventKind::ReasoningDelta(_)
             | EventKind::CommandOutputDelta(_)

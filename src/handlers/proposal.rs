@@ -3,8 +3,8 @@
 use crate::agent::AgentError;
 use crate::lsp::error::RequestError;
 use crate::protocol::proposal::{
-    ProposalDecideParams, ProposalDecideResult, ProposalListParams, ProposalListResult, ProposalReadParams,
-    ProposalReadResult,
+    ProposalDecideParams, ProposalDecideResult, ProposalEditParams, ProposalEditResult, ProposalListParams,
+    ProposalListResult, ProposalReadParams, ProposalReadResult,
 };
 use crate::server::session::Session;
 
@@ -35,4 +35,14 @@ pub fn decide(session: &Session, params: &ProposalDecideParams) -> Result<Propos
         .decide(params)
         .map_err(AgentError::from)?;
     Ok(ProposalDecideResult { proposal })
+}
+
+pub fn edit(session: &Session, params: &ProposalEditParams) -> Result<ProposalEditResult, RequestError> {
+    let proposal = session
+        .agent()
+        .desk()
+        .proposals
+        .edit(params)
+        .map_err(AgentError::from)?;
+    Ok(ProposalEditResult { proposal })
 }

@@ -1,7 +1,8 @@
-//! Open documents that a command is to see.
+//! Open documents that a command is to see, and files that were written beside them.
 
 use crate::ids::ThreadId;
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
 /// Documents that the agent changed, to be saved before a command runs: commands see the disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,4 +28,30 @@ pub struct DocumentToSave {
 #[serde(rename_all = "camelCase")]
 pub struct DocumentSaveResult {
     pub saved: Vec<String>,
+}
+
+/// Closed files that were written on the disk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct FilesChanged {
+    pub paths: Vec<ChangedPath>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ChangedPath {
+    pub path: PathBuf,
+    pub uri: String,
+    pub kind: ChangedKind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub enum ChangedKind {
+    Created,
+    Changed,
+    Deleted,
 }

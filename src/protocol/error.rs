@@ -92,6 +92,10 @@ kinds! {
     PROPOSAL_SETTLED = "proposalSettled" (-32803),
     /// There is no hunk with this id in the proposal.
     HUNK_NOT_FOUND = "hunkNotFound" (-32803),
+    /// The text that the hunk would replace has changed, so that it cannot be accepted as it is.
+    HUNK_CONFLICTING = "hunkConflicting" (-32803),
+    /// What the hunk would put into the file cannot be edited.
+    HUNK_NOT_EDITABLE = "hunkNotEditable" (-32803),
     /// There is no question with this id.
     APPROVAL_NOT_FOUND = "approvalNotFound" (-32803),
     /// The thread's file cannot be read or written; the message has the path and the cause.

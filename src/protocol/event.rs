@@ -4,9 +4,10 @@
 
 use crate::ids::{ApprovalId, ItemId, ProposalId, ThreadId, TurnId};
 use crate::protocol::approval::CommandApproval;
+use crate::protocol::document::FilesChanged;
 use crate::protocol::item::{PlanStep, ThreadItem};
 use crate::protocol::model::ThreadTokenUsage;
-use crate::protocol::proposal::Proposal;
+use crate::protocol::proposal::{Proposal, ProposalMoved};
 use crate::protocol::settings::ThreadSettings;
 use crate::protocol::thread::{Thread, ThreadStatus};
 use crate::protocol::turn::{Turn, TurnError};
@@ -120,8 +121,12 @@ events! {
     TokenUsageUpdated = "countersign/thread/tokenUsage" (TokenUsageUpdated),
     /// A patch waits for the person.
     ProposalCreated = "countersign/proposal/created" (ProposalChanged),
-    /// A proposal's hunks were decided, moved with the text, or applied.
+    /// A proposal's hunks were decided, edited or applied, or the proposal was settled otherwise.
     ProposalUpdated = "countersign/proposal/updated" (ProposalChanged),
+    /// The person typed: the hunks of a waiting proposal lie elsewhere now, or fit no more, or fit again.
+    ProposalMoved = "countersign/proposal/moved" (ProposalMoved),
+    /// Closed files were written on the disk for the agent; an editor that does not watch them itself looks again.
+    FilesChanged = "countersign/file/changed" (FilesChanged),
     /// A command waits for the person. Clients with the plugin protocol are asked by request.
     ApprovalRequested = "countersign/approval/requested" (ApprovalRequested),
     /// The question is settled or pointless; close what shows it.
@@ -195,13 +200,18 @@ impl EventKind {
     pub fn proposal_id(&self) -> Option<&ProposalId> {
         match self {
             Self::ProposalCreated(p) | Self::ProposalUpdated(p) => Some(&p.proposal.id),
+            Self::ProposalMoved(moved) => Some(&moved.proposal_id),
             _ => None,
         }
     }
 
-    /// Joins `next` onto `self` if both are deltas of the same place; says whether it did.
+    /// Joins `next` onto `self` if both are deltas of the same place, or moves of the same proposal; says whether it did.
     pub fn join(&mut self, next: &EventKind) -> bool {
         let (text, more) = match (self, next) {
+            (Self::ProposalMoved(moved), Self::ProposalMoved(later)) if moved.proposal_id == later.proposal_id => {
+                moved.follow(later);
+                return true;
+            }
             (Self::AgentMessageDelta(a), Self::AgentMessageDelta(b))
             | (Self::CommandOutputDelta(a), Self::CommandOutputDelta(b))
                 if a.item_id == b.item_id =>

@@ -42,8 +42,10 @@ requests! { CLIENT_REQUESTS, each_client_request:
     PROPOSAL_LIST = "countersign/proposal/list" (ProposalListParams) -> ProposalListResult,
     /// One proposal, with its hunks placed in today's text.
     PROPOSAL_READ = "countersign/proposal/read" (ProposalReadParams) -> ProposalReadResult,
-    /// Accepts or rejects hunks.
+    /// Accepts or rejects hunks, or takes a decision back.
     PROPOSAL_DECIDE = "countersign/proposal/decide" (ProposalDecideParams) -> ProposalDecideResult,
+    /// Changes what a waiting hunk would put into its file.
+    PROPOSAL_EDIT = "countersign/proposal/edit" (ProposalEditParams) -> ProposalEditResult,
     /// Settles an open question from another surface than the one that was asked.
     APPROVAL_RESPOND = "countersign/approval/respond" (ApprovalRespondParams) -> ApprovalRespondResult,
     /// The models that can be chosen.

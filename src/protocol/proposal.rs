@@ -146,6 +146,9 @@ pub struct Proposal {
     /// The newer proposal that took its place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub superseded_by: Option<ProposalId>,
+    /// What became of it, as the model is told; once it is settled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<String>,
     pub created_at_ms: i64,
 }
 
@@ -237,6 +240,19 @@ pub struct ProposalMoved {
     pub status: ProposalStatus,
     /// The files whose text has changed.
     pub files: Vec<MovedFile>,
+}
+
+impl ProposalMoved {
+    /// Takes up what a later move says, which wins.
+    pub fn follow(&mut self, later: &Self) {
+        self.status = later.status;
+        for file in &later.files {
+            match self.files.iter_mut().find(|known| known.path == file.path) {
+                Some(known) => known.clone_from(file),
+                None => self.files.push(file.clone()),
+            }
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

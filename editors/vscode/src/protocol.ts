@@ -46,6 +46,14 @@ export type At = {
   seq: number;
 };
 
+export type ChangedKind = "created" | "changed" | "deleted";
+
+export type ChangedPath = {
+  path: string;
+  uri: string;
+  kind: ChangedKind;
+};
+
 /** What a command does, as far as its text tells. */
 export type CommandAction =
   | {
@@ -178,6 +186,11 @@ export type FileChangeKind =
     movePath?: string | null;
   };
 
+/** Closed files that were written on the disk. */
+export type FilesChanged = {
+  paths: Array<ChangedPath>;
+};
+
 export type GitInfo = {
   sha?: string | null;
   branch?: string | null;
@@ -266,6 +279,22 @@ export type ModelListResult = {
   nextCursor?: string | null;
 };
 
+export type MovedFile = {
+  path: string;
+  uri: string;
+  open: boolean;
+  /** Version of the open document that the ranges are for. */
+  version?: number | null;
+  hunks: Array<MovedHunk>;
+};
+
+export type MovedHunk = {
+  id: HunkId;
+  status: HunkStatus;
+  range: LineRange;
+  conflict?: string | null;
+};
+
 export type PlanStep = {
   step: string;
   status: PlanStepStatus;
@@ -300,6 +329,8 @@ export type Proposal = {
   stackedOn?: Array<ProposalId>;
   /** The newer proposal that took its place. */
   supersededBy?: ProposalId | null;
+  /** What became of it, as the model is told; once it is settled. */
+  outcome?: string | null;
   createdAtMs: number;
 };
 
@@ -328,6 +359,18 @@ export type ProposalDecideResult = {
 };
 
 export type ProposalDecision = "accept" | "reject" | "reset";
+
+/** Changes what a waiting hunk would put into the file. It still has to be accepted. */
+export type ProposalEditParams = {
+  proposalId: ProposalId;
+  hunkId: HunkId;
+  /** The person's text, with its line ends; absent brings the model's own text back. */
+  newText?: string | null;
+};
+
+export type ProposalEditResult = {
+  proposal: Proposal;
+};
 
 export type ProposalFile = {
   path: string;
@@ -368,6 +411,14 @@ export type ProposalListParams = {
 
 export type ProposalListResult = {
   data: Array<Proposal>;
+};
+
+/** Where the hunks of a waiting proposal lie now, after the person has typed. Slim, since it may follow every key. */
+export type ProposalMoved = {
+  proposalId: ProposalId;
+  status: ProposalStatus;
+  /** The files whose text has changed. */
+  files: Array<MovedFile>;
 };
 
 export type ProposalReadParams = {
@@ -754,8 +805,10 @@ export interface ClientRequests {
   "countersign/proposal/list": { params: ProposalListParams; result: ProposalListResult };
   /** One proposal, with its hunks placed in today's text. */
   "countersign/proposal/read": { params: ProposalReadParams; result: ProposalReadResult };
-  /** Accepts or rejects hunks. */
+  /** Accepts or rejects hunks, or takes a decision back. */
   "countersign/proposal/decide": { params: ProposalDecideParams; result: ProposalDecideResult };
+  /** Changes what a waiting hunk would put into its file. */
+  "countersign/proposal/edit": { params: ProposalEditParams; result: ProposalEditResult };
   /** Settles an open question from another surface than the one that was asked. */
   "countersign/approval/respond": { params: ApprovalRespondParams; result: ApprovalRespondResult };
   /** The models that can be chosen. */
@@ -808,8 +861,12 @@ export interface Notifications {
   "countersign/thread/tokenUsage": At & TokenUsageUpdated;
   /** A patch waits for the person. */
   "countersign/proposal/created": At & ProposalChanged;
-  /** A proposal's hunks were decided, moved with the text, or applied. */
+  /** A proposal's hunks were decided, edited or applied, or the proposal was settled otherwise. */
   "countersign/proposal/updated": At & ProposalChanged;
+  /** The person typed: the hunks of a waiting proposal lie elsewhere now, or fit no more, or fit again. */
+  "countersign/proposal/moved": At & ProposalMoved;
+  /** Closed files were written on the disk for the agent; an editor that does not watch them itself looks again. */
+  "countersign/file/changed": At & FilesChanged;
   /** A command waits for the person. Clients with the plugin protocol are asked by request. */
   "countersign/approval/requested": At & ApprovalRequested;
   /** The question is settled or pointless; close what shows it. */

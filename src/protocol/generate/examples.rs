@@ -193,6 +193,17 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
         }),
     );
     add(
+        PROPOSAL_EDIT,
+        value(ProposalEditParams {
+            proposal_id: "p-1".into(),
+            hunk_id: "h-1".into(),
+            new_text: Some("    let mut sum = 0u64;\n".into()),
+        }),
+        value(ProposalEditResult {
+            proposal: edited_proposal(),
+        }),
+    );
+    add(
         APPROVAL_RESPOND,
         value(ApprovalRespondParams {
             approval_id: "a-1".into(),
@@ -357,6 +368,29 @@ fn events() -> Vec<EventKind> {
         EventKind::ProposalUpdated(event::ProposalChanged {
             proposal: proposal(ProposalStatus::Applied, HunkStatus::Applied),
         }),
+        EventKind::ProposalMoved(ProposalMoved {
+            proposal_id: "p-1".into(),
+            status: ProposalStatus::Stale,
+            files: vec![MovedFile {
+                path: "/home/ada/sums/src/lib.rs".into(),
+                uri: "file:///home/ada/sums/src/lib.rs".into(),
+                open: true,
+                version: Some(13),
+                hunks: vec![MovedHunk {
+                    id: "h-1".into(),
+                    status: HunkStatus::Conflicting,
+                    range: LineRange { start: 2, end: 3 },
+                    conflict: Some("the lines it would replace have changed".into()),
+                }],
+            }],
+        }),
+        EventKind::FilesChanged(FilesChanged {
+            paths: vec![ChangedPath {
+                path: "/home/ada/sums/src/new.rs".into(),
+                uri: "file:///home/ada/sums/src/new.rs".into(),
+                kind: ChangedKind::Created,
+            }],
+        }),
         EventKind::ApprovalRequested(event::ApprovalRequested { approval: approval() }),
         EventKind::ApprovalResolved(event::ApprovalResolved {
             approval_id: "a-1".into(),
@@ -488,6 +522,16 @@ fn whole_proposal() -> Proposal {
     proposal
 }
 
+/// With a hunk as the person wants it.
+fn edited_proposal() -> Proposal {
+    let mut proposal = proposal(ProposalStatus::Proposed, HunkStatus::Pending);
+    for hunk in proposal.files.iter_mut().flat_map(|file| &mut file.hunks) {
+        let own = "    let mut sum = 0u64;\n".to_owned();
+        hunk.proposed_text = Some(std::mem::replace(&mut hunk.new_text, own));
+    }
+    proposal
+}
+
 fn proposal(status: ProposalStatus, hunk: HunkStatus) -> Proposal {
     Proposal {
         id: "p-1".into(),
@@ -525,6 +569,7 @@ fn proposal(status: ProposalStatus, hunk: HunkStatus) -> Proposal {
         auto_approved: false,
         stacked_on: Vec::new(),
         superseded_by: None,
+        outcome: None,
         created_at_ms: AT_MS,
     }
 }

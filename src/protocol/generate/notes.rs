@@ -49,12 +49,25 @@ pub(super) fn of(method: &str) -> Notes {
             &[error::PROPOSAL_NOT_FOUND],
         ),
         "proposal/decide" => notes(
-            "`proposal/updated` follows each decision. With the last hunk decided the status is `applying`, and a further \
-             `proposal/updated` says what became of it.",
+            "`proposal/updated` follows each decision. Until the last hunk is decided any decision can be changed. With the \
+             last one the status is `accepted`, or `rejected` if no hunk was taken, and a further `proposal/updated` says \
+             what became of it. A hunk in conflict can only be rejected: naming it with `accept` is an error and changes \
+             nothing; where no hunk is named, those in conflict are left waiting.",
             &[
                 error::PROPOSAL_NOT_FOUND,
                 error::PROPOSAL_SETTLED,
                 error::HUNK_NOT_FOUND,
+                error::HUNK_CONFLICTING,
+            ],
+        ),
+        "proposal/edit" => notes(
+            "`proposal/updated` follows. A hunk that was decided waits again once it is edited: nothing is written before \
+             just this text is accepted.",
+            &[
+                error::PROPOSAL_NOT_FOUND,
+                error::PROPOSAL_SETTLED,
+                error::HUNK_NOT_FOUND,
+                error::HUNK_NOT_EDITABLE,
             ],
         ),
         "approval/respond" => notes(
@@ -92,6 +105,9 @@ pub(super) const ORDER: &[&str] = &[
      the two; the completed item is the whole truth, whatever deltas were missed.",
     "A question is registered before it is told, so an answer can never come too early. `approval/requested` comes \
      before `approval/resolved`, `proposal/created` before `proposal/updated`.",
+    "While a proposal waits, `proposal/moved` follows what the person types, a moment later and not once for every key; \
+     the last one is right. A proposal that waited when the server stopped is shown again by `proposal/created` when it \
+     starts in the same folders; its events name no turn, and no other event of its thread needs to come before.",
     "`thread/tokenUsage` comes after each response of the model. `error` comes before the `turn/completed` of the turn \
      that failed. `warning` and `turn/retrying` end nothing.",
 ];
