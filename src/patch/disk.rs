@@ -1,34 +1,45 @@
 //! Writing files on the disk, all or none.
 //!
 //! A [`Transaction`] says what every file holds now and what it shall hold. [`commit`] checks all of it before it
-//! touches anything, writes the new texts beside their targets, and only then swaps them in; whatever fails, every
+//! touches anything, writes what is new beside its targets, and only then swaps it in; whatever fails, every
 //! file, folder and mode is put back. Types are serialisable, so that a sandboxed process of our own can do the work
 //! ([`role`]): the sandbox holds against links that change while we look, the checks here give the clear message.
 //!
-//! What is kept: mode bits, owner, group, extended attributes and access lists of a file that was there. The new text
+//! What is kept: mode bits, owner, group, extended attributes and access lists of a file that was there. What is new
 //! arrives as a new file under the old name, so other hard links keep the old text: a link from elsewhere cannot be
 //! written through. Only where owner or group could not be kept that way is the file rewritten in place, and refused
-//! if it has other links. Symbolic links in the last place are refused, in parent folders they are followed as long
-//! as they stay inside the roots. A file without any write permission is refused rather than replaced.
+//! if it has other links. Symbolic links in the last place are refused unless they are what is expected; then they are
+//! replaced or removed themselves. In parent folders they are followed as long as they stay inside the roots. A file
+//! without any write permission is refused rather than replaced.
 //!
-//! A process that is killed in the middle can leave files named `.countersign-…` behind: the texts before.
+//! With a journal ([`Transaction::journal`]) the same holds for a process that is killed, at whatever point: once
+//! [`recover`] has run, the tree is wholly before or wholly after. Without one it can leave files named `.countersign-…`
+//! behind: what was there before.
+//!
+//! POWER
 
+mod attributes;
 mod check;
+mod journal;
+mod record;
+mod recover;
 pub mod role;
 mod step;
 mod system;
 
-use super::files::same_entry;
+pub use journal::{JournalLock, hold_journal, journal_folder, journal_path, mark_committed};
+pub use recover::{Did, Recovery, leftovers, orphan_roots, recover, recover_one, settle};
+
 use super::plan::FilePlan;
 use crate::protocol::item::FileChangeKind;
-use check::{Target, There};
+use check::Target;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use step::Steps;
+use step::{Fault, Run};
 
 /// Changes to files that happen together or not at all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,6 +57,14 @@ pub struct Transaction {
     /// otherwise they are refused.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub restores: bool,
+    /// A file that is not there yet ([`journal_path`]), for what another process needs to put the tree right if this one
+    /// dies. Its folder is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub journal: Option<PathBuf>,
+    /// All steps are taken, but nothing is decided: what was there before is kept until [`settle`] says whether the
+    /// transaction stands or is taken back. Needs a journal. If nobody says it, it is taken back by [`recover`].
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hold: bool,
 }
 
 /// One file's change. Paths are absolute, without `.` and `..`.
@@ -192,8 +211,12 @@ pub enum CommitError {
         list(kept)
     )]
     Stuck { cause: Box<CommitError>, kept: Vec<Kept> },
+    #[error("Not every file could be put back as it was: {}", list(kept))]
+    Left { kept: Vec<Kept> },
     #[error("the process that writes files failed: {message}. Look at the files before trying again.")]
     Role { message: String },
+    #[error("the process that writes files ended without a report. Look at the files before trying again.")]
+    Died,
 }
 
 impl CommitError {
@@ -257,33 +280,23 @@ fn list(kept: &[Kept]) -> String {
 /// # Errors
 /// The first expectation that does not hold, path that may not be written, or step that failed.
 pub fn commit(transaction: &Transaction) -> Result<(), CommitError> {
-    commit_with(transaction, Steps::default())
+    commit_with(transaction, Fault::default())
 }
 
-fn commit_with(transaction: &Transaction, mut steps: Steps) -> Result<(), CommitError> {
+fn commit_with(transaction: &Transaction, fault: Fault) -> Result<(), CommitError> {
+    if transaction.hold && transaction.journal.is_none() {
+        let message = "a transaction that is held needs a journal; nothing was changed".to_owned();
+        return Err(CommitError::Role { message });
+    }
     let works = check::works(transaction)?;
-    let done = works
-        .iter()
-        .try_for_each(|work| prepare(work, &mut steps).map(drop))
-        .and_then(|()| {
-            let texts = steps.take_texts();
-            works
-                .iter()
-                .zip(texts)
-                .try_for_each(|(work, text)| swap(work, text, &mut steps))
-        });
-    match done {
+    let mut run = Run::new(transaction, &works, fault);
+    match run.carry_out(&works) {
+        Ok(()) if transaction.hold => Ok(()),
         Ok(()) => {
-            steps.forget_backups();
-            for folder in &transaction.tidy {
-                // One that somebody uses by now stays.
-                if let Some(folder) = check::inside(folder, &transaction.roots) {
-                    let _ = std::fs::remove_dir(folder);
-                }
-            }
+            run.finish();
             Ok(())
         }
-        Err(cause) => Err(steps.roll_back(cause)),
+        Err(cause) => Err(run.roll_back(cause)),
     }
 }
 
@@ -301,7 +314,18 @@ enum Work<'t> {
         to: Target,
         /// Absent if the file only changes its name: then it is renamed, which keeps all of it.
         new: Option<New<'t>>,
+        /// It is another spelling of the same name, for the file system.
+        respell: bool,
     },
+}
+
+impl Work<'_> {
+    /// Where the file is afterwards, or was.
+    fn target(&self) -> &Target {
+        match self {
+            Self::Write { target, .. } | Self::Remove { target } | Self::Move { to: target, .. } => target,
+        }
+    }
 }
 
 /// What a path shall hold.
@@ -311,71 +335,13 @@ enum New<'t> {
     Link { target: &'t Path },
 }
 
-/// Makes folders and writes what is new beside its target; nothing that is there changes.
-fn prepare(work: &Work<'_>, steps: &mut Steps) -> Result<(), CommitError> {
-    let file = match work {
-        Work::Write { target, new } => {
-            steps.make_folders(target)?;
-            steps.write_beside(target, target.there.as_deref(), new)?
-        }
-        Work::Remove { .. } => None,
-        Work::Move { from, to, new } => {
-            steps.make_folders(to)?;
-            match new {
-                Some(new) => steps.write_beside(to, from.there.as_deref(), new)?,
-                None => None,
-            }
-        }
-    };
-    steps.keep_text(file);
-    Ok(())
-}
-
-/// Puts what is new in its place. `file` is the one beside the target; without it the file is renamed or rewritten in
-/// place.
-fn swap(work: &Work<'_>, file: Option<PathBuf>, steps: &mut Steps) -> Result<(), CommitError> {
-    match (work, file) {
-        (Work::Write { target, .. }, Some(file)) if target.there.is_some() => steps.replace(target, &file),
-        (Work::Write { target, .. }, Some(file)) => steps.place_new(target, &file),
-        (Work::Write { target, new }, None) => steps.rewrite(target, new),
-        (Work::Remove { target }, _) => steps.take_away(target),
-        (Work::Move { from, to, new }, file) if same_entry(&from.real, &to.real) => {
-            match (file, new) {
-                (Some(file), _) => steps.replace(from, &file)?,
-                (None, Some(new)) => steps.rewrite(from, new)?,
-                (None, None) => {}
-            }
-            steps.rename_spelling(from, to)
-        }
-        (Work::Move { from, to, .. }, Some(file)) => {
-            steps.place_new(to, &file)?;
-            steps.take_away(from)
-        }
-        (Work::Move { from, to, new }, None) => {
-            if steps.rename(from, to)? {
-                return match new {
-                    Some(new) => steps.rewrite(&from.renamed(to), new),
-                    None => Ok(()),
-                };
-            }
-            let same = New::Copy {
-                from: &from.real,
-                mode: from.there.as_deref().map_or(0o644, There::mode),
-            };
-            let new = new.as_ref().unwrap_or(&same);
-            match steps.write_beside(to, from.there.as_deref(), new)? {
-                Some(file) => {
-                    steps.place_new(to, &file)?;
-                    steps.take_away(from)
-                }
-                None => {
-                    let reason = "it cannot be moved to another disk with its owner and group".to_owned();
-                    Err(CommitError::Refused {
-                        path: from.path.clone(),
-                        reason,
-                    })
-                }
-            }
+impl New<'_> {
+    /// The permission bits that are wanted.
+    fn mode(&self) -> Option<u32> {
+        match self {
+            Self::Text { mode, .. } => *mode,
+            Self::Copy { mode, .. } => Some(*mode),
+            Self::Link { .. } => None,
         }
     }
 }

@@ -67,7 +67,7 @@ const WALLS: &[(&str, &[&str], &str)] = &[
     (r"\breqwest\b", &["model"], "HTTP to providers is the model layer's"),
     (
         r"\bprocess::(\{[^}]*)?\bCommand\b",
-        &["exec", "cli/demo"],
+        &["exec", "cli/demo", "patch/disk/tests"],
         "processes are started, and ended, by exec/",
     ),
 ];

@@ -1,7 +1,7 @@
 //! What must hold before anything is written.
 
-use super::step::{Stamp, io_error};
-use super::system::{link_target, open_regular};
+use super::step::io_error;
+use super::system::{Stamp, link_target, mode_of, open_regular};
 use super::{CommitError, Content, DiskChange, Expect, Found, MAX_PLACED_BYTES, New, Transaction, Work, hexadecimal};
 use crate::patch::files::{real_folder, real_path, same_entry};
 use sha2::{Digest as _, Sha256};
@@ -30,42 +30,10 @@ pub(super) struct There {
     pub(super) meta: fs::Metadata,
 }
 
-impl There {
-    pub(super) fn is_link(&self) -> bool {
-        self.meta.is_symlink()
-    }
-
-    #[cfg(unix)]
-    pub(super) fn mode(&self) -> u32 {
-        use std::os::unix::fs::PermissionsExt as _;
-        self.meta.permissions().mode() & 0o7777
-    }
-
-    #[cfg(not(unix))]
-    pub(super) fn mode(&self) -> u32 {
-        0o644
-    }
-}
-
 impl Target {
     /// The folder that holds the file.
     pub(super) fn folder(&self) -> &Path {
         self.real.parent().unwrap_or(Path::new("/"))
-    }
-
-    /// The same file under its new name.
-    pub(super) fn renamed(&self, to: &Target) -> Target {
-        let there = self.there.clone().map(|there| {
-            Box::new(There {
-                real: to.real.clone(),
-                ..*there
-            })
-        });
-        Target {
-            path: to.path.clone(),
-            real: to.real.clone(),
-            there,
-        }
     }
 }
 
@@ -73,6 +41,8 @@ impl Target {
 pub(super) fn works(transaction: &Transaction) -> Result<Vec<Work<'_>>, CommitError> {
     let roots: Vec<PathBuf> = transaction.roots.iter().map(|root| real_folder(root)).collect();
     let mut names = Names::default();
+    let mut folders = Folders::default();
+    let mut target = |path: &Path| folders.target(path, &roots);
     let mut works = Vec::with_capacity(transaction.changes.len());
     let care = Care {
         read_only_too: transaction.restores,
@@ -85,7 +55,7 @@ pub(super) fn works(transaction: &Transaction) -> Result<Vec<Work<'_>>, CommitEr
                 expect,
                 mode,
             } => {
-                let mut target = target(path, &roots)?;
+                let mut target = target(path)?;
                 names.claim(&target)?;
                 target.there = care.there(&target, expect)?;
                 let (text, mode) = (text.into(), *mode);
@@ -100,7 +70,7 @@ pub(super) fn works(transaction: &Transaction) -> Result<Vec<Work<'_>>, CommitEr
                 expect,
                 mode,
             } => {
-                let mut target = target(path, &roots)?;
+                let mut target = target(path)?;
                 names.claim(&target)?;
                 let mut bytes = Vec::new();
                 no_link(&target, expect, "edited")?;
@@ -117,7 +87,7 @@ pub(super) fn works(transaction: &Transaction) -> Result<Vec<Work<'_>>, CommitEr
                 }
             }
             DiskChange::Place { path, content, expect } => {
-                let mut target = target(path, &roots)?;
+                let mut target = target(path)?;
                 names.claim(&target)?;
                 target.there = care.there(&target, expect)?;
                 let new = match content {
@@ -127,7 +97,7 @@ pub(super) fn works(transaction: &Transaction) -> Result<Vec<Work<'_>>, CommitEr
                 Work::Write { target, new }
             }
             DiskChange::Remove { path, expect } => {
-                let mut target = target(path, &roots)?;
+                let mut target = target(path)?;
                 names.claim(&target)?;
                 target.there = Some(care.must_be_there(&target, expect)?);
                 Work::Remove { target }
@@ -139,7 +109,7 @@ pub(super) fn works(transaction: &Transaction) -> Result<Vec<Work<'_>>, CommitEr
                 expect,
                 mode,
             } => {
-                let (mut from, to) = (target(from, &roots)?, target(to, &roots)?);
+                let (mut from, to) = (target(from)?, target(to)?);
                 if from.real == to.real {
                     let reason = "it is to be moved onto itself".to_owned();
                     return Err(CommitError::Refused {
@@ -151,18 +121,19 @@ pub(super) fn works(transaction: &Transaction) -> Result<Vec<Work<'_>>, CommitEr
                 no_link(&from, expect, "moved")?;
                 let there = care.must_be_there(&from, expect)?;
                 // Another spelling of the same name is there already: the file itself.
-                if !same_entry(&from.real, &to.real) {
+                let respell = same_entry(&from.real, &to.real);
+                if !respell {
                     names.claim(&to)?;
                     care.there(&to, &Expect::Absent)?;
                 }
-                let same_mode = mode.is_none_or(|mode| mode & 0o7777 == there.mode());
+                let same_mode = mode.is_none_or(|mode| mode & 0o7777 == mode_of(&there.meta));
                 let same = same_mode && *expect == Expect::of(Some(text));
                 from.there = Some(there);
                 let new = (!same).then(|| New::Text {
                     text: text.into(),
                     mode: *mode,
                 });
-                Work::Move { from, to, new }
+                Work::Move { from, to, new, respell }
             }
         });
     }
@@ -200,44 +171,70 @@ impl Names {
     }
 }
 
-fn target(path: &Path, roots: &[PathBuf]) -> Result<Target, CommitError> {
-    let refused = |reason: &str| CommitError::Refused {
-        path: path.to_owned(),
-        reason: reason.to_owned(),
-    };
-    let dotted = path
-        .components()
-        .any(|part| matches!(part, Component::CurDir | Component::ParentDir));
-    if !path.is_absolute() || dotted || path.file_name().is_none() {
-        return Err(refused("it is not an absolute path of a file without `.` and `..`"));
-    }
-    let real = real_path(path);
-    if !roots.iter().any(|root| real.starts_with(root)) {
-        return Err(CommitError::Outside {
-            path: path.to_owned(),
-            real,
-        });
-    }
-    let above = real
-        .ancestors()
-        .skip(1)
-        .find_map(|above| Some((above, fs::symlink_metadata(above).ok()?)));
-    if let Some((above, meta)) = above
-        && !meta.is_dir()
-    {
-        return Err(refused(&format!("{} is not a folder", above.display())));
-    }
-    Ok(Target {
-        path: path.to_owned(),
-        real,
-        there: None,
-    })
+/// The folders of the targets by their real names: looked up once for all files in them.
+#[derive(Default)]
+struct Folders {
+    known: HashMap<PathBuf, PathBuf>,
 }
 
-/// A folder by its real name, if it lies in a folder that may be written.
-pub(super) fn inside(folder: &Path, roots: &[PathBuf]) -> Option<PathBuf> {
+impl Folders {
+    fn target(&mut self, path: &Path, roots: &[PathBuf]) -> Result<Target, CommitError> {
+        let refused = |reason: String| CommitError::Refused {
+            path: path.to_owned(),
+            reason,
+        };
+        let dotted = path
+            .components()
+            .any(|part| matches!(part, Component::CurDir | Component::ParentDir));
+        let (true, false, Some(parent), Some(name)) = (path.is_absolute(), dotted, path.parent(), path.file_name())
+        else {
+            let reason = "it is not an absolute path of a file without `.` and `..`";
+            return Err(refused(reason.to_owned()));
+        };
+        let known = self.known.get(parent);
+        let real = known.cloned().unwrap_or_else(|| real_folder(parent)).join(name);
+        if !roots.iter().any(|root| real.starts_with(root)) {
+            return Err(CommitError::Outside {
+                path: path.to_owned(),
+                real,
+            });
+        }
+        if known.is_none() {
+            no_file_in_the_way(&real).map_err(refused)?;
+            let folder = real.parent().unwrap_or(Path::new("/")).to_owned();
+            self.known.insert(parent.to_owned(), folder);
+        }
+        Ok(Target {
+            path: path.to_owned(),
+            real,
+            there: None,
+        })
+    }
+}
+
+/// Says what stands where a folder should be, in words.
+fn no_file_in_the_way(real: &Path) -> Result<(), String> {
+    let mut above = real
+        .ancestors()
+        .skip(1)
+        .filter_map(|above| Some((above, fs::symlink_metadata(above).ok()?)));
+    match above.next() {
+        Some((above, meta)) if meta.is_symlink() => {
+            let leads = link_target(above).unwrap_or_default();
+            let (above, leads) = (above.display(), leads.display());
+            Err(format!("{above} is a symbolic link that leads nowhere ({leads})"))
+        }
+        Some((above, meta)) if !meta.is_dir() => Err(format!("{} is not a folder", above.display())),
+        _ => Ok(()),
+    }
+}
+
+/// A path by its real name, if it lies in a folder that may be written.
+pub(super) fn inside(path: &Path, roots: &[PathBuf]) -> Option<PathBuf> {
     let roots: Vec<PathBuf> = roots.iter().map(|root| real_folder(root)).collect();
-    target(folder, &roots).ok().map(|target| target.real)
+    let plain = path.is_absolute() && !path.components().any(|part| part == Component::ParentDir);
+    let real = real_path(path);
+    (plain && roots.iter().any(|root| real.starts_with(root))).then_some(real)
 }
 
 fn missing(target: &Target) -> CommitError {

@@ -1,14 +1,60 @@
 //! What the steps ask of the file system, each a call or two.
 
 use super::MAX_PLACED_BYTES;
-use super::check::There;
-use std::fs::{self, File, OpenOptions, Permissions};
+use super::attributes::make_alike;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File, Metadata, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-/// A name in the folder that nobody else uses.
-pub(super) fn beside(folder: &Path) -> PathBuf {
-    folder.join(format!(".countersign-{}", uuid::Uuid::now_v7().simple()))
+/// Tells whether a file is still the one that was looked at, without reading it. Links and renames leave it as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Stamp {
+    length: u64,
+    /// Seconds and nanoseconds.
+    modified: (i64, i64),
+    inode: u64,
+}
+
+impl Stamp {
+    #[cfg(unix)]
+    pub(super) fn of(meta: &Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt as _;
+        Self {
+            length: meta.len(),
+            modified: (meta.mtime(), meta.mtime_nsec()),
+            inode: meta.ino(),
+        }
+    }
+
+    #[cfg(not(unix))]
+    pub(super) fn of(meta: &Metadata) -> Self {
+        let since = meta
+            .modified()
+            .ok()
+            .and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
+        let since = since.unwrap_or_default();
+        Self {
+            length: meta.len(),
+            modified: (since.as_secs() as i64, i64::from(since.subsec_nanos())),
+            inode: 0,
+        }
+    }
+
+    /// The same file, and nobody has written to it.
+    pub(super) fn shows(self, meta: &Metadata) -> bool {
+        Self::of(meta) == self
+    }
+
+    /// The same file, whatever it holds by now.
+    pub(super) fn is_file_of(self, meta: &Metadata) -> bool {
+        Self::of(meta).inode == self.inode
+    }
+
+    pub(super) fn length(self) -> u64 {
+        self.length
+    }
 }
 
 /// Keeps the file under a second name, or a copy where links cannot be made. Tells whether it is a link.
@@ -20,28 +66,33 @@ pub(super) fn keep(file: &Path, backup: &Path) -> io::Result<bool> {
     }
 }
 
-/// Copies content and permissions, or a link, to a name that is free.
+/// Copies content and attributes, or a link, to a name that is free.
 pub(super) fn copy_new(file: &Path, to: &Path) -> io::Result<()> {
-    if fs::symlink_metadata(file)?.is_symlink() {
-        return make_link(&link_target(file)?, to);
+    let meta = fs::symlink_metadata(file)?;
+    if meta.is_symlink() {
+        return make_link(&fs::read_link(file)?, to);
     }
     let mut source = open_regular(file)?;
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt as _;
-        options.mode(0o600);
-    }
-    let mut target = options.open(to)?;
-    let copied =
-        io::copy(&mut source, &mut target).and_then(|_| target.set_permissions(source.metadata()?.permissions()));
+    let mut target = create(to, Some(0o600))?;
+    let copied = io::copy(&mut source, &mut target)
+        .and_then(|_| make_alike(&target, &target.metadata()?, file, &meta))
+        .and_then(|_| set_mode(&target, mode_of(&meta)));
     // Half a copy helps nobody.
     copied.inspect_err(|_| drop(fs::remove_file(to)))
 }
 
-pub(super) fn link_target(link: &Path) -> io::Result<PathBuf> {
-    fs::read_link(link)
+/// Makes a file where nothing is.
+pub(super) fn create(name: &Path, mode: Option<u32>) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    if let Some(mode) = mode {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.mode(mode);
+    }
+    #[cfg(not(unix))]
+    let _ = mode;
+    options.open(name)
 }
 
 /// Makes a symbolic link where nothing is.
@@ -55,7 +106,7 @@ pub(super) fn make_link(_target: &Path, _link: &Path) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Opens what a placed file shall hold.
+/// Opens what a placed file shall hold. Its errors name it: it is not the file that they are about.
 pub(super) fn open_source(from: &Path) -> io::Result<File> {
     let named = |message: String| io::Error::other(format!("{}: {message}", from.display()));
     let file = open_regular(from).map_err(|error| named(error.to_string()))?;
@@ -72,6 +123,7 @@ pub(super) fn open_source(from: &Path) -> io::Result<File> {
     Ok(file)
 }
 
+/// Opens without waiting (a pipe may have taken the file's place) and without following a link.
 pub(super) fn open_regular(file: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true);
@@ -95,9 +147,13 @@ fn no_follow(options: &mut OpenOptions) {
 #[cfg(not(unix))]
 fn no_follow(_options: &mut OpenOptions) {}
 
-pub(super) fn overwrite(mut file: &File, text: &[u8]) -> io::Result<()> {
-    file.write_all(text)?;
-    file.set_len(text.len() as u64)
+/// Writes the bytes of one file into another that is there, from its beginning, and cuts off what is left. What is
+/// there changes in one order: a reader sees the new bytes, then the old ones.
+pub(super) fn copy_over(from: &Path, to: &Path) -> io::Result<()> {
+    let (mut source, mut target) = (open_regular(from)?, open_in_place(to)?);
+    let length = io::copy(&mut source, &mut target)?;
+    target.flush()?;
+    target.set_len(length)
 }
 
 /// Renames to a name that is free, and fails if it is not.
@@ -121,47 +177,15 @@ pub(super) fn rename_to_free(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// Gives the file the owner, group, permissions and attributes of another. `false` if owner or group cannot be.
 #[cfg(unix)]
-pub(super) fn make_alike(file: &File, model: &There) -> io::Result<bool> {
-    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
-    let (own, wanted) = (file.metadata()?, &model.meta);
-    if (own.uid(), own.gid()) != (wanted.uid(), wanted.gid())
-        && fchown(file, Some(wanted.uid()), Some(wanted.gid())).is_err()
-    {
-        return Ok(false);
-    }
-    #[cfg(target_os = "linux")]
-    copy_attributes(file, &model.real);
-    file.set_permissions(Permissions::from_mode(wanted.mode() & 0o7777))?;
-    Ok(true)
+pub(super) fn mode_of(meta: &Metadata) -> u32 {
+    use std::os::unix::fs::PermissionsExt as _;
+    meta.permissions().mode() & 0o7777
 }
 
 #[cfg(not(unix))]
-pub(super) fn make_alike(file: &File, model: &There) -> io::Result<bool> {
-    file.set_permissions(model.meta.permissions())?;
-    Ok(true)
-}
-
-/// Copies the person's own attributes and access lists as far as the file system takes them.
-#[cfg(target_os = "linux")]
-fn copy_attributes(file: &File, model: &Path) {
-    use rustix::fs::{XattrFlags, fgetxattr, flistxattr, fsetxattr};
-    const MOST: usize = 64 * 1024;
-    let Ok(model) = open_regular(model) else { return };
-    let mut names = vec![0u8; MOST];
-    let Ok(length) = flistxattr(&model, &mut names[..]) else {
-        return;
-    };
-    let mut value = vec![0u8; MOST];
-    for name in names[..length].split(|byte| *byte == 0) {
-        if name.starts_with(b"user.") || name == b"system.posix_acl_access" {
-            let Ok(length) = fgetxattr(&model, name, &mut value[..]) else {
-                continue;
-            };
-            let _ = fsetxattr(file, name, &value[..length], XattrFlags::empty());
-        }
-    }
+pub(super) fn mode_of(_meta: &Metadata) -> u32 {
+    0o644
 }
 
 #[cfg(unix)]
@@ -175,13 +199,89 @@ pub(super) fn set_mode(_file: &File, _mode: u32) -> io::Result<()> {
     Ok(())
 }
 
+/// Sets the permission bits of a regular file, unless it has them.
+pub(super) fn set_mode_at(path: &Path, mode: u32) -> io::Result<()> {
+    if mode_of(&fs::symlink_metadata(path)?) == mode {
+        return Ok(());
+    }
+    set_mode(&open_in_place(path)?, mode)
+}
+
 #[cfg(unix)]
-pub(super) fn links(meta: &fs::Metadata) -> u64 {
+pub(super) fn links(meta: &Metadata) -> u64 {
     use std::os::unix::fs::MetadataExt as _;
     meta.nlink()
 }
 
 #[cfg(not(unix))]
-pub(super) fn links(_meta: &fs::Metadata) -> u64 {
+pub(super) fn links(_meta: &Metadata) -> u64 {
     1
+}
+
+/// The largest file that this process may write, in bytes. Writing more would end it with a signal.
+pub(super) fn size_limit() -> Option<u64> {
+    #[cfg(unix)]
+    return rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
+    #[cfg(not(unix))]
+    None
+}
+
+/// What is special about a path that could not be changed, in words.
+pub(super) fn oddity(path: &Path) -> Option<&'static str> {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
+        let found = statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BASIC_STATS).ok()?;
+        let is = |attribute| found.stx_attributes.contains(attribute);
+        if is(StatxAttributes::IMMUTABLE) {
+            return Some("it is marked as immutable; `chattr -i` takes the mark away");
+        }
+        if is(StatxAttributes::APPEND) {
+            return Some("it is marked so that it can only be appended to; `chattr -a` takes the mark away");
+        }
+        if is(StatxAttributes::MOUNT_ROOT) && !path.is_dir() {
+            return Some("another file is mounted on it, so it cannot be replaced");
+        }
+    }
+    let _ = path;
+    None
+}
+
+/// Where a link leads.
+pub(super) fn link_target(link: &Path) -> io::Result<PathBuf> {
+    fs::read_link(link)
+}
+
+/// One folder at a time is held against other processes of ours, while a file in it is compared and replaced. Two that
+/// change the same file at once would not see each other otherwise.
+#[derive(Debug, Default)]
+pub(super) struct FolderLock {
+    held: Option<(PathBuf, Option<File>)>,
+}
+
+impl FolderLock {
+    /// Holds the folder of this path, and no other any more. Where it cannot be held, all goes on without.
+    pub(super) fn hold(&mut self, path: &Path) {
+        let Some(folder) = path.parent() else { return };
+        if self.held.as_ref().is_some_and(|(held, _)| held == folder) {
+            return;
+        }
+        // Never two at once: nobody can wait for the other in a circle.
+        self.held = None;
+        self.held = Some((folder.to_owned(), lock_folder(folder)));
+    }
+}
+
+fn lock_folder(folder: &Path) -> Option<File> {
+    /// Others hold it for a moment. One who does not let go is none of ours.
+    const PATIENCE: Duration = Duration::from_secs(1);
+    let file = open_regular(folder).ok()?;
+    let start = Instant::now();
+    while let Err(TryLockError::WouldBlock) = file.try_lock() {
+        if start.elapsed() > PATIENCE {
+            return None;
+        }
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    Some(file)
 }
