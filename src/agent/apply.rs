@@ -15,7 +15,8 @@ use crate::protocol::item::FileChangeKind;
 use crate::protocol::proposal::{HunkStatus, Proposal, ProposalFile, ProposalStatus};
 use crate::workspace::{Document, Workspace, disk};
 use in_editor::{change_in_editor, edit_document, is_done, moved_on, quiet};
-use on_disk::{disk_change, missing_folders, undo, write_confined};
+pub use on_disk::recover_leftovers;
+use on_disk::{disk_change, hold_confined, made_again, write_confined};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use take_back::{Left, take_back};
@@ -359,36 +360,48 @@ pub(super) async fn carry_out(scope: &Scope, steps: &Arc<Vec<Step>>) -> Result<(
         Ok::<_, String>((editor_steps, writes))
     });
     let (editor_steps, writes) = sorted.await?;
-    let made = missing_folders(steps);
-    if !writes.is_empty() {
-        write_confined(scope, writes, Vec::new()).await?;
-    }
     if editor_steps.is_empty() {
-        return Ok(());
+        return match writes.is_empty() {
+            true => Ok(()),
+            false => Ok(write_confined(scope, writes).await?),
+        };
     }
-    let Err(mut message) = change_in_editor(scope, steps, editor_steps).await else {
+    let held = match writes.is_empty() {
+        true => None,
+        false => Some(hold_confined(scope, writes).await?),
+    };
+    let changed = change_in_editor(scope, steps, editor_steps).await;
+    if changed.is_err() {
+        quiet(scope).await;
+    }
+    let Err(mut message) = changed.or_else(|message| {
+        // Whatever it said.
+        let all_done = open_steps(steps).all(|(step, _)| is_done(scope, step));
+        if all_done { Ok(()) } else { Err(message) }
+    }) else {
+        if let Some(held) = held {
+            held.keep().await;
+        }
         return Ok(());
     };
-    quiet(scope).await;
-    if open_steps(steps).all(|(step, _)| is_done(scope, step)) {
-        // Whatever it said.
-        return Ok(());
-    }
     let overtaken = open_steps(steps).any(|(step, _)| moved_on(scope, step));
     let left = take_back(scope, steps).await;
     let deleted = open_steps(steps).filter(|(step, _)| step.then.is_none() && is_gone(&step.path));
-    let back: Vec<_> = written(steps)
-        .rev()
-        .chain(deleted.map(|(step, _)| step))
-        .map(undo)
-        .collect();
-    if !back.is_empty() {
-        match write_confined(scope, back, made).await {
-            Ok(()) => message.push_str(" The files on the disk are as they were before."),
-            Err(error) => {
-                message.push_str(&format!(" Putting the files on the disk back failed: {error}"));
-                return Err(message.into());
-            }
+    let again: Vec<_> = deleted.filter_map(|(step, _)| made_again(step)).collect();
+    let any = held.is_some() || !again.is_empty();
+    let mut back = match held {
+        Some(held) => held.take_back().await,
+        None => Ok(()),
+    };
+    if !again.is_empty() {
+        back = back.and(write_confined(scope, again).await);
+    }
+    match back {
+        Ok(()) if any => message.push_str(" The files on the disk are as they were before."),
+        Ok(()) => {}
+        Err(error) => {
+            message.push_str(&format!(" Putting the files on the disk back failed: {error}"));
+            return Err(message.into());
         }
     }
     message.push_str(&left.in_words());
@@ -401,11 +414,6 @@ pub(super) async fn carry_out(scope: &Scope, steps: &Arc<Vec<Step>>) -> Result<(
 /// The steps that go through the editor.
 fn open_steps(steps: &[Step]) -> impl Iterator<Item = (&Step, &Document)> {
     steps.iter().filter_map(|step| Some((step, step.document.as_ref()?)))
-}
-
-/// The steps that go to the disk, in order.
-fn written(steps: &[Step]) -> impl DoubleEndedIterator<Item = &Step> {
-    steps.iter().filter(|step| step.document.is_none())
 }
 
 fn is_gone(path: &Path) -> bool {

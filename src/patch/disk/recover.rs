@@ -178,7 +178,7 @@ pub fn recover_one(path: &Path, roots: Option<&[PathBuf]>) -> Recovery {
             )),
             None => settle_story(journal, &story, roots),
         },
-        Err(ReadError::Strange) if is_old(path) => {
+        Err(ReadError::Strange | ReadError::Version) if is_old(path) => {
             let _ = journal.remove();
             Recovery::of(path, Did::Nothing)
         }
@@ -220,10 +220,13 @@ pub fn settle(path: &Path, stands: bool) -> Result<(), CommitError> {
         return Ok(());
     };
     if stands && !story.committed {
-        journal
-            .append(&Line::Committed)
-            .map_err(|error| io("writing the journal", &error))?;
         story.committed = true;
+        if journal.append(&Line::Committed).is_err() {
+            // Without a journal nobody takes anything back: that decides as well, and needs no room.
+            journal.remove().map_err(|error| io("removing the journal", &error))?;
+            finish(&story, &story.roots);
+            return Ok(());
+        }
     }
     let recovery = settle_story(journal, &story, None);
     if recovery.kept.is_empty() {
@@ -233,9 +236,11 @@ pub fn settle(path: &Path, stands: bool) -> Result<(), CommitError> {
     }
 }
 
-/// The roots that the journal of a dead transaction names; `None` if there is none, or nothing can be done with it.
+/// The roots that the journal of a dead transaction names, none if it is not understood; `None` if somebody is at work
+/// with it.
 pub fn orphan_roots(path: &Path) -> Option<Vec<PathBuf>> {
-    let story = Journal::orphaned(path).ok()??.story().ok()?;
+    let mut journal = Journal::orphaned(path).ok()??;
+    let story = journal.story().ok().flatten();
     Some(story.unwrap_or_default().roots)
 }
 
