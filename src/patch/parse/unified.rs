@@ -14,7 +14,7 @@ use super::names::{self, Side};
 use super::{BEGIN, Chunk, Language, LineEnd, LineKind, Patch, Section, shorten};
 use body::Hunk;
 use header::Git;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Whether the line begins what a diff says of one file.
 pub(super) fn begins_a_file(text: &str) -> bool {
@@ -353,14 +353,14 @@ fn contradiction(path: PathBuf, hunk: &Hunk, kind: LineKind, text: &str, fate: &
 }
 
 /// The chunks of one file, whose place can be found.
-fn chunks(path: &PathBuf, hunks: Vec<Hunk>) -> Result<Vec<Chunk>, ParseError> {
+fn chunks(path: &Path, hunks: Vec<Hunk>) -> Result<Vec<Chunk>, ParseError> {
     for hunk in &hunks {
         let chunk = &hunk.chunk;
         let tight = &chunk.lines[chunk.loose_start..chunk.lines.len() - chunk.loose_end];
         let only_adds = tight.iter().all(|line| line.kind == LineKind::Add);
         if let Some(hint) = chunk.hint.filter(|hint| only_adds && hint.count > 0) {
             return Err(ParseError::NoContext {
-                path: path.clone(),
+                path: path.to_owned(),
                 line: hunk.line,
                 count: hint.count,
             });

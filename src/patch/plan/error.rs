@@ -141,7 +141,7 @@ impl PlanError {
             .iter()
             .map(|hunk| format!("hunk {hunk} of {place}"))
             .collect();
-        let first = Self::one_misfit(path, misfit.hunk, misfit.kind);
+        let first = Self::one_misfit(path, misfit.hunk, *misfit.kind);
         if also.is_empty() {
             first
         } else {

@@ -13,7 +13,7 @@ use std::ops::Range;
 pub(in crate::patch) struct Misfit {
     /// From 1.
     pub(in crate::patch) hunk: usize,
-    pub(in crate::patch) kind: MisfitKind,
+    pub(in crate::patch) kind: Box<MisfitKind>,
     /// Later hunks that have no place either.
     pub(in crate::patch) also: Vec<usize>,
 }
@@ -48,7 +48,7 @@ impl Misfit {
     fn new(index: usize, kind: MisfitKind) -> Self {
         Self {
             hunk: index + 1,
-            kind,
+            kind: Box::new(kind),
             also: Vec::new(),
         }
     }
