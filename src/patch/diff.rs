@@ -126,36 +126,76 @@ pub fn unified_diff(
     after: Option<&str>,
     move_to: Option<&Path>,
 ) -> String {
-    let to = move_to.unwrap_or(path);
-    if before == after && to == path {
-        return String::new();
+    Shown {
+        path,
+        before,
+        after,
+        move_to,
+        mode: None,
     }
-    let (old_name, new_name) = (Name::new("a/", path, relative_to), Name::new("b/", to, relative_to));
-    let mut diff = format!("diff --git {} {}\n", old_name.shown, new_name.shown);
-    match (before, after) {
-        (None, Some(_)) => diff.push_str("new file mode 100644\n"),
-        (Some(_), None) => diff.push_str("deleted file mode 100644\n"),
-        _ if to != path => {
+    .unified(relative_to)
+}
+
+/// What became of one file, with its mode.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown<'a> {
+    pub path: &'a Path,
+    /// `None` for a new file.
+    pub before: Option<&'a str>,
+    /// `None` for a deleted file.
+    pub after: Option<&'a str>,
+    pub move_to: Option<&'a Path>,
+    /// The new permission bits, if they are others than before, or than those of any new file.
+    pub mode: Option<u32>,
+}
+
+impl Shown<'_> {
+    /// The difference in the way of `git diff`, so that `git apply` takes it. Empty if there is none.
+    pub fn unified(&self, relative_to: &Path) -> String {
+        let Self {
+            path,
+            before,
+            after,
+            move_to,
+            mode,
+        } = *self;
+        let to = move_to.unwrap_or(path);
+        if before == after && to == path && mode.is_none() {
+            return String::new();
+        }
+        let (old_name, new_name) = (Name::new("a/", path, relative_to), Name::new("b/", to, relative_to));
+        let mut diff = format!("diff --git {} {}\n", old_name.shown, new_name.shown);
+        let executable = mode.is_some_and(|mode| mode & 0o100 != 0);
+        let (runs, reads) = ("100755", "100644");
+        match (before, after, mode) {
+            (None, Some(_), _) => {
+                let _ = writeln!(diff, "new file mode {}", if executable { runs } else { reads });
+            }
+            (Some(_), None, _) => diff.push_str("deleted file mode 100644\n"),
+            (_, _, Some(_)) => {
+                let (old, new) = if executable { (reads, runs) } else { (runs, reads) };
+                let _ = write!(diff, "old mode {old}\nnew mode {new}\n");
+            }
+            _ => {}
+        }
+        if to != path && before.is_some() && after.is_some() {
             let (from, to) = (quote(&old_name.plain), quote(&new_name.plain));
             let _ = write!(diff, "rename from {from}\nrename to {to}\n");
         }
-        _ => {}
+        let body = body(before.unwrap_or_default(), after.unwrap_or_default());
+        if !body.is_empty() {
+            let header = |name: &Name, there: bool| {
+                if there {
+                    name.in_header()
+                } else {
+                    "/dev/null".to_owned()
+                }
+            };
+            let (old, new) = (header(&old_name, before.is_some()), header(&new_name, after.is_some()));
+            let _ = write!(diff, "--- {old}\n+++ {new}\n{body}");
+        }
+        diff
     }
-    let body = body(before.unwrap_or_default(), after.unwrap_or_default());
-    if !body.is_empty() {
-        let old = if before.is_some() {
-            old_name.in_header()
-        } else {
-            "/dev/null".to_owned()
-        };
-        let new = if after.is_some() {
-            new_name.in_header()
-        } else {
-            "/dev/null".to_owned()
-        };
-        let _ = write!(diff, "--- {old}\n+++ {new}\n{body}");
-    }
-    diff
 }
 
 struct Name {
@@ -191,7 +231,7 @@ impl Name {
 }
 
 /// Names that would break the line are quoted in the way of C.
-fn quote(name: &str) -> String {
+pub(super) fn quote(name: &str) -> String {
     if !name.chars().any(|c| c.is_control() || matches!(c, '"' | '\\')) {
         return name.to_owned();
     }

@@ -31,8 +31,10 @@ pub enum ReadError {
     Link { target: PathBuf },
     #[error("a part of its path is a file, not a folder")]
     ParentIsFile,
-    #[error("it is not UTF-8 text (first at byte {offset}), so a patch could damage it")]
-    NotUtf8 { offset: usize },
+    #[error(
+        "it is not UTF-8 text but {kind} (first at byte {offset}), so a patch could damage it; change it with a command"
+    )]
+    NotUtf8 { offset: usize, kind: &'static str },
     #[error("it has {bytes} bytes, more than the {MAX_FILE_BYTES} that a patch may touch")]
     TooLarge { bytes: u64 },
     #[error("it cannot be read: {0}")]
@@ -46,6 +48,11 @@ pub trait Files {
     /// # Errors
     /// There is something, but it cannot be read as text.
     fn read(&self, path: &Path) -> Result<Option<FileText>, ReadError>;
+
+    /// The permission bits of a file, if there are such and they are known.
+    fn mode(&self, _path: &Path) -> Option<u32> {
+        None
+    }
 
     /// The name by which the file is known once links in its parent folders are followed. Two paths with one real
     /// name are one file.
@@ -71,8 +78,13 @@ impl Files for DiskFiles {
         };
         let text = String::from_utf8(bytes).map_err(|error| ReadError::NotUtf8 {
             offset: error.utf8_error().valid_up_to(),
+            kind: kind(error.as_bytes()),
         })?;
         Ok(Some(FileText { text }))
+    }
+
+    fn mode(&self, path: &Path) -> Option<u32> {
+        mode(path)
     }
 
     fn real(&self, path: &Path) -> PathBuf {
@@ -82,6 +94,18 @@ impl Files for DiskFiles {
     fn same_entry(&self, a: &Path, b: &Path) -> bool {
         same_entry(a, b)
     }
+}
+
+#[cfg(unix)]
+fn mode(path: &Path) -> Option<u32> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let meta = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file)?;
+    Some(meta.permissions().mode() & 0o7777)
+}
+
+#[cfg(not(unix))]
+fn mode(_path: &Path) -> Option<u32> {
+    None
 }
 
 /// The bytes of a regular file, `None` where there is nothing.
@@ -123,6 +147,26 @@ fn check_regular(path: &Path, meta: &fs::Metadata) -> Result<(), ReadError> {
         Err(ReadError::TooLarge { bytes: meta.len() })
     } else {
         Ok(())
+    }
+}
+
+/// What bytes that are no UTF-8 most likely are.
+fn kind(bytes: &[u8]) -> &'static str {
+    let start = &bytes[..bytes.len().min(8192)];
+    let pairs = start.chunks_exact(2);
+    let count = pairs.len().max(1);
+    let zeros = |place: usize| pairs.clone().filter(|pair| pair[place] == 0).count();
+    match bytes {
+        [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..] => "UTF-32",
+        [0xff, 0xfe, ..] => "UTF-16 (little endian)",
+        [0xfe, 0xff, ..] => "UTF-16 (big endian)",
+        _ if zeros(1) * 2 > count => "UTF-16 (little endian, without a mark)",
+        _ if zeros(0) * 2 > count => "UTF-16 (big endian, without a mark)",
+        _ if start.contains(&0) => "binary",
+        _ if bytes.iter().any(|byte| matches!(byte, 0..=8 | 14..=26 | 28..=31 | 127)) => "binary",
+        // Where Latin-1 has control characters the other has quotes and dashes.
+        _ if bytes.iter().any(|byte| matches!(byte, 0x80..=0x9f)) => "Windows-1252 or another text of single bytes",
+        _ => "Latin-1 or another text of single bytes",
     }
 }
 

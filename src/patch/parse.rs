@@ -1,18 +1,38 @@
-//! Patch text to a [`Patch`]: the `apply_patch` grammar, taken leniently where the meaning is beyond doubt.
+//! Patch text to a [`Patch`]: the `apply_patch` grammar and unified diffs, taken leniently where the meaning is beyond
+//! doubt.
 //!
-//! Other formats of patch text end in the same types.
+//! [`grammar`] reads the sections of the one, [`unified`] the files of the other; both end in the same types.
 
+mod chunk;
 mod envelope;
+pub mod error;
+mod grammar;
+mod names;
+mod unified;
 
+use envelope::Cursor;
 pub(super) use envelope::here_delimiter;
-use envelope::{Cursor, Line};
-use std::path::{Path, PathBuf};
+use error::ParseError;
+use std::path::PathBuf;
 
 /// A patch as it was written, not yet held against any file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Patch {
+    pub language: Language,
     /// In the order of the text; never empty.
     pub sections: Vec<Section>,
+    /// How many of the sections each step has, in order; together they are all. What is moved or copied within a step
+    /// is the file as it was before the step.
+    pub steps: Vec<usize>,
+}
+
+/// In which words a patch was written, since they do not mean quite the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// `*** Begin Patch` and so on: each section is a step, and a new name may be that of a file that is there.
+    Envelope,
+    /// As `git diff` and `diff -u` write: the files of one commit are one step, and a new name must be free.
+    Unified,
 }
 
 /// What the patch does to one file. Paths are as written; [`plan`](super::plan::plan) resolves them.
@@ -22,15 +42,31 @@ pub enum Section {
     Add {
         path: PathBuf,
         content: String,
+        /// Whether it may be run, if the patch says so.
+        executable: Option<bool>,
     },
     Delete {
         path: PathBuf,
+        /// Other names that may be meant, in case there is no file at `path`.
+        or: Vec<PathBuf>,
+        /// What must be in the file: chunks that take out all of it. `None` if the patch does not say.
+        holds: Option<Vec<Chunk>>,
     },
-    /// Changes inside the file, and perhaps a new name. Without a new name there is at least one chunk.
+    /// Changes inside the file, and perhaps a new name or mode. Without those there is at least one chunk.
     Update {
         path: PathBuf,
+        /// Other names that may be meant, in case there is no file at `path`.
+        or: Vec<PathBuf>,
         move_to: Option<PathBuf>,
         chunks: Vec<Chunk>,
+        executable: Option<bool>,
+    },
+    /// A second file with the text of the first, and perhaps with changes.
+    Copy {
+        from: PathBuf,
+        path: PathBuf,
+        chunks: Vec<Chunk>,
+        executable: Option<bool>,
     },
 }
 
@@ -38,7 +74,10 @@ impl Section {
     /// The file that the section names.
     pub fn path(&self) -> &PathBuf {
         match self {
-            Self::Add { path, .. } | Self::Delete { path } | Self::Update { path, .. } => path,
+            Self::Add { path, .. }
+            | Self::Delete { path, .. }
+            | Self::Update { path, .. }
+            | Self::Copy { path, .. } => path,
         }
     }
 }
@@ -75,8 +114,33 @@ pub struct ChunkLine {
     pub kind: LineKind,
     /// Without the sign in front and without a line end.
     pub text: String,
-    /// The line ended in `\r\n` in a patch text whose other lines do not: this end is meant.
-    pub returns: bool,
+    pub end: LineEnd,
+}
+
+/// What the patch text says about the end of a line of the new file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LineEnd {
+    /// Nothing: the file's own ends are kept.
+    #[default]
+    Unsaid,
+    /// `\n`: other lines of the diff end in `\r\n`, this one does not.
+    Feed,
+    /// `\r\n`: the line ends so in a patch text whose headers do not.
+    ReturnFeed,
+    /// `\r`, and with that the file ends.
+    Return,
+}
+
+impl LineEnd {
+    /// The end as text, if one was said.
+    pub(super) fn said(self) -> Option<&'static str> {
+        match self {
+            Self::Unsaid => None,
+            Self::Feed => Some("\n"),
+            Self::ReturnFeed => Some("\r\n"),
+            Self::Return => Some("\r"),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,38 +148,6 @@ pub enum LineKind {
     Keep,
     Remove,
     Add,
-}
-
-/// Why a patch text cannot be read. Line numbers count from 1 in the text as given.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ParseError {
-    #[error("invalid patch: the first line must be `*** Begin Patch`, but it is `{found}`")]
-    NoBegin { found: String },
-    #[error("invalid patch: the last line must be `*** End Patch`, but it is `{found}`; send the whole patch again")]
-    NoEnd { found: String },
-    #[error("invalid patch: line {line} `{found}` comes after `*** End Patch`; send one patch that ends there")]
-    TextAfterEnd { line: usize, found: String },
-    #[error(
-        "invalid patch: it has no `*** Add File:`, `*** Delete File:` or `*** Update File:` section, so no file would be modified"
-    )]
-    NoSections,
-    #[error(
-        "invalid patch: line {line} `{found}` is not a section header; expected `*** Add File: <path>`, `*** Delete File: <path>` or `*** Update File: <path>`"
-    )]
-    BadHeader { line: usize, found: String },
-    #[error("invalid patch: the header in line {line} names no file")]
-    NoPath { line: usize },
-    #[error("invalid patch: line {line} `{found}`: every line of a new file must start with `+` (file {})", .path.display())]
-    BadAddLine { path: PathBuf, line: usize, found: String },
-    #[error("invalid patch: the update of {} (line {line}) has no hunk; add one, or `*** Move to: <path>`", .path.display())]
-    EmptyUpdate { path: PathBuf, line: usize },
-    #[error("invalid patch: the hunk in line {line} (file {}) has no lines", .path.display())]
-    EmptyHunk { path: PathBuf, line: usize },
-    #[error(
-        "invalid patch: line {line} `{found}` (file {}): lines of a hunk must start with a space (keep), `-` (remove) or `+` (add), or be a `@@` header",
-        .path.display()
-    )]
-    BadHunkLine { path: PathBuf, line: usize, found: String },
 }
 
 const BEGIN: &str = "*** Begin Patch";
@@ -129,8 +161,8 @@ const ENVIRONMENT: &str = "*** Environment ID:";
 
 /// Whether the text starts like a patch, so that it cannot be meant as anything else.
 pub(super) fn starts_like_a_patch(text: &str) -> bool {
-    text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n'])
-        .starts_with(BEGIN)
+    let text = text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
+    text.starts_with(BEGIN) || unified::starts_like_one(text)
 }
 
 /// Reads a patch text.
@@ -138,276 +170,33 @@ pub(super) fn starts_like_a_patch(text: &str) -> bool {
 /// # Errors
 /// The first thing in the text that has no certain meaning, with its line.
 pub fn parse(text: &str) -> Result<Patch, ParseError> {
-    let mut cursor = Cursor::new(text)?;
+    let lines = envelope::lines(text);
+    if !envelope::begins(&lines) && unified::looks_like_one(&lines) {
+        return unified::read(lines);
+    }
+    let mut cursor = Cursor::new(lines)?;
+    // A diff in the envelope of the other language.
+    if cursor
+        .peek_past_blank()
+        .is_some_and(|line| unified::begins_a_file(line.text))
+    {
+        return unified::read(cursor.rest());
+    }
     let mut sections = Vec::new();
     while let Some(line) = cursor.peek() {
         if line.text.trim().is_empty() {
             cursor.next();
         } else {
-            sections.push(section(&mut cursor)?);
+            sections.push(grammar::section(&mut cursor)?);
         }
     }
     if sections.is_empty() {
-        Err(ParseError::NoSections)
-    } else {
-        Ok(Patch { sections })
-    }
-}
-
-fn section(cursor: &mut Cursor<'_>) -> Result<Section, ParseError> {
-    let Some(line) = cursor.next() else {
         return Err(ParseError::NoSections);
-    };
-    let header = line.text.trim();
-    if let Some(path) = header.strip_prefix(ADD) {
-        let path = path_of(path, line)?;
-        let content = added(cursor, &path)?;
-        Ok(Section::Add { path, content })
-    } else if let Some(path) = header.strip_prefix(DELETE) {
-        Ok(Section::Delete {
-            path: path_of(path, line)?,
-        })
-    } else if let Some(path) = header.strip_prefix(UPDATE) {
-        let path = path_of(path, line)?;
-        update(cursor, path, line)
-    } else {
-        Err(ParseError::BadHeader {
-            line: line.number,
-            found: shorten(line.text),
-        })
     }
-}
-
-fn path_of(text: &str, line: Line<'_>) -> Result<PathBuf, ParseError> {
-    let text = text.trim();
-    // A NUL can be in no file name.
-    if text.is_empty() || text.contains('\0') {
-        return Err(ParseError::NoPath { line: line.number });
-    }
-    Ok(PathBuf::from(text))
-}
-
-/// The lines of a new file. Empty lines between `+` lines are taken for empty lines of the file whose sign was
-/// forgotten; those before the next section are looks.
-fn added(cursor: &mut Cursor<'_>, path: &Path) -> Result<String, ParseError> {
-    let mut content = String::new();
-    let mut blank = 0;
-    while let Some(line) = cursor.peek() {
-        if let Some(text) = line.text.strip_prefix('+') {
-            content.extend(std::iter::repeat_n('\n', blank));
-            blank = 0;
-            content.push_str(text);
-            content.push_str(if line.returns { "\r\n" } else { "\n" });
-        } else if line.text.trim().is_empty() {
-            blank += 1;
-        } else if line.text.starts_with(END_OF_FILE) {
-            blank = 0;
-        } else if line.text.starts_with("*** ") {
-            break;
-        } else if is_no_newline(line.text) {
-            let bare = content.strip_suffix('\n').map_or(0, str::len);
-            content.truncate(bare);
-            if content.ends_with('\r') && line.returns {
-                content.pop();
-            }
-        } else {
-            let (path, found) = (path.to_owned(), shorten(line.text));
-            return Err(ParseError::BadAddLine {
-                path,
-                line: line.number,
-                found,
-            });
-        }
-        cursor.next();
-    }
-    Ok(content)
-}
-
-fn is_no_newline(text: &str) -> bool {
-    text.starts_with("\\ ")
-}
-
-fn update(cursor: &mut Cursor<'_>, path: PathBuf, header: Line<'_>) -> Result<Section, ParseError> {
-    let mut move_to = None;
-    if let Some(line) = cursor.peek_past_blank()
-        && let Some(target) = line.text.trim().strip_prefix(MOVE)
-    {
-        move_to = Some(path_of(target, line)?);
-        while cursor.next().is_some_and(|passed| passed.number != line.number) {}
-    }
-    skip_unified_names(cursor);
-
-    let mut chunks = Vec::new();
-    while let Some(line) = cursor.peek_past_blank() {
-        if line.text.starts_with("*** ") && line.text.trim_end() != END_OF_FILE {
-            break;
-        }
-        chunks.push(chunk(cursor, &path, chunks.is_empty())?);
-    }
-    if chunks.is_empty() && move_to.is_none() {
-        return Err(ParseError::EmptyUpdate {
-            path,
-            line: header.number,
-        });
-    }
-    Ok(Section::Update { path, move_to, chunks })
-}
-
-/// Models sometimes put the two name lines of a unified diff in front of the first hunk.
-fn skip_unified_names(cursor: &mut Cursor<'_>) {
-    let start = cursor.at;
-    while cursor.peek().is_some_and(|line| {
-        ["diff --git ", "index "].iter().any(|word| line.text.starts_with(word)) || line.text.trim().is_empty()
-    }) {
-        cursor.next();
-    }
-    let starts = |ahead: usize, word: &str| {
-        cursor
-            .lines
-            .get(cursor.at + ahead)
-            .is_some_and(|line| line.text.starts_with(word))
-    };
-    if starts(0, "--- ") && starts(1, "+++ ") && starts(2, "@@") {
-        cursor.at += 2;
-    } else {
-        cursor.at = start;
-    }
-}
-
-fn chunk(cursor: &mut Cursor<'_>, path: &Path, first: bool) -> Result<Chunk, ParseError> {
-    let mut chunk = Chunk::default();
-    let mut number = cursor.peek_past_blank().map_or(0, |line| line.number);
-    let headed = cursor.peek_past_blank().is_some_and(|line| is_chunk_header(line.text));
-    // Empty lines in front of a header are looks; without a header they may be lines of the file.
-    while headed
-        && let Some(line) = cursor.peek_past_blank()
-        && is_chunk_header(line.text)
-    {
-        number = line.number;
-        while cursor.next().is_some_and(|passed| passed.number != line.number) {}
-        chunk_header(line.text, &mut chunk);
-    }
-    if !headed
-        && !first
-        && let Some(line) = cursor.peek_past_blank()
-    {
-        let (path, found) = (path.to_owned(), shorten(line.text));
-        return Err(ParseError::BadHunkLine {
-            path,
-            line: line.number,
-            found,
-        });
-    }
-
-    let mut closed = false;
-    while let Some(line) = cursor.peek() {
-        let mut chars = line.text.chars();
-        let kind = match chars.next() {
-            None => LineKind::Keep,
-            Some(' ') => LineKind::Keep,
-            Some('-') => LineKind::Remove,
-            Some('+') => LineKind::Add,
-            Some('*') if line.text.trim_end() == END_OF_FILE => {
-                cursor.next();
-                chunk.end_of_file = true;
-                closed = true;
-                break;
-            }
-            Some('*') if line.text.starts_with("*** ") => break,
-            Some('@') if is_chunk_header(line.text) => break,
-            Some('\\') if is_no_newline(line.text) => {
-                no_newline(&mut chunk);
-                cursor.next();
-                continue;
-            }
-            // A form feed or other blank without a sign is as good as an empty line.
-            Some(_) if line.text.trim().is_empty() => LineKind::Keep,
-            Some(_) => {
-                let (path, found) = (path.to_owned(), shorten(line.text));
-                return Err(ParseError::BadHunkLine {
-                    path,
-                    line: line.number,
-                    found,
-                });
-            }
-        };
-        let text = if line.text.trim().is_empty() && !line.text.starts_with([' ', '-', '+']) {
-            ""
-        } else {
-            chars.as_str()
-        };
-        chunk.lines.push(ChunkLine {
-            kind,
-            text: text.to_owned(),
-            returns: line.returns,
-        });
-        let loose = line.text.is_empty();
-        chunk.loose_end = if loose { chunk.loose_end + 1 } else { 0 };
-        if loose && chunk.loose_start + 1 == chunk.lines.len() {
-            chunk.loose_start += 1;
-        }
-        cursor.next();
-    }
-    if closed {
-        chunk.loose_end = 0;
-    }
-    if chunk.lines.len() == chunk.loose_end {
-        return Err(ParseError::EmptyHunk {
-            path: path.to_owned(),
-            line: number,
-        });
-    }
-    Ok(chunk)
-}
-
-/// The line above has no line end: on the old side, the new side, or both.
-fn no_newline(chunk: &mut Chunk) {
-    chunk.end_of_file = true;
-    match chunk.lines.last().map(|line| line.kind) {
-        Some(LineKind::Add) => chunk.final_newline = Some(false),
-        // Unless a `+` line below says otherwise the new file ends properly.
-        Some(LineKind::Remove) => chunk.final_newline = Some(true),
-        // Kept as it is, which is what happens anyway.
-        Some(LineKind::Keep) | None => {}
-    }
-}
-
-fn is_chunk_header(text: &str) -> bool {
-    text.strip_prefix("@@")
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '@']))
-}
-
-fn chunk_header(text: &str, chunk: &mut Chunk) {
-    let rest = text.strip_prefix("@@").unwrap_or(text);
-    if let Some((hint, heading)) = unified_header(rest) {
-        chunk.hint = Some(hint);
-        chunk.heading = Some(heading.trim())
-            .filter(|heading| !heading.is_empty())
-            .map(str::to_owned);
-        return;
-    }
-    // One blank separates the marker from the text; the rest is indentation, which counts in an exact match.
-    let anchor = rest.strip_prefix(' ').unwrap_or(rest).trim_end();
-    let anchor = anchor.strip_suffix("@@").map_or(anchor, str::trim_end);
-    if !anchor.trim().is_empty() {
-        chunk.anchors.push(anchor.to_owned());
-    }
-}
-
-/// Reads ` -1,3 +1,4 @@ heading`.
-fn unified_header(rest: &str) -> Option<(LineHint, &str)> {
-    let (numbers, heading) = rest.split_once("@@").unwrap_or((rest, ""));
-    let mut words = numbers.split_whitespace();
-    let old = span(words.next()?.strip_prefix('-')?)?;
-    span(words.next()?.strip_prefix('+')?)?;
-    words.next().is_none().then_some((old, heading))
-}
-
-fn span(text: &str) -> Option<LineHint> {
-    let (line, count) = text.split_once(',').unwrap_or((text, "1"));
-    Some(LineHint {
-        line: line.parse().ok()?,
-        count: count.parse().ok()?,
+    Ok(Patch {
+        language: Language::Envelope,
+        steps: vec![1; sections.len()],
+        sections,
     })
 }
 

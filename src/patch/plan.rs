@@ -8,11 +8,11 @@ pub mod error;
 use super::files::{Files, absolute};
 use super::hunk::{PlannedHunk, hunks, hunks_within, with_hunks};
 use super::lines::{BOM, Lines};
-use super::parse::{Patch, Section};
+use super::parse::{Chunk, Language, LineKind, Patch, Section};
 use super::update::update;
 use crate::protocol::item::FileChangeKind;
 use error::PlanError;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -34,12 +34,26 @@ pub struct FilePlan {
     pub before: Option<String>,
     /// The text if every hunk is taken; `None` for a deleted file.
     pub after: Option<String>,
-    /// Empty only if nothing changes. A file that is made, deleted, or moved as it is has exactly one, even if that
-    /// changes no line.
+    /// Empty only if nothing changes. A file that is made, deleted, or moved or given another mode as it is, has
+    /// exactly one, even if that changes no line.
     pub hunks: Vec<PlannedHunk>,
+    /// The permission bits that the file shall have where it is then; `None` for those that it has, or that the system
+    /// gives to a new file. They take effect once any hunk is accepted.
+    pub mode: Option<u32>,
 }
 
 impl FilePlan {
+    /// What leads from one text to the other: a file that is made, changed, moved or deleted, with the hunks between.
+    /// Nothing if there is neither a text before nor one after.
+    pub fn between(
+        path: PathBuf,
+        move_to: Option<PathBuf>,
+        before: Option<String>,
+        after: Option<String>,
+    ) -> Option<Self> {
+        file_plan(path, before, after, None, move_to, None)
+    }
+
     /// The text with only some hunks: `accepted[i]` belongs to `hunks[i]`, a missing one counts as not accepted.
     /// `None` where the file is not, or no longer, there. A move takes place once any hunk is accepted.
     pub fn with(&self, accepted: &[bool]) -> Option<String> {
@@ -71,8 +85,14 @@ impl FilePlan {
 
     /// The difference in the way of `git diff`.
     pub fn unified_diff(&self, relative_to: &Path) -> String {
-        let (before, after) = (self.before.as_deref(), self.after.as_deref());
-        super::diff::unified_diff(&self.path, relative_to, before, after, self.move_to())
+        super::diff::Shown {
+            path: &self.path,
+            before: self.before.as_deref(),
+            after: self.after.as_deref(),
+            move_to: self.move_to(),
+            mode: self.mode,
+        }
+        .unified(relative_to)
     }
 }
 
@@ -96,11 +116,8 @@ impl Plan {
     pub fn summary(&self, relative_to: &Path) -> String {
         let mut text = String::new();
         let mut line = |sign: char, path: &Path| {
-            let _ = writeln!(
-                text,
-                "{sign} {}",
-                path.strip_prefix(relative_to).unwrap_or(path).display()
-            );
+            let name = path.strip_prefix(relative_to).unwrap_or(path).to_string_lossy();
+            let _ = writeln!(text, "{sign} {}", super::diff::quote(&name));
         };
         for file in &self.files {
             match &file.kind {
@@ -122,51 +139,77 @@ impl Plan {
 /// Relative paths are below `cwd`, which is absolute.
 ///
 /// # Errors
-/// The first section that does not fit.
+/// The first section that does not fit, with the number of the others.
 pub fn plan(patch: &Patch, cwd: &Path, files: &dyn Files) -> Result<Plan, PlanError> {
     let mut board = Board {
         files,
+        cwd,
+        replaces: patch.language == Language::Envelope,
         entries: Vec::new(),
         by_real: HashMap::new(),
+        step: 0,
+        leaving: HashSet::new(),
+        doubtful: HashSet::new(),
     };
-    for section in &patch.sections {
-        let path = absolute(cwd, section.path());
-        match section {
-            Section::Add { content, .. } => board.add(path, content)?,
-            Section::Delete { .. } => board.delete(path)?,
-            Section::Update { move_to, chunks, .. } => {
-                let index = board.existing(path, "update")?;
-                let entry = &mut board.entries[index];
-                let before = entry.current.as_deref().map_or("", String::as_str);
-                let updated = update(before, chunks).map_err(|misfit| PlanError::misfit(entry.path.clone(), misfit))?;
-                entry.set(updated.text, Some(updated.replaced));
-                if let Some(to) = move_to {
-                    board.relocate(index, absolute(cwd, to))?;
-                }
+    let mut errors = Vec::new();
+    let mut sections = &patch.sections[..];
+    for &length in &patch.steps {
+        let (of_step, later) = sections.split_at(length.min(sections.len()));
+        sections = later;
+        board.begin_step(of_step);
+        for section in of_step {
+            if !board.is_doubtful(section)
+                && let Err(error) = board.section(section)
+            {
+                board.doubt(section);
+                errors.push(error);
             }
         }
     }
-    board.finish()
+    let name = |path: &Path| board.name(path);
+    match PlanError::joined(errors, name) {
+        Some(error) => Err(error),
+        None => board.finish(),
+    }
 }
 
 /// The files as the sections so far leave them.
 struct Board<'f> {
     files: &'f dyn Files,
+    cwd: &'f Path,
+    /// A new name may be that of a file that is there.
+    replaces: bool,
     entries: Vec<Entry>,
     by_real: HashMap<PathBuf, usize>,
+    step: usize,
+    /// Names that a section of this step takes a file away from.
+    leaving: HashSet<PathBuf>,
+    /// Names of sections that did not fit: what comes after them cannot be judged.
+    doubtful: HashSet<PathBuf>,
 }
 
 /// One name in the tree.
 struct Entry {
     path: PathBuf,
     original: Option<Rc<String>>,
-    /// The original itself as long as no section has changed it.
-    current: Option<Rc<String>>,
-    /// Where the file now here was in the snapshot, if elsewhere.
-    moved_from: Option<usize>,
-    /// What was replaced, while `current` is one update away from `original`.
+    now: State,
+    /// As it was before the step with this number, if that has changed it.
+    base: Option<(usize, State)>,
+    /// In this step a file was put here.
+    filled_in: Option<usize>,
+    /// What was replaced, while the text is one update away from `original`.
     replaced: Option<Vec<PlannedHunk>>,
     steps: usize,
+}
+
+/// What is under a name.
+#[derive(Clone, Default)]
+struct State {
+    /// The original itself as long as no section has changed it.
+    text: Option<Rc<String>>,
+    /// Where the file now here was in the snapshot, if elsewhere.
+    moved_from: Option<usize>,
+    executable: Option<bool>,
 }
 
 impl Entry {
@@ -175,21 +218,142 @@ impl Entry {
         Self {
             path,
             original: text.clone(),
-            current: text,
-            moved_from: None,
+            now: State {
+                text,
+                ..State::default()
+            },
+            base: None,
+            filled_in: None,
             replaced: None,
             steps: 0,
         }
     }
 
-    fn set(&mut self, text: String, replaced: Option<Vec<PlannedHunk>>) {
+    /// The file as it was before the step.
+    fn before(&self, step: usize) -> &State {
+        match &self.base {
+            Some((of_step, state)) if *of_step == step => state,
+            _ => &self.now,
+        }
+    }
+
+    /// To be called before any change.
+    fn change(&mut self, step: usize) {
+        if self.base.as_ref().is_none_or(|(of_step, _)| *of_step != step) {
+            self.base = Some((step, self.now.clone()));
+        }
         self.steps += 1;
-        self.replaced = replaced.filter(|_| self.steps == 1);
-        self.current = Some(Rc::new(text));
     }
 }
 
 impl Board<'_> {
+    fn name(&self, path: &Path) -> String {
+        path.strip_prefix(self.cwd).unwrap_or(path).display().to_string()
+    }
+
+    fn begin_step(&mut self, sections: &[Section]) {
+        self.step += 1;
+        self.leaving.clear();
+        if self.replaces {
+            return;
+        }
+        for section in sections {
+            if let Section::Delete { path, .. }
+            | Section::Update {
+                path, move_to: Some(_), ..
+            } = section
+            {
+                let real = self.files.real(&absolute(self.cwd, path));
+                self.leaving.insert(real);
+            }
+        }
+    }
+
+    /// The names that a section is about.
+    fn names(&self, section: &Section) -> Vec<PathBuf> {
+        let other = match section {
+            Section::Update { move_to, .. } => move_to.as_ref(),
+            Section::Copy { from, .. } => Some(from),
+            Section::Add { .. } | Section::Delete { .. } => None,
+        };
+        let names = [Some(section.path()), other].into_iter().flatten();
+        names.map(|path| absolute(self.cwd, path)).collect()
+    }
+
+    fn is_doubtful(&self, section: &Section) -> bool {
+        !self.doubtful.is_empty() && self.names(section).iter().any(|path| self.doubtful.contains(path))
+    }
+
+    fn doubt(&mut self, section: &Section) {
+        let names = self.names(section);
+        self.doubtful.extend(names);
+    }
+
+    fn section(&mut self, section: &Section) -> Result<(), PlanError> {
+        match section {
+            Section::Add {
+                path,
+                content,
+                executable,
+            } => self.add(absolute(self.cwd, path), content, *executable),
+            Section::Delete { path, or, holds } => {
+                let index = self.existing(path, or, "delete")?;
+                self.delete(index, holds.as_deref())
+            }
+            Section::Update {
+                path,
+                or,
+                move_to: None,
+                chunks,
+                executable,
+            } => {
+                let index = match self.existing(path, or, "update") {
+                    Err(PlanError::Missing { .. }) if makes_a_file(chunks) => self.entry(absolute(self.cwd, path))?,
+                    found => found?,
+                };
+                let (text, replaced) = self.updated(index, &self.entries[index].now.text.clone(), chunks)?;
+                let step = self.step;
+                let entry = &mut self.entries[index];
+                entry.change(step);
+                entry.replaced = replaced.filter(|_| entry.steps == 1 && entry.original.is_some());
+                entry.now.text = Some(text);
+                entry.now.executable = executable.or(entry.now.executable);
+                Ok(())
+            }
+            Section::Update {
+                path,
+                or,
+                move_to: Some(to),
+                chunks,
+                executable,
+            } => self.relocate(path, or, to, chunks, *executable),
+            Section::Copy {
+                from,
+                path,
+                chunks,
+                executable,
+            } => self.copy(from, path, chunks, *executable),
+        }
+    }
+
+    /// The text with the chunks, and what they replaced.
+    fn updated(
+        &self,
+        index: usize,
+        text: &Option<Rc<String>>,
+        chunks: &[Chunk],
+    ) -> Result<(Rc<String>, Option<Vec<PlannedHunk>>), PlanError> {
+        let before = text.as_deref().map_or("", String::as_str);
+        if chunks.is_empty() {
+            let same = text.clone().unwrap_or_default();
+            return Ok((same, Some(Vec::new())));
+        }
+        let path = &self.entries[index].path;
+        let updated =
+            update(before, chunks).map_err(|misfit| PlanError::misfit(path.clone(), misfit, |path| self.name(path)))?;
+        Ok((Rc::new(updated.text), Some(updated.replaced)))
+    }
+
     fn entry(&mut self, path: PathBuf) -> Result<usize, PlanError> {
         let real = self.files.real(&path);
         if let Some(&index) = self.by_real.get(&real) {
@@ -208,36 +372,122 @@ impl Board<'_> {
         self.entries.len() - 1
     }
 
-    fn existing(&mut self, path: PathBuf, action: &'static str) -> Result<usize, PlanError> {
-        let index = self.entry(path.clone())?;
-        if self.entries[index].current.is_none() {
-            return Err(PlanError::Missing { path, action });
+    /// The file of the first name under which there is one.
+    fn existing(&mut self, path: &Path, or: &[PathBuf], action: &'static str) -> Result<usize, PlanError> {
+        let first = absolute(self.cwd, path);
+        let found = self.entry(first.clone());
+        if let Ok(index) = found
+            && self.entries[index].now.text.is_some()
+        {
+            return Ok(index);
         }
-        Ok(index)
+        for other in or {
+            if let Ok(index) = self.entry(absolute(self.cwd, other))
+                && self.entries[index].now.text.is_some()
+            {
+                return Ok(index);
+            }
+        }
+        found?;
+        Err(PlanError::Missing { path: first, action })
     }
 
-    fn add(&mut self, path: PathBuf, content: &str) -> Result<(), PlanError> {
+    fn add(&mut self, path: PathBuf, content: &str, executable: Option<bool>) -> Result<(), PlanError> {
         let index = self.entry(path)?;
+        self.must_be_free(index)?;
+        let step = self.step;
         let entry = &mut self.entries[index];
-        let text = match &entry.current {
-            Some(there) => in_the_way_of(there, content),
-            None => content.to_owned(),
+        let text = match &entry.now.text {
+            Some(there) if self.replaces => {
+                let lines = Lines::new(there).len();
+                if content.is_empty() && lines > 0 {
+                    let lines = if lines == 1 {
+                        "1 line".to_owned()
+                    } else {
+                        format!("{lines} lines")
+                    };
+                    return Err(PlanError::WouldEmpty {
+                        path: entry.path.clone(),
+                        lines,
+                    });
+                }
+                in_the_way_of(there, content)
+            }
+            _ => content.to_owned(),
         };
-        entry.moved_from = entry.moved_from.filter(|_| entry.current.is_some());
-        entry.set(text, None);
+        entry.change(step);
+        let was_there = entry.now.text.is_some();
+        entry.now = State {
+            text: Some(Rc::new(text)),
+            moved_from: entry.now.moved_from.filter(|_| was_there),
+            executable: executable.or(entry.now.executable),
+        };
+        entry.filled_in = Some(step);
+        entry.replaced = None;
         Ok(())
     }
 
-    fn delete(&mut self, path: PathBuf) -> Result<(), PlanError> {
-        let index = self.existing(path, "delete")?;
+    /// Whether a file may come to this name.
+    fn must_be_free(&self, index: usize) -> Result<(), PlanError> {
+        let entry = &self.entries[index];
+        let full = entry.now.text.as_ref().is_some_and(|text| !text.is_empty());
+        let filled = entry.filled_in == Some(self.step);
+        let leaves = || self.leaving.contains(&self.files.real(&entry.path));
+        if !self.replaces && full && (filled || !leaves()) {
+            return Err(PlanError::Exists {
+                path: entry.path.clone(),
+            });
+        }
+        Ok(())
+    }
+
+    fn delete(&mut self, index: usize, holds: Option<&[Chunk]>) -> Result<(), PlanError> {
+        let step = self.step;
+        let text = self.entries[index].before(step).text.clone();
+        if let Some(chunks) = holds {
+            let (rest, _) = self.updated(index, &text, chunks)?;
+            let lines = Lines::new(&rest);
+            if let Some(left) = (0..lines.len()).find(|&line| !lines.content(line).is_empty() || lines.len() > 1) {
+                return Err(self.leftover(index, text.as_deref(), lines.content(left)));
+            }
+        }
         let entry = &mut self.entries[index];
-        entry.steps += 1;
-        (entry.current, entry.moved_from, entry.replaced) = (None, None, None);
+        entry.change(step);
+        if entry.filled_in != Some(step) {
+            (entry.now, entry.replaced) = (State::default(), None);
+        }
         Ok(())
     }
 
-    /// Moves the file to another name. A file that is there already is replaced, which the plan shows as such.
-    fn relocate(&mut self, index: usize, to: PathBuf) -> Result<(), PlanError> {
+    fn leftover(&self, index: usize, text: Option<&String>, left: &str) -> PlanError {
+        let lines = Lines::new(text.map_or("", String::as_str));
+        let line = (0..lines.len()).find(|&line| lines.content(line) == left).unwrap_or(0);
+        PlanError::Leftover {
+            path: self.entries[index].path.clone(),
+            line: line + 1,
+            text: left.chars().take(200).collect(),
+        }
+    }
+
+    /// Moves the file to another name. A file that is there already is replaced, which the plan shows as such, or
+    /// refused.
+    fn relocate(
+        &mut self,
+        path: &Path,
+        or: &[PathBuf],
+        to: &Path,
+        chunks: &[Chunk],
+        executable: Option<bool>,
+    ) -> Result<(), PlanError> {
+        let step = self.step;
+        let index = match self.entry(absolute(self.cwd, path)) {
+            // Another file may be here by now; the one that was here moves.
+            Ok(index) if self.entries[index].before(step).text.is_some() => index,
+            _ => self.existing(path, or, "update")?,
+        };
+        let source = self.entries[index].before(step).clone();
+        let (text, replaced) = self.updated(index, &source.text, chunks)?;
+        let to = absolute(self.cwd, to);
         let from = self.entries[index].path.clone();
         let real = self.files.real(&to);
         let target = match self.by_real.get(&real) {
@@ -246,23 +496,55 @@ impl Board<'_> {
             None if self.files.same_entry(&from, &to) => self.insert(real, Entry::new(to, None)),
             None => self.entry(to)?,
         };
-        if target == index {
-            return Ok(());
-        }
-        let source = &mut self.entries[index];
-        let text = source.current.take();
-        let replaced = source.replaced.take();
         let origin = source
             .moved_from
-            .take()
-            .or_else(|| source.original.is_some().then_some(index));
-        let simple = source.steps <= 1;
-        source.steps += 1;
-        let target_entry = &mut self.entries[target];
-        target_entry.steps += 1;
-        target_entry.current = text;
-        target_entry.replaced = replaced.filter(|_| simple && target_entry.steps == 1);
-        target_entry.moved_from = origin.filter(|&origin| origin != target);
+            .or_else(|| self.entries[index].original.is_some().then_some(index));
+        let simple = self.entries[index].steps == 0;
+        let now = State {
+            text: Some(text),
+            moved_from: origin.filter(|&origin| origin != target),
+            executable: executable.or(source.executable),
+        };
+        if target != index {
+            self.must_be_free(target)?;
+            let entry = &mut self.entries[index];
+            entry.change(step);
+            if entry.filled_in != Some(step) {
+                (entry.now, entry.replaced) = (State::default(), None);
+            }
+        }
+        let entry = &mut self.entries[target];
+        entry.change(step);
+        entry.now = now;
+        entry.filled_in = Some(step);
+        entry.replaced = replaced.filter(|_| simple && entry.steps == 1);
+        Ok(())
+    }
+
+    fn copy(&mut self, from: &Path, to: &Path, chunks: &[Chunk], executable: Option<bool>) -> Result<(), PlanError> {
+        let step = self.step;
+        let index = match self.entry(absolute(self.cwd, from)) {
+            Ok(index) if self.entries[index].before(step).text.is_some() => index,
+            _ => self.existing(from, &[], "copy")?,
+        };
+        let source = self.entries[index].before(step).clone();
+        let (text, _) = self.updated(index, &source.text, chunks)?;
+        let origin = source.moved_from.unwrap_or(index);
+        let runs = self
+            .files
+            .mode(&self.entries[origin].path)
+            .map(|mode| mode & 0o100 != 0);
+        let target = self.entry(absolute(self.cwd, to))?;
+        self.must_be_free(target)?;
+        let entry = &mut self.entries[target];
+        entry.change(step);
+        entry.now = State {
+            text: Some(text),
+            moved_from: None,
+            executable: executable.or(source.executable).or(runs),
+        };
+        entry.filled_in = Some(step);
+        entry.replaced = None;
         Ok(())
     }
 
@@ -271,17 +553,20 @@ impl Board<'_> {
         // A move is planned at its source, if the source is gone and nothing was at the target.
         let mut target_of: HashMap<usize, usize> = HashMap::new();
         for (index, entry) in self.entries.iter().enumerate() {
-            if let Some(from) = entry.moved_from
+            if let Some(from) = entry.now.moved_from
                 && entry.original.is_none()
-                && entry.current.is_some()
-                && self.entries[from].current.is_none()
+                && entry.now.text.is_some()
+                && self.entries[from].now.text.is_none()
             {
                 target_of.entry(from).or_insert(index);
             }
         }
+        // What only remembers the past would make copies of the texts necessary.
+        self.entries.iter_mut().for_each(|entry| entry.base = None);
         let mut plans = Vec::with_capacity(self.entries.len());
         for index in 0..self.entries.len() {
             let moved_here = self.entries[index]
+                .now
                 .moved_from
                 .is_some_and(|from| target_of.get(&from) == Some(&index));
             if moved_here {
@@ -290,10 +575,16 @@ impl Board<'_> {
             let (path, before) = (self.entries[index].path.clone(), self.entries[index].original.take());
             let target = target_of.get(&index).copied();
             let last = &mut self.entries[target.unwrap_or(index)];
-            let (after, replaced) = (last.current.take(), last.replaced.take());
+            let (after, replaced) = (last.now.text.take(), last.replaced.take());
             let move_path = target.map(|_| last.path.clone());
+            let now = before.as_ref().and_then(|_| self.files.mode(&path));
+            let mode = last
+                .now
+                .executable
+                .filter(|_| after.is_some())
+                .and_then(|runs| mode(now, before.is_some(), runs));
             let (before, after) = (before.map(Rc::unwrap_or_clone), after.map(Rc::unwrap_or_clone));
-            plans.extend(file_plan(path, before, after, replaced, move_path));
+            plans.extend(file_plan(path, before, after, replaced, move_path, mode));
         }
         Ok(Plan { files: plans })
     }
@@ -303,7 +594,7 @@ impl Board<'_> {
         let present: HashMap<&Path, &Entry> = self
             .entries
             .iter()
-            .filter(|entry| entry.current.is_some())
+            .filter(|entry| entry.now.text.is_some())
             .map(|entry| (entry.path.as_path(), entry))
             .collect();
         for path in present.keys() {
@@ -315,6 +606,24 @@ impl Board<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// Whether the chunks are the whole of a new file: a header that says so, `@@ -0,0 +1,3 @@`, and lines to add.
+fn makes_a_file(chunks: &[Chunk]) -> bool {
+    let [chunk] = chunks else { return false };
+    chunk.hint.is_some_and(|hint| (hint.line, hint.count) == (0, 0))
+        && chunk.lines.iter().all(|line| line.kind == LineKind::Add)
+}
+
+/// The permission bits of a file that shall be executable, or not, by those who may read it; nothing if it is so.
+fn mode(now: Option<u32>, is_there: bool, executable: bool) -> Option<u32> {
+    match (now, executable) {
+        (Some(now), _) if (now & 0o100 != 0) == executable => None,
+        (Some(now), true) => Some(now | (now & 0o444) >> 2),
+        (Some(now), false) => Some(now & !0o111),
+        (None, true) => Some(0o755),
+        (None, false) => is_there.then_some(0o644),
     }
 }
 
@@ -340,6 +649,7 @@ fn file_plan(
     after: Option<String>,
     replaced: Option<Vec<PlannedHunk>>,
     move_path: Option<PathBuf>,
+    mode: Option<u32>,
 ) -> Option<FilePlan> {
     let whole = |old: &str, new: &str| PlannedHunk {
         old: 0..Lines::new(old).len(),
@@ -355,7 +665,7 @@ fn file_plan(
                 Some(replaced) => hunks_within(&replaced),
                 None => hunks(old, new),
             };
-            if found.is_empty() && move_path.is_some() {
+            if found.is_empty() && (move_path.is_some() || mode.is_some()) {
                 found.push(whole("", ""));
             }
             (FileChangeKind::Update { move_path }, found)
@@ -367,6 +677,7 @@ fn file_plan(
         before,
         after,
         hunks,
+        mode,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use super::lines::Lines;
 use std::borrow::Cow;
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -27,7 +27,7 @@ impl Pass {
     ];
 
     /// The part of a line that counts.
-    fn key(self, line: &str) -> Cow<'_, str> {
+    pub(super) fn key(self, line: &str) -> Cow<'_, str> {
         match self {
             Self::Exact => Cow::Borrowed(line),
             Self::TrailingBlanks => Cow::Borrowed(line.trim_end()),
@@ -65,6 +65,7 @@ pub(super) struct Seeker<'a> {
     /// Many searches, or long ones: worth an index of the text for each pass that is reached.
     indexed: bool,
     indexes: [OnceCell<Index<'a>>; 4],
+    steps: Cell<usize>,
 }
 
 /// Searching by comparing line by line is fastest for a few short blocks; beyond this an index pays.
@@ -79,7 +80,17 @@ impl<'a> Seeker<'a> {
             lines,
             indexed,
             indexes: std::array::from_fn(|_| OnceCell::new()),
+            steps: Cell::new(0),
         }
+    }
+
+    /// How many lines were looked at so far: what repeats itself costs much more than its length.
+    pub(super) fn steps(&self) -> usize {
+        self.steps.get()
+    }
+
+    pub(super) fn count(&self, steps: usize) {
+        self.steps.set(self.steps.get().saturating_add(steps));
     }
 
     /// Every line at or after `from` where the block starts, in order.
@@ -90,8 +101,11 @@ impl<'a> Seeker<'a> {
         }
         if self.indexed {
             let index = self.indexes[pass as usize].get_or_init(|| Index::new(self.lines, pass));
-            return index.all(pass, block, from);
+            let (hits, steps) = index.all(pass, block, from);
+            self.count(steps);
+            return hits;
         }
+        self.count(length - from);
         // The longest line is the least likely to be found by chance.
         let probe = (0..block.len())
             .max_by_key(|&line| block[line].trim().len())
@@ -162,29 +176,32 @@ impl<'a> Index<'a> {
         &self.places[self.starts[number as usize]..self.starts[number as usize + 1]]
     }
 
-    fn all(&self, pass: Pass, block: &[&str], from: usize) -> Vec<usize> {
+    /// The hits, and how many lines were looked at.
+    fn all(&self, pass: Pass, block: &[&str], from: usize) -> (Vec<usize>, usize) {
         let Some(block) = block
             .iter()
             .map(|line| self.numbers.get(&*pass.key(line)).copied())
             .collect::<Option<Vec<u32>>>()
         else {
-            return Vec::new();
+            return (Vec::new(), block.len());
         };
         let last = self.of_line.len() - block.len();
         let rarest = (0..block.len())
             .min_by_key(|&line| self.places(block[line]).len())
             .unwrap_or(0);
         let places = self.places(block[rarest]);
-        if places.len().saturating_mul(block.len()) > 4 * self.of_line.len() {
-            return occurrences(&self.of_line, &block, from);
+        let steps = places.len().saturating_mul(block.len());
+        if steps > 4 * self.of_line.len() {
+            return (occurrences(&self.of_line, &block, from), self.of_line.len());
         }
         let first = places.partition_point(|&place| place < from + rarest);
-        places[first..]
+        let hits = places[first..]
             .iter()
             .map(|place| place - rarest)
             .take_while(|&start| start <= last)
             .filter(|&start| self.of_line[start..start + block.len()] == block[..])
-            .collect()
+            .collect();
+        (hits, steps)
     }
 }
 

@@ -8,7 +8,7 @@ mod place;
 
 use super::hunk::PlannedHunk;
 use super::lines::{BOM, Lines};
-use super::parse::{Chunk, ChunkLine, LineKind};
+use super::parse::{Chunk, ChunkLine, LineEnd, LineKind};
 pub(super) use place::{Excerpt, Misfit, MisfitKind};
 use std::ops::Range;
 
@@ -24,6 +24,8 @@ pub(super) struct Updated {
 struct Replaced {
     old: Range<usize>,
     new: String,
+    /// Bytes of the line end with which `new` ends.
+    tail: usize,
 }
 
 /// Fits the chunks to the text and makes the new text.
@@ -48,17 +50,22 @@ struct Run<'c> {
     old: Range<usize>,
     new: Vec<&'c ChunkLine>,
     final_newline: Option<bool>,
+    /// A line that is taken out shows the byte-order mark: it goes unless a new line shows it too.
+    shows_mark: bool,
 }
 
 impl Run<'_> {
-    /// The new lines, every one with a line end.
-    fn text(&self, lines: &Lines<'_>) -> String {
-        let mut text = String::new();
+    /// The new lines, every one with a line end, and the length of the last end.
+    fn text(&self, lines: &Lines<'_>) -> (String, usize) {
+        let (mut text, mut tail) = (String::new(), 0);
         for (index, line) in self.new.iter().enumerate() {
+            let end = line.end.said().unwrap_or_else(|| self.end(lines, index));
             text.push_str(&line.text);
-            text.push_str(if line.returns { "\r\n" } else { self.end(lines, index) });
+            text.push_str(end);
+            // A lone return is a part of a last line that has no line end.
+            tail = if line.end == LineEnd::Return { 0 } else { end.len() };
         }
-        text
+        (text, tail)
     }
 
     /// The end of the line that the new line replaces, else of the nearest neighbour, else what the file mostly has.
@@ -90,6 +97,7 @@ fn runs_at(lines: &[ChunkLine], at: usize) -> Vec<Run<'_>> {
                 old: at..at,
                 new: Vec::new(),
                 final_newline: None,
+                shows_mark: false,
             });
             open = true;
         }
@@ -99,6 +107,7 @@ fn runs_at(lines: &[ChunkLine], at: usize) -> Vec<Run<'_>> {
             } else {
                 at += line.text.split('\r').count();
                 run.old.end = at;
+                run.shows_mark |= line.text.starts_with(BOM);
             }
         }
     }
@@ -112,11 +121,13 @@ fn assemble(lines: &Lines<'_>, runs: &[Run<'_>]) -> Updated {
         .rev()
         .take_while(|run| run.old.end == length)
         .find_map(|run| run.final_newline);
+    let keeps_mark = !runs.iter().any(|run| run.old.start == 0 && run.shows_mark);
     let mut replaced = runs
         .iter()
-        .map(|run| Replaced {
-            old: run.old.clone(),
-            new: run.text(lines),
+        .map(|run| {
+            let (new, tail) = run.text(lines);
+            let old = run.old.clone();
+            Replaced { old, new, tail }
         })
         .collect();
     merge_touching(&mut replaced);
@@ -125,7 +136,7 @@ fn assemble(lines: &Lines<'_>, runs: &[Run<'_>]) -> Updated {
     }
     if let Some(first) = replaced
         .first_mut()
-        .filter(|first| first.old.start == 0 && lines.bom() > 0)
+        .filter(|first| first.old.start == 0 && lines.bom() > 0 && keeps_mark)
     {
         if first.old.is_empty() {
             first.old = 0..1;
@@ -185,11 +196,7 @@ fn finish(lines: &Lines<'_>, last: &mut Replaced, newline: bool) {
         last.new.insert_str(0, &format!("{line}{end}"));
     }
     if !newline {
-        let bare = last.new.trim_end_matches(['\r', '\n']).len();
-        // One line end only: empty lines before it are lines.
-        let end = &last.new[bare..];
-        let cut = if end.ends_with("\r\n") { 2 } else { 1 };
-        last.new.truncate(last.new.len() - cut);
+        last.new.truncate(last.new.len() - last.tail);
     }
 }
 
@@ -210,6 +217,9 @@ fn merge_touching(replaced: &mut Vec<Replaced>) {
             Some(last) if last.old.end == one.old.start => {
                 last.old.end = one.old.end;
                 last.new.push_str(&one.new);
+                if !one.new.is_empty() {
+                    last.tail = one.tail;
+                }
             }
             _ => merged.push(one),
         }

@@ -770,7 +770,7 @@ fn the_disk_is_read_with_care() {
     assert!(matches!(read("d"), Err(ReadError::Folder)));
     assert!(matches!(read("a/below"), Err(ReadError::ParentIsFile)));
     fs::write(world.path("binary"), b"ab\xffc").unwrap();
-    assert!(matches!(read("binary"), Err(ReadError::NotUtf8 { offset: 2 })));
+    assert!(matches!(read("binary"), Err(ReadError::NotUtf8 { offset: 2, .. })));
     rustix::fs::mknodat(
         rustix::fs::CWD,
         world.path("pipe"),

@@ -12,6 +12,29 @@ pub(super) struct Line<'a> {
     pub(super) returns: bool,
 }
 
+/// The lines of a text, without what may be around all of them.
+pub(super) fn lines(text: &str) -> Vec<Line<'_>> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let text = text.strip_suffix('\n').unwrap_or(text);
+    let mut lines: Vec<Line<'_>> = text
+        .split('\n')
+        .enumerate()
+        .map(|(index, text)| Line {
+            number: index + 1,
+            text,
+            returns: false,
+        })
+        .collect();
+    unwrap(&mut lines);
+    lines
+}
+
+/// Whether the first line that is not empty is the envelope's.
+pub(super) fn begins(lines: &[Line<'_>]) -> bool {
+    let first = lines.iter().find(|line| !line.text.trim().is_empty());
+    first.is_some_and(|line| line.text.trim() == BEGIN)
+}
+
 /// The lines between the envelope's two.
 pub(super) struct Cursor<'a> {
     pub(super) lines: Vec<Line<'a>>,
@@ -19,24 +42,11 @@ pub(super) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    pub(super) fn new(text: &'a str) -> Result<Self, ParseError> {
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let mut lines: Vec<Line<'_>> = text
-            .split('\n')
-            .enumerate()
-            .map(|(index, text)| Line {
-                number: index + 1,
-                text,
-                returns: false,
-            })
-            .collect();
+    pub(super) fn new(mut lines: Vec<Line<'a>>) -> Result<Self, ParseError> {
         trim_blank(&mut lines);
-        unwrap(&mut lines);
-        trim_blank(&mut lines);
-
         let first = lines.first().map_or("", |line| line.text);
         if first.trim() != BEGIN {
-            return Err(ParseError::NoBegin { found: shorten(first) });
+            return Err(ParseError::no_begin(lines.first().copied()));
         }
         // If the envelope ends in \r\n then the text was sent with such ends and they say nothing about the file.
         let sent_with_returns = first.ends_with('\r');
@@ -81,6 +91,11 @@ impl<'a> Cursor<'a> {
         line
     }
 
+    /// The lines from here on.
+    pub(super) fn rest(mut self) -> Vec<Line<'a>> {
+        self.lines.split_off(self.at.min(self.lines.len()))
+    }
+
     /// The first line from here on that is not empty.
     pub(super) fn peek_past_blank(&self) -> Option<Line<'a>> {
         self.lines
@@ -101,18 +116,20 @@ fn trim_blank(lines: &mut Vec<Line<'_>>) {
 
 /// Takes away a here-document or a Markdown fence around the whole.
 fn unwrap(lines: &mut Vec<Line<'_>>) {
-    let (Some(first), Some(last)) = (lines.first(), lines.last()) else {
+    let is_full = |line: &Line<'_>| !line.text.trim().is_empty();
+    let (Some(start), Some(end)) = (lines.iter().position(is_full), lines.iter().rposition(is_full)) else {
         return;
     };
-    if lines.len() < 2 {
+    let (first, last) = (lines[start], lines[end]);
+    if start == end {
         return;
     }
     let fenced = first.text.starts_with("```") && last.text.trim() == "```";
     let here = here_document(first.text.trim());
     let closed = here.as_ref().is_some_and(|here| last.text.trim() == here.delimiter);
     if fenced || closed {
-        lines.pop();
-        lines.remove(0);
+        lines.truncate(end);
+        lines.drain(..=start);
     }
     if closed && here.is_some_and(|here| here.strip_tabs) {
         for line in lines {

@@ -1,3 +1,4 @@
+use super::error::ParseError;
 use super::*;
 use LineKind::{Add, Keep, Remove};
 use proptest::prelude::*;
@@ -27,11 +28,22 @@ fn reads_every_section() {
         sections[0],
         Section::Add {
             path: "new dir/a.txt".into(),
-            content: "one\n\ntwo\n".into()
+            content: "one\n\ntwo\n".into(),
+            executable: None,
         }
     );
-    assert_eq!(sections[1], Section::Delete { path: "/abs/b".into() });
-    let Section::Update { path, move_to, chunks } = &sections[2] else {
+    assert_eq!(
+        sections[1],
+        Section::Delete {
+            path: "/abs/b".into(),
+            or: vec![],
+            holds: None
+        }
+    );
+    let Section::Update {
+        path, move_to, chunks, ..
+    } = &sections[2]
+    else {
         panic!()
     };
     assert_eq!((path, move_to), (&"c".into(), &Some("d/e".into())));
@@ -41,8 +53,10 @@ fn reads_every_section() {
         sections[3],
         Section::Update {
             path: "only moved".into(),
+            or: vec![],
             move_to: Some("there".into()),
-            chunks: vec![]
+            chunks: vec![],
+            executable: None,
         }
     );
 }
@@ -202,7 +216,8 @@ fn reads_markers_at_the_end() {
         parse(&text).unwrap().sections,
         [Section::Add {
             path: "a".into(),
-            content: "x\ny".into()
+            content: "x\ny".into(),
+            executable: None,
         }]
     );
 }
@@ -214,7 +229,8 @@ fn line_ends_of_the_patch_text_say_nothing_unless_they_differ() {
         parse(text).unwrap().sections,
         [Section::Add {
             path: "a".into(),
-            content: "x\r\ny\n".into()
+            content: "x\r\ny\n".into(),
+            executable: None,
         }]
     );
     let sent = "*** Begin Patch\r\n*** Add File: a\r\n+x\r\n*** End Patch\r\n";
@@ -222,11 +238,12 @@ fn line_ends_of_the_patch_text_say_nothing_unless_they_differ() {
         parse(sent).unwrap().sections,
         [Section::Add {
             path: "a".into(),
-            content: "x\n".into()
+            content: "x\n".into(),
+            executable: None,
         }]
     );
     let found = chunks("@@\n-x\r\n+y\r");
-    assert!(found[0].lines.iter().all(|line| line.returns));
+    assert!(found[0].lines.iter().all(|line| line.end == LineEnd::ReturnFeed));
 }
 
 proptest! {

@@ -2,6 +2,7 @@
 
 use crate::patch::files::ReadError;
 use crate::patch::update::{Excerpt, Misfit, MisfitKind};
+use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -46,6 +47,29 @@ pub enum PlanError {
         after: usize,
         lines: usize,
     },
+    #[error("{}: there is a file of this name already, and it is not empty. No file was changed; change it with hunks that show its lines, or delete it first.", .path.display())]
+    Exists { path: PathBuf },
+    #[error(
+        "{}: it is to be added without any line, but it is there already and has {lines}; that would empty it. No file was changed; remove its lines with an update, or delete it.",
+        .path.display()
+    )]
+    WouldEmpty { path: PathBuf, lines: String },
+    #[error(
+        "{}: it is to be deleted, but it has more than the patch shows, from line {line} on: {text}. No file was changed; read it again and send the whole patch.",
+        .path.display()
+    )]
+    Leftover { path: PathBuf, line: usize, text: String },
+    #[error(
+        "{}: hunk {hunk}: the file and the patch repeat themselves so much that its place cannot be found in a reasonable time. No file was changed; send fewer hunks at once, each with lines that stand nowhere else.",
+        .path.display()
+    )]
+    TooMuch { path: PathBuf, hunk: usize },
+    #[error("{first}\nAlso without a place: {}.", others.join(", "))]
+    Several {
+        first: Box<PlanError>,
+        /// The other hunks and files that do not fit, in words.
+        others: Vec<String>,
+    },
 }
 
 impl PlanError {
@@ -58,12 +82,79 @@ impl PlanError {
             | Self::AnchorNotFound { path, .. }
             | Self::NotFound { path, .. }
             | Self::NotUnique { path, .. }
-            | Self::BadLine { path, .. } => path,
+            | Self::BadLine { path, .. }
+            | Self::Exists { path }
+            | Self::WouldEmpty { path, .. }
+            | Self::Leftover { path, .. }
+            | Self::TooMuch { path, .. } => path,
+            Self::Several { first, .. } => first.path(),
         }
     }
 
-    pub(super) fn misfit(path: PathBuf, Misfit { hunk, kind }: Misfit) -> Self {
+    /// The number of the hunk that does not fit, if it is one.
+    fn hunk(&self) -> Option<usize> {
+        match self {
+            Self::AnchorNotFound { hunk, .. }
+            | Self::NotFound { hunk, .. }
+            | Self::NotUnique { hunk, .. }
+            | Self::BadLine { hunk, .. }
+            | Self::TooMuch { hunk, .. } => Some(*hunk),
+            Self::Several { first, .. } => first.hunk(),
+            _ => None,
+        }
+    }
+
+    /// The first error, and the others in few words.
+    pub(super) fn joined(errors: Vec<Self>, name: impl Fn(&Path) -> String) -> Option<Self> {
+        const MOST: usize = 20;
+        let mut errors = errors.into_iter();
+        let first = errors.next()?;
+        let (first, mut others) = match first {
+            Self::Several { first, others } => (first, others),
+            other => (Box::new(other), Vec::new()),
+        };
+        for error in errors {
+            let place = name(error.path());
+            others.push(match error.hunk() {
+                Some(hunk) => format!("hunk {hunk} of {place}"),
+                None => place,
+            });
+            if let Self::Several { others: more, .. } = error {
+                others.extend(more);
+            }
+        }
+        if others.is_empty() {
+            return Some(*first);
+        }
+        if others.len() > MOST {
+            let more = others.len() - MOST;
+            others.truncate(MOST);
+            others.push(format!("and {more} more"));
+        }
+        Some(Self::Several { first, others })
+    }
+
+    pub(super) fn misfit(path: PathBuf, misfit: Misfit, name: impl Fn(&Path) -> String) -> Self {
+        let place = name(&path);
+        let also: Vec<String> = misfit
+            .also
+            .iter()
+            .map(|hunk| format!("hunk {hunk} of {place}"))
+            .collect();
+        let first = Self::one_misfit(path, misfit.hunk, *misfit.kind);
+        if also.is_empty() {
+            first
+        } else {
+            Self::Several {
+                first: Box::new(first),
+                others: also,
+            }
+        }
+    }
+
+    fn one_misfit(path: PathBuf, hunk: usize, kind: MisfitKind) -> Self {
         match kind {
+            MisfitKind::TooMuch => Self::TooMuch { path, hunk },
             MisfitKind::NoAnchor { anchor, closest } => Self::AnchorNotFound {
                 path,
                 hunk,
@@ -120,6 +211,8 @@ pub struct Place {
     /// The first line's number, from 1.
     pub line: usize,
     pub lines: Vec<String>,
+    /// Which of the lines were not looked for.
+    pub differs: Vec<bool>,
 }
 
 impl From<Excerpt> for Place {
@@ -127,6 +220,7 @@ impl From<Excerpt> for Place {
         Self {
             line: excerpt.line,
             lines: excerpt.lines,
+            differs: excerpt.differs,
         }
     }
 }
@@ -134,10 +228,34 @@ impl From<Excerpt> for Place {
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, line) in self.lines.iter().enumerate() {
-            write!(f, "\n{:>6}| {line}", self.line + index)?;
+            let mark = if self.differs.get(index).copied().unwrap_or(false) {
+                '>'
+            } else {
+                ' '
+            };
+            write!(f, "\n{mark}{:>5}| {}", self.line + index, cut(line))?;
         }
         Ok(())
     }
+}
+
+/// A line in full, unless it is of a length that nobody reads.
+fn cut(line: &str) -> Cow<'_, str> {
+    const MOST: usize = 4000;
+    match line.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}… ({} bytes)", &line[..end], line.len()).into(),
+        None => line.into(),
+    }
+}
+
+/// The lines looked for, in full unless they are very many.
+fn block(lines: &[String]) -> String {
+    const MOST: usize = 200;
+    let mut text: Vec<Cow<'_, str>> = lines.iter().take(MOST).map(|line| cut(line)).collect();
+    if lines.len() > MOST {
+        text.push(format!("… ({} lines more)", lines.len() - MOST).into());
+    }
+    text.join("\n")
 }
 
 const AGAIN: &str = "No file was changed. Read the file again and send the whole patch with the lines as they are.";
@@ -185,7 +303,7 @@ impl fmt::Display for NotFound<'_> {
             write!(
                 f,
                 "hunk {hunk}: these lines were looked for{after} but not found:\n{}",
-                wanted.join("\n")
+                block(wanted)
             )?;
         }
         if !elsewhere.is_empty() {
@@ -195,7 +313,11 @@ impl fmt::Display for NotFound<'_> {
                 "\nThey stand at line {lines}, which is before the hunk before or the `@@` line: hunks must be in the order of the file."
             )?;
         } else if let Some(closest) = closest {
-            write!(f, "\nThe closest place is line {}:{closest}", closest.line)?;
+            let marks = match closest.differs.contains(&true) && closest.differs.contains(&false) {
+                true => " (lines with > differ)",
+                false => "",
+            };
+            write!(f, "\nThe closest place is line {}{marks}:{closest}", closest.line)?;
         } else {
             write!(f, "\nNothing in the file resembles them.")?;
         }
@@ -218,7 +340,7 @@ impl fmt::Display for NotUnique<'_> {
                 "hunk {hunk}: the line named after `@@` is not unique; the insertion could go in front of line {lines}."
             )?;
         } else {
-            let wanted = self.wanted.join("\n");
+            let wanted = block(self.wanted);
             write!(
                 f,
                 "hunk {hunk}: its place is not unique. These lines stand at line {lines}:\n{wanted}"

@@ -202,7 +202,7 @@ fn refuses_what_has_no_certain_place() {
     assert_eq!(
         shown,
         "/w/f: hunk 1: these lines were looked for but not found:\nfn a() {\n    two();\n\
-         The closest place is line 1:\n     1| fn a() {\n     2|     one();\n\
+         The closest place is line 1 (lines with > differ):\n     1| fn a() {\n>    2|     one();\n\
          No file was changed. Read the file again and send the whole patch with the lines as they are."
     );
     let shown = message("a\nb\nc\n", "@@\n-c\n+C\n@@\n-a\n+A");
@@ -212,7 +212,7 @@ fn refuses_what_has_no_certain_place() {
     );
     let shown = message("def ff():\n  x\n", "@@ def f():\n-  x");
     assert!(
-        shown.contains("not in the file:\ndef f():") && shown.contains("     1| def ff():"),
+        shown.contains("not in the file:\ndef f():") && shown.contains(">    1| def ff():"),
         "{shown}"
     );
     assert!(message("", "@@\n-a").contains("Nothing in the file resembles them"));
@@ -344,9 +344,15 @@ fn plans_whole_files() {
         "*** Add File: f\n+x\n+z",
         &[("f", "update", Some("x\ny\n"), Some("x\nz\n"))],
     );
+    // An empty one would take everything away, which is never what was meant.
+    let emptied = plan_in(&memory(&[("f", "x\n")]), "*** Add File: f").expect_err("it is there");
+    assert!(
+        emptied.to_string().contains("is there already and has 1 line"),
+        "{emptied}"
+    );
     check_plan(
         &[("f", "x\n")],
-        "*** Add File: f",
+        "*** Delete File: f\n*** Add File: f",
         &[("f", "update", Some("x\n"), Some(""))],
     );
     check_plan(

@@ -5,6 +5,7 @@ use crate::patch::lines::{BOM, Lines};
 use crate::patch::parse::{Chunk, ChunkLine, LineKind};
 use crate::patch::seek::{Pass, Seeker, closest};
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::ops::Range;
 
 /// A chunk that has no place, or more than one.
@@ -12,7 +13,9 @@ use std::ops::Range;
 pub(in crate::patch) struct Misfit {
     /// From 1.
     pub(in crate::patch) hunk: usize,
-    pub(in crate::patch) kind: MisfitKind,
+    pub(in crate::patch) kind: Box<MisfitKind>,
+    /// Later hunks that have no place either.
+    pub(in crate::patch) also: Vec<usize>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +40,22 @@ pub(in crate::patch) enum MisfitKind {
         after: usize,
         lines: usize,
     },
+    /// Text and patch repeat themselves so much that looking through all possible places would take too long.
+    TooMuch,
 }
+
+impl Misfit {
+    fn new(index: usize, kind: MisfitKind) -> Self {
+        Self {
+            hunk: index + 1,
+            kind: Box::new(kind),
+            also: Vec::new(),
+        }
+    }
+}
+
+/// How much is compared before a text and a patch count as too repetitive.
+const MOST_STEPS: usize = 200_000_000;
 
 /// Lines of the text, for a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,16 +63,25 @@ pub(in crate::patch) struct Excerpt {
     /// The first line's number, from 1.
     pub(in crate::patch) line: usize,
     pub(in crate::patch) lines: Vec<String>,
+    /// Which of them were not looked for.
+    pub(in crate::patch) differs: Vec<bool>,
 }
 
 impl Excerpt {
-    fn new(lines: &Lines<'_>, mut range: Range<usize>) -> Self {
+    /// The lines most like those wanted.
+    fn closest(lines: &Lines<'_>, wanted: &[&str]) -> Option<Self> {
         const MOST: usize = 40;
+        let mut range = closest(lines, wanted)?;
         range.end = range.end.min(range.start + MOST);
-        Self {
+        let known: HashSet<_> = wanted.iter().map(|line| Pass::Punctuation.key(line)).collect();
+        Some(Self {
             line: range.start + 1,
+            differs: range
+                .clone()
+                .map(|line| !known.contains(&Pass::Punctuation.key(lines.content(line))))
+                .collect(),
             lines: range.map(|line| lines.content(line).to_owned()).collect(),
-        }
+        })
     }
 }
 
@@ -81,6 +108,9 @@ impl Placing<'_> {
 pub(super) fn place<'c>(lines: &Lines<'_>, chunks: &'c [Chunk]) -> Result<Vec<Placing<'c>>, Misfit> {
     // Beyond this many the text is nothing but repetition, and remembering them all would only take memory.
     const MOST_PLACES: usize = 2_000_000;
+    if let Some(placed) = as_numbered(lines, chunks) {
+        return Ok(placed);
+    }
     let longest = chunks.iter().map(|chunk| chunk.lines.len()).max().unwrap_or(0);
     let searches = chunks.iter().map(|chunk| 1 + chunk.anchors.len()).sum();
     let search = Search {
@@ -93,7 +123,7 @@ pub(super) fn place<'c>(lines: &Lines<'_>, chunks: &'c [Chunk]) -> Result<Vec<Pl
     for (index, chunk) in chunks.iter().enumerate() {
         let one = search
             .candidates(chunk, floor)
-            .map_err(|kind| Misfit { hunk: index + 1, kind })?;
+            .map_err(|kind| search.with_others(index, kind, chunks, floor))?;
         if !one.loose {
             floor = one.spots[0] + one.length;
         }
@@ -105,7 +135,14 @@ pub(super) fn place<'c>(lines: &Lines<'_>, chunks: &'c [Chunk]) -> Result<Vec<Pl
     }
     narrow(&mut placed, lines.len());
 
+    let mut undecided = 0;
     while let Some(index) = placed.iter().position(|one| one.spots.len() > 1) {
+        // Each round looks at every hunk, perhaps against every other.
+        undecided += placed.len();
+        if undecided.saturating_mul(placed.len()) > MOST_STEPS {
+            let kind = MisfitKind::TooMuch;
+            return Err(Misfit::new(index, kind));
+        }
         let decided = decide(lines, &search, chunks, &placed);
         let Some((which, spot)) = decided else {
             return Err(not_unique(lines, index, &placed[index]));
@@ -116,12 +153,69 @@ pub(super) fn place<'c>(lines: &Lines<'_>, chunks: &'c [Chunk]) -> Result<Vec<Pl
     Ok(placed)
 }
 
+/// The places that the headers name, if every chunk has a header with numbers and stands exactly there: then the text
+/// is the one that the diff was made from.
+fn as_numbered<'c>(lines: &Lines<'_>, chunks: &'c [Chunk]) -> Option<Vec<Placing<'c>>> {
+    let feeds = chunks.first()?.hint.map(|_| Feeds::new(lines))?;
+    let seeker = Seeker::new(lines, 0, 0);
+    let mut placed = Vec::with_capacity(chunks.len());
+    let mut floor = 0;
+    for chunk in chunks {
+        let hint = chunk.hint.filter(|_| chunk.anchors.is_empty())?;
+        let block = old_block(&chunk.lines, lines.bom() > 0);
+        // An insertion names the line above it.
+        let spot = match (block.is_empty(), hint.count) {
+            (true, 0) => feeds.line(hint.line),
+            (true, _) => return None,
+            (false, _) => feeds.line(hint.line.checked_sub(1)?),
+        };
+        let end = spot.checked_add(block.len())?;
+        let fits = spot >= floor && end <= lines.len() && seeker.at(Pass::Exact, &block, spot);
+        if !fits || chunk.end_of_file && end != lines.len() {
+            return None;
+        }
+        placed.push(Placing {
+            lines: Cow::Borrowed(&chunk.lines),
+            length: block.len(),
+            spots: vec![spot],
+            loose: false,
+        });
+        floor = end;
+    }
+    Some(placed)
+}
+
+/// Programs that write diffs count what ends in `\n`; a lone `\r` ends a line here.
+struct Feeds {
+    /// The lines at which those other lines begin, if the counts differ.
+    starts: Option<Vec<usize>>,
+}
+
+impl Feeds {
+    fn new(lines: &Lines<'_>) -> Self {
+        let alone = |line: usize| lines.end(line) == "\r";
+        let starts = (0..lines.len()).any(alone).then(|| {
+            let starts = (0..lines.len()).filter(|&line| line == 0 || !alone(line - 1));
+            starts.chain([lines.len()]).collect()
+        });
+        Self { starts }
+    }
+
+    /// The line that has so many of the others before it.
+    fn line(&self, before: usize) -> usize {
+        match &self.starts {
+            None => before,
+            Some(starts) => starts.get(before).copied().unwrap_or(usize::MAX),
+        }
+    }
+}
+
 fn not_unique(lines: &Lines<'_>, index: usize, one: &Placing<'_>) -> Misfit {
     let block = old_block(&one.lines, lines.bom() > 0);
     let wanted = block.into_iter().map(str::to_owned).collect();
     let places = one.spots.iter().map(|spot| spot + 1).collect();
     let kind = MisfitKind::NotUnique { wanted, places };
-    Misfit { hunk: index + 1, kind }
+    Misfit::new(index, kind)
 }
 
 /// Takes out every place from which the chunks before or after could not be placed. The first place of each chunk
@@ -151,11 +245,30 @@ fn decide(
     placed: &[Placing<'_>],
 ) -> Option<(usize, usize)> {
     let open = || placed.iter().enumerate().filter(|(_, one)| one.spots.len() > 1);
+    let feeds = chunks
+        .iter()
+        .any(|chunk| chunk.hint.is_some())
+        .then(|| Feeds::new(lines));
+    let hint = |index: usize| Some(feeds.as_ref()?.line(chunks[index].hint?.line.saturating_sub(1)));
     for (index, one) in open() {
-        let hinted = chunks[index].hint.map(|hint| hint.line.saturating_sub(1));
-        if let Some(spot) = hinted.filter(|spot| one.spots.binary_search(spot).is_ok())
-            && consistent(placed, index, spot)
-        {
+        let Some(named) = hint(index).filter(|line| *line != usize::MAX) else {
+            continue;
+        };
+        // Where the text has grown or shrunk above, the chunks near by say by how much.
+        let shift = |other: usize| match placed[other].spots[..] {
+            [spot] if !placed[other].loose => Some(spot as isize - hint(other)? as isize),
+            _ => None,
+        };
+        const NEAR: usize = 32;
+        let above = (index.saturating_sub(NEAR)..index).rev().find_map(shift);
+        let shift = above.or_else(|| (index + 1..placed.len().min(index + NEAR)).find_map(shift));
+        let shifted = shift.map(|shift| named.saturating_add_signed(shift));
+        let exact = shifted
+            .into_iter()
+            .chain([named])
+            .find(|spot| one.spots.binary_search(spot).is_ok());
+        let meant = exact.or_else(|| by_far_nearest(&one.spots, shifted.unwrap_or(named)));
+        if let Some(spot) = meant.filter(|&spot| consistent(placed, index, spot)) {
             return Some((index, spot));
         }
     }
@@ -178,6 +291,19 @@ fn decide(
     open()
         .find(|&(index, one)| same_result(lines, placed, index, one))
         .map(|(index, one)| (index, one.spots[0]))
+}
+
+/// The place near the line, if numbers that are a little wrong can mean no other: those who write diffs by hand miscount.
+fn by_far_nearest(spots: &[usize], line: usize) -> Option<usize> {
+    const LITTLE: usize = 3;
+    let next = spots.partition_point(|&spot| spot < line);
+    let around = &spots[next.saturating_sub(2)..spots.len().min(next + 2)];
+    let mut near: Vec<_> = around.iter().map(|&spot| (spot.abs_diff(line), spot)).collect();
+    near.sort_unstable();
+    match near[..] {
+        [(first, spot), (second, _), ..] if first <= LITTLE && second >= 4 * (first + LITTLE) => Some(spot),
+        _ => None,
+    }
 }
 
 /// Whether the other chunks still have places if this one goes there.
@@ -215,7 +341,7 @@ fn same_result(lines: &Lines<'_>, placed: &[Placing<'_>], index: usize, one: &Pl
         let (mut text, mut at) = (String::new(), span.start);
         for run in runs_at(&one.lines, spot) {
             text.push_str(lines.slice(&(at..run.old.start)));
-            text.push_str(&run.text(lines));
+            text.push_str(&run.text(lines).0);
             at = run.old.end;
         }
         text.push_str(lines.slice(&(at..span.end)));
@@ -237,6 +363,9 @@ impl Search<'_, '_> {
             return self.insertion(chunk, tight, floor);
         }
         for lines in variants(chunk) {
+            if self.seeker.steps() > MOST_STEPS {
+                return Err(MisfitKind::TooMuch);
+            }
             let block = old_block(&lines, self.lines.bom() > 0);
             let spots = self.spots(chunk, &block, floor);
             if !spots.is_empty() {
@@ -252,20 +381,46 @@ impl Search<'_, '_> {
         Err(self.misfit(chunk, tight, floor))
     }
 
+    /// The misfit of one chunk, with the numbers of the later ones that have no place either.
+    fn with_others(&self, index: usize, kind: MisfitKind, chunks: &[Chunk], floor: usize) -> Misfit {
+        let fits = |chunk: &Chunk| {
+            let tight = &chunk.lines[chunk.loose_start..chunk.lines.len() - chunk.loose_end];
+            tight.iter().all(|line| line.kind == LineKind::Add)
+                || variants(chunk).any(|lines| {
+                    let block = old_block(&lines, self.lines.bom() > 0);
+                    !self.spots(chunk, &block, floor).is_empty()
+                })
+        };
+        let mut also = Vec::new();
+        for (later, chunk) in chunks.iter().enumerate().skip(index + 1) {
+            if self.seeker.steps() > MOST_STEPS {
+                break;
+            }
+            if !fits(chunk) {
+                also.push(later + 1);
+            }
+        }
+        Misfit {
+            also,
+            ..Misfit::new(index, kind)
+        }
+    }
+
     /// Lines to add without lines around them: after the anchor, at a line that a header names, or at the end.
     fn insertion<'c>(&self, chunk: &'c Chunk, lines: &'c [ChunkLine], floor: usize) -> Result<Placing<'c>, MisfitKind> {
         let length = self.lines.len();
         let (spots, loose) = if !chunk.anchors.is_empty() {
             (self.spots(chunk, &[], floor), false)
         } else if let Some(hint) = chunk.hint.filter(|hint| hint.count == 0) {
-            if hint.line > length || hint.line < floor {
+            let line = Feeds::new(self.lines).line(hint.line);
+            if line > length || line < floor {
                 return Err(MisfitKind::BadLine {
                     line: hint.line,
                     after: floor,
                     lines: length,
                 });
             }
-            (vec![hint.line], false)
+            (vec![line], false)
         } else {
             (vec![length], true)
         };
@@ -356,7 +511,8 @@ impl Search<'_, '_> {
                 ends.iter().filter_map(next).collect()
             };
             ends.dedup();
-            if ends.is_empty() {
+            self.seeker.count(ends.len());
+            if ends.is_empty() || self.seeker.steps() > MOST_STEPS {
                 return Err(index);
             }
         }
@@ -365,7 +521,7 @@ impl Search<'_, '_> {
 
     fn misfit(&self, chunk: &Chunk, tight: &[ChunkLine], floor: usize) -> MisfitKind {
         if let Err(missing) = self.chain(&chunk.anchors, 0).map_err(|index| &chunk.anchors[index]) {
-            let closest = closest(self.lines, &[missing]).map(|range| Excerpt::new(self.lines, range));
+            let closest = Excerpt::closest(self.lines, &[missing]);
             return MisfitKind::NoAnchor {
                 anchor: missing.clone(),
                 closest,
@@ -378,7 +534,7 @@ impl Search<'_, '_> {
             self.seeker.earliest(&block, 0)
         };
         MisfitKind::NotFound {
-            closest: closest(self.lines, &block).map(|range| Excerpt::new(self.lines, range)),
+            closest: Excerpt::closest(self.lines, &block),
             elsewhere: elsewhere.into_iter().map(|line| line + 1).collect(),
             after: (floor > 0).then_some(floor),
             wanted: block.into_iter().map(str::to_owned).collect(),
