@@ -15,7 +15,7 @@ mod redact;
 mod tree;
 
 use crate::protocol::config::{ConfigReadResult, ConfigWarning};
-use crate::protocol::settings::{ApprovalPolicy, ReasoningSummary, SandboxPolicy};
+use crate::protocol::settings::{ApprovalPolicy, EditApproval, ReasoningSummary, SandboxPolicy};
 use check::{Checker, Layer};
 use environment::EnvironmentPolicy;
 use layers::{File, Merged};
@@ -100,6 +100,9 @@ pub struct Config {
     pub history: History,
     /// A program to start when a turn ends, with its arguments.
     pub notify: Vec<String>,
+    pub edits: Edits,
+    /// Whether the model is offered the tool that proposes patches. Without it, patches in shell commands still count.
+    pub include_apply_patch_tool: bool,
     pub features: BTreeMap<String, bool>,
     /// The profile in force.
     pub profile: Option<String>,
@@ -113,6 +116,15 @@ pub struct History {
     /// Keep it.
     pub save: bool,
     pub max_bytes: Option<u64>,
+}
+
+/// `[edits]`: how the agent's changes to files are decided and shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edits {
+    /// Which patches are applied without asking.
+    pub approve: EditApproval,
+    /// Show hunks that wait as diagnostics of severity hint, in editors without our plugin.
+    pub hints: bool,
 }
 
 /// Why there is no configuration for a request, or no provider in one.
@@ -387,6 +399,8 @@ fn defaults(env: &BTreeMap<String, String>) -> Map<String, Value> {
         "hide_agent_reasoning": false,
         "show_raw_agent_reasoning": false,
         "history": { "persistence": "save-all" },
+        "edits": { "approve": "ask", "hints": true },
+        "include_apply_patch_tool": true,
     });
     match values {
         Value::Object(map) => map,

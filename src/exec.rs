@@ -25,5 +25,6 @@ pub use confinement::Confinement;
 pub use denial::Denial;
 pub use environment::{environment, looks_secret};
 pub use output::{KEPT_OUTPUT, Stream};
+pub(crate) use protected::PROTECTED;
 pub use run::{CommandRequest, ExecError, Finished, run, self_program, use_program};
 pub use support::{Support, Wall, support};

@@ -179,6 +179,13 @@ impl Registry {
         Self { tools: tools.into() }
     }
 
+    /// The same without the tool of this name.
+    #[must_use]
+    pub fn without(&self, name: &str) -> Self {
+        let others = self.tools.iter().filter(|tool| tool.spec().name() != name);
+        Self::new(others.cloned().collect())
+    }
+
     pub fn specs(&self) -> Vec<ToolSpec> {
         self.tools.iter().map(|tool| tool.spec()).collect()
     }

@@ -1,7 +1,9 @@
-//! Open questions about commands: the waiter is registered first, the first answer wins, silence never approves.
+//! Open questions to the person: the waiter is registered first, the first answer wins, silence never approves.
 
+use super::turn::Turn;
 use crate::ids::{ApprovalId, ThreadId};
-use crate::protocol::approval::{ApprovalDecision, ApprovalResponse, CommandApproval};
+use crate::protocol::approval::{Approval, ApprovalDecision, ApprovalResponse};
+use crate::protocol::event::{ApprovalRequested, ApprovalResolved, EventKind};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
@@ -13,7 +15,7 @@ pub struct Approvals {
 }
 
 struct Waiter {
-    approval: CommandApproval,
+    approval: Approval,
     answer: oneshot::Sender<ApprovalResponse>,
 }
 
@@ -40,9 +42,9 @@ impl Approvals {
     }
 
     /// Registers a question. Only after this may it be shown to anybody.
-    pub fn open(&self, approval: CommandApproval) -> Question {
+    pub fn open(&self, approval: Approval) -> Question {
         let (sender, answer) = oneshot::channel();
-        let id = approval.id.clone();
+        let id = approval.id().clone();
         if self
             .lock()
             .insert(
@@ -73,10 +75,10 @@ impl Approvals {
     }
 
     /// The open questions, of one thread or of all, oldest first.
-    pub fn pending(&self, thread: Option<&ThreadId>) -> Vec<CommandApproval> {
+    pub fn pending(&self, thread: Option<&ThreadId>) -> Vec<Approval> {
         self.lock()
             .values()
-            .filter(|waiter| thread.is_none_or(|id| waiter.approval.thread_id == *id))
+            .filter(|waiter| thread.is_none_or(|id| waiter.approval.thread_id() == id))
             .map(|waiter| waiter.approval.clone())
             .collect()
     }
@@ -95,13 +97,60 @@ impl Drop for Question {
     }
 }
 
+impl Turn {
+    /// Asks the person, on every surface there is. `None` if the turn was stopped before the answer; the question is
+    /// withdrawn then. The answer `cancel` stops the turn.
+    pub async fn ask(&self, approval: Approval) -> Option<ApprovalResponse> {
+        let mut question = self.desk.approvals.open(approval.clone());
+        let _waiting = self.waiting();
+        let mut asked = Asked {
+            turn: self,
+            id: approval.id().clone(),
+            decision: None,
+        };
+        self.publish(EventKind::ApprovalRequested(ApprovalRequested { approval }));
+        let answer = tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => None,
+            response = question.answered() => Some(response),
+        };
+        asked.decision = answer.as_ref().map(|response| response.decision);
+        drop(asked);
+        if answer
+            .as_ref()
+            .is_some_and(|response| response.decision == ApprovalDecision::Cancel)
+        {
+            self.cancel.cancel();
+        }
+        answer
+    }
+}
+
+/// A question that was announced. However it ends, what shows it is told.
+struct Asked<'a> {
+    turn: &'a Turn,
+    id: ApprovalId,
+    /// Absent: withdrawn.
+    decision: Option<ApprovalDecision>,
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        self.turn.publish_always(EventKind::ApprovalResolved(ApprovalResolved {
+            approval_id: self.id.clone(),
+            decision: self.decision,
+        }));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::approval::CommandApproval;
     use crate::protocol::item::Confined;
 
-    fn approval(id: &str) -> CommandApproval {
-        CommandApproval {
+    fn approval(id: &str) -> Approval {
+        Approval::Command(CommandApproval {
             id: id.into(),
             thread_id: "t".into(),
             turn_id: "u".into(),
@@ -114,7 +163,7 @@ mod tests {
             confined: Confined::Workspace,
             session_scope: "true".to_owned(),
             available_decisions: vec![ApprovalDecision::Accept],
-        }
+        })
     }
 
     fn yes() -> ApprovalResponse {

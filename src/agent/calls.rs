@@ -48,9 +48,10 @@ impl Calls {
         self.turn.conversation.say([item.clone()]);
         tracing::info!(thread = %self.turn.conversation.id, call = %call.id, tool = %call.tool, payload = %brief(&call), "tool call");
         let call_id = call.id.clone();
-        let run = match self.turn.desk.tools.find(&call.tool) {
+        let tools = self.turn.tools();
+        let run = match tools.find(&call.tool) {
             None => {
-                let names = self.turn.desk.tools.names().join(", ");
+                let names = tools.names().join(", ");
                 let text = format!(
                     "unsupported call: there is no tool named {}. The tools are: {names}.",
                     call.tool

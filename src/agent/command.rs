@@ -7,8 +7,7 @@ use crate::exec::decide::{self, Capability, Case, Escalation, Verdict};
 use crate::exec::{self, CommandRequest, Confinement, ExecError, Finished};
 use crate::ids::{ApprovalId, ItemId};
 use crate::patch::recognise::{BARE_PATCH_ADVICE, Recognised, recognise};
-use crate::protocol::approval::{ApprovalDecision, ApprovalResponse, CommandApproval};
-use crate::protocol::event::{ApprovalRequested, ApprovalResolved, EventKind};
+use crate::protocol::approval::{Approval, ApprovalDecision, ApprovalResponse, CommandApproval};
 use crate::protocol::item::{CommandAction, Confined, ItemStatus, ThreadItem};
 use crate::protocol::settings::ApprovalPolicy;
 use crate::tools::{CommandCall, ToolError, ToolOutput};
@@ -160,26 +159,12 @@ impl Run<'_> {
             session_scope: scope.to_string(),
             available_decisions: available_decisions(scope),
         };
-        let mut question = turn.desk.approvals.open(approval.clone());
-        let _waiting = turn.waiting();
-        let mut asked = Asked {
-            turn,
-            id: approval.id.clone(),
-            decision: None,
-        };
-        turn.publish(EventKind::ApprovalRequested(ApprovalRequested { approval }));
-        let answer = tokio::select! {
-            biased;
-            () = turn.cancel.cancelled() => None,
-            response = question.answered() => Some(response),
-        };
-        asked.decision = answer.as_ref().map(|response| response.decision);
-        let decision = asked.decision;
-        drop(asked);
-        match decision {
-            Some(ApprovalDecision::AcceptForSession) => turn.conversation.data().grants.add(scope.clone()),
-            Some(ApprovalDecision::Cancel) => turn.cancel.cancel(),
-            _ => {}
+        let answer = turn.ask(Approval::Command(approval)).await;
+        if answer
+            .as_ref()
+            .is_some_and(|response| response.decision == ApprovalDecision::AcceptForSession)
+        {
+            turn.conversation.data().grants.add(scope.clone());
         }
         answer
     }
@@ -383,23 +368,6 @@ fn available_decisions(scope: &Capability) -> Vec<ApprovalDecision> {
     all.into_iter().flatten().collect()
 }
 
-/// A question that was announced. However it ends, what shows it is told.
-struct Asked<'a> {
-    turn: &'a Turn,
-    id: ApprovalId,
-    /// Absent: withdrawn.
-    decision: Option<ApprovalDecision>,
-}
-
-impl Drop for Asked<'_> {
-    fn drop(&mut self) {
-        self.turn.publish_always(EventKind::ApprovalResolved(ApprovalResolved {
-            approval_id: self.id.clone(),
-            decision: self.decision,
-        }));
-    }
-}
-
 /// Variables that hold the server's own credentials; no command ever gets them.
 fn secret_variables(config: &Config) -> impl Iterator<Item = &str> {
     let providers = config.providers.values();
@@ -440,7 +408,11 @@ impl Turn {
             &self.roots,
             self.desk.temporary_folder().as_deref(),
         );
-        granted.into_iter().fold(confinement, Confinement::with_writable)
+        match confined {
+            // What only reads stays so; a folder that was opened counts for patches then.
+            Confined::ReadOnly => confinement,
+            _ => granted.into_iter().fold(confinement, Confinement::with_writable),
+        }
     }
 
     /// A path as people name it: below the thread's folder where it is.

@@ -40,6 +40,17 @@ pub struct Data {
     pub updated_at_ms: i64,
 }
 
+impl Data {
+    /// The person opened folders for writing: patches and commands may, from now on.
+    pub fn grant(&mut self, folders: &[PathBuf]) {
+        for folder in folders {
+            if !self.granted_roots.contains(folder) {
+                self.granted_roots.push(folder.clone());
+            }
+        }
+    }
+}
+
 impl Conversation {
     pub fn new(id: ThreadId, recorder: Option<Recorder>, history: History) -> Self {
         let data = Data {

@@ -8,7 +8,7 @@ use crate::ids::ItemId;
 use crate::protocol::event::{EventKind, PlanUpdated};
 use crate::protocol::item::{PlanStep, ThreadItem};
 use crate::protocol::settings::SandboxPolicy;
-use crate::tools::{CommandCall, Host, ToolError, ToolOutput};
+use crate::tools::{CommandCall, Host, Registry, ToolError, ToolOutput, apply_patch};
 use crate::workspace::Workspace;
 use futures::future::BoxFuture;
 use std::path::Path;
@@ -62,6 +62,14 @@ impl Host for Arc<Turn> {
 }
 
 impl Turn {
+    /// What the model may call in this conversation.
+    pub fn tools(&self) -> Registry {
+        match self.config.include_apply_patch_tool {
+            true => self.desk.tools.clone(),
+            false => self.desk.tools.without(apply_patch::NAME),
+        }
+    }
+
     /// Where patches may write: the workspace, whatever the policy for commands, since the person decides on each.
     pub fn patch_confinement(&self) -> Confinement {
         let policy = match &self.settings.sandbox_policy {

@@ -266,7 +266,7 @@ pub fn interrupted() -> ResponseItem {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::settings::{ApprovalPolicy, ReasoningSummary};
+    use crate::protocol::settings::{ApprovalPolicy, EditApproval, ReasoningSummary};
 
     fn settings() -> ThreadSettings {
         ThreadSettings {
@@ -276,6 +276,7 @@ mod tests {
             summary: ReasoningSummary::Auto,
             cwd: "/p".into(),
             approval_policy: ApprovalPolicy::OnRequest,
+            edit_approval: EditApproval::Ask,
             sandbox_policy: SandboxPolicy::default(),
         }
     }

@@ -61,6 +61,10 @@ pub struct Origin {
     /// Unified diff of the whole.
     pub diff: String,
     pub reason: Option<String>,
+    /// The first folder outside the workspace that would have to be opened.
+    pub grant_root: Option<PathBuf>,
+    /// Nobody is asked about it.
+    pub auto_approved: bool,
 }
 
 /// A registered proposal. Dropping it before it is settled withdraws the proposal.
@@ -152,8 +156,8 @@ impl Proposals {
             files,
             diff: origin.diff,
             reason: origin.reason,
-            grant_root: None,
-            auto_approved: false,
+            grant_root: origin.grant_root,
+            auto_approved: origin.auto_approved,
             stacked_on: Vec::new(),
             superseded_by: None,
             outcome: None,

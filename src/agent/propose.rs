@@ -1,9 +1,11 @@
 //! A patch of the model: planned against what the person sees, checked, proposed, decided, applied, reported.
 
 mod check;
+mod grant;
+mod place;
 mod report;
 
-use super::apply::{self, Changed, HunkResult, Outcome};
+use super::apply::{Changed, HunkResult, Outcome};
 use super::proposals::{Decided, Origin, Waiting};
 use super::turn::Turn;
 use crate::ids::{HunkId, ItemId, ProposalId};
@@ -13,13 +15,13 @@ use crate::patch::plan::error::PlanError;
 use crate::patch::plan::{FilePlan, Plan, plan};
 use crate::protocol::item::{FileChange, ItemStatus, ThreadItem};
 use crate::protocol::proposal::{HunkStatus, ProposalDecideParams, ProposalDecision, ProposalStatus};
-use crate::protocol::settings::ApprovalPolicy;
 use crate::tools::{ToolError, ToolOutput};
 use crate::workspace::Workspace;
-use check::{Check, check};
+use check::check;
+use place::Place;
 use report::report;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// The workspace view as a snapshot to plan against.
@@ -59,21 +61,21 @@ pub(super) async fn run(
     };
     let planned: Result<_, PlanError> = crate::tools::blocking(plan).await?;
     let (planned, changes) = planned.map_err(|error| answer(&error))?;
-    let (reason, granted) = match check(turn, &planned) {
-        Check::Fine => (None, Vec::new()),
-        Check::Outside { reason, folders } => (Some(reason), folders),
-        Check::Refused(reason) => return Ok(ToolOutput::failed(reason)),
+    let checked = match check(turn, &planned).await {
+        Ok(checked) => checked,
+        Err(reason) => return Ok(ToolOutput::failed(reason)),
     };
     if planned.files.iter().all(FilePlan::is_noop) {
         return Ok(ToolOutput::ok(
             "Nothing to propose: the files hold already what the patch would put there.",
         ));
     }
-    let nobody_asked = turn.settings.approval_policy == ApprovalPolicy::Never;
+    let nobody_asked = checked.auto_approved;
     let shown = Shown {
         item_id: item_id.clone(),
         proposal_id: ProposalId::fresh(),
         changes,
+        auto_approved: nobody_asked,
     };
     let proposal_id = &shown.proposal_id;
     turn.start_item(shown.item(ItemStatus::InProgress, None));
@@ -82,11 +84,14 @@ pub(super) async fn run(
         turn_id: turn.id.clone(),
         item_id,
         diff: shown.changes.iter().map(|change| change.diff.as_str()).collect(),
-        reason,
+        reason: checked.reason,
+        grant_root: checked.grant_root,
+        auto_approved: nobody_asked,
     };
     let stream = turn.conversation.stream.clone();
     let mut waiting = turn.desk.proposals.open(proposal_id.clone(), planned, origin, stream);
     if nobody_asked {
+        tracing::info!(thread = %turn.conversation.id, proposal = %proposal_id, "the policy accepts this patch: nobody is asked");
         accept_all(turn, proposal_id);
     }
     let decided = {
@@ -106,10 +111,13 @@ pub(super) async fn run(
         ));
     };
     // A task of its own: it runs to its end whatever becomes of the turn. A change is whole, or not at all.
-    let carried_out = turn
-        .desk
-        .steps
-        .spawn(carry_out(turn.clone(), shown, waiting, decided, granted));
+    let carried_out = turn.desk.steps.spawn(carry_out(
+        turn.clone(),
+        shown,
+        waiting,
+        decided,
+        Arc::new(checked.places),
+    ));
     carried_out.await.map_err(|error| {
         ToolError::Answer(format!(
             "The patch failed inside Countersign: {error}. Read the files again."
@@ -122,6 +130,7 @@ struct Shown {
     item_id: ItemId,
     proposal_id: ProposalId,
     changes: Vec<FileChange>,
+    auto_approved: bool,
 }
 
 impl Shown {
@@ -130,6 +139,7 @@ impl Shown {
             id: self.item_id.clone(),
             proposal_id: Some(self.proposal_id.clone()),
             changes: self.changes.clone(),
+            auto_approved: self.auto_approved,
             status,
             outcome,
         }
@@ -142,10 +152,9 @@ async fn carry_out(
     shown: Shown,
     waiting: Waiting,
     decided: Decided,
-    granted: Vec<PathBuf>,
+    places: Arc<Vec<Place>>,
 ) -> ToolOutput {
-    let scope = turn.scope().with_writable(&granted);
-    let outcome = apply::run(&scope, &waiting.id, &decided).await;
+    let outcome = grant::carry_out(&turn, &waiting.id, &shown.item_id, &decided, places).await;
     turn.with_diff(|diff| {
         for changed in &outcome.changed {
             let Changed {
@@ -163,9 +172,10 @@ async fn carry_out(
     let status = match outcome.status {
         ProposalStatus::Applied => ItemStatus::Completed,
         ProposalStatus::Rejected => ItemStatus::Declined,
+        ProposalStatus::Withdrawn => ItemStatus::Interrupted,
         _ => ItemStatus::Failed,
     };
-    let report = report(&turn, &outcome, &decided.feedback);
+    let report = report(&turn, &outcome, &decided.feedback, shown.auto_approved);
     let hunks = hunk_statuses(&outcome);
     turn.desk.proposals.settle(&waiting.id, outcome.status, &hunks);
     turn.complete_item(shown.item(status, Some(report.clone())));

@@ -204,7 +204,7 @@ fn request(turn: &Turn) -> ModelRequest {
         model: turn.provider().model.clone(),
         instructions: turn.base_instructions.clone(),
         input: Arc::new(input),
-        tools: turn.desk.tools.specs(),
+        tools: turn.tools().specs(),
         parallel_tool_calls: true,
         effort: turn.settings.effort.clone(),
         summary: turn.settings.summary,

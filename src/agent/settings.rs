@@ -15,6 +15,7 @@ pub fn initial(config: &Config, cwd: PathBuf, change: &SettingsOverride) -> Resu
         cwd,
         approval_policy: config.approval_policy,
         sandbox_policy: config.sandbox_policy.clone(),
+        edit_approval: config.edits.approve,
     };
     changed(config, &settings, change)
 }
@@ -34,6 +35,7 @@ pub fn changed(config: &Config, now: &ThreadSettings, change: &SettingsOverride)
     }
     settings.summary = change.summary.unwrap_or(settings.summary);
     settings.approval_policy = change.approval_policy.unwrap_or(settings.approval_policy);
+    settings.edit_approval = change.edit_approval.unwrap_or(settings.edit_approval);
     if let Some(policy) = &change.sandbox_policy {
         settings.sandbox_policy = policy.clone();
     }

@@ -3,7 +3,7 @@
 use super::environment::{EnvironmentPolicy, Inherit};
 use super::layers::{Merged, read_text};
 use super::provider::{OPENAI_URL, Provider};
-use super::{Config, History};
+use super::{Config, Edits, History};
 use crate::protocol::config::ConfigWarning;
 use crate::protocol::settings::{SandboxMode, SandboxPolicy};
 use serde::de::DeserializeOwned;
@@ -56,6 +56,8 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
         hide_agent_reasoning: flag(values, "hide_agent_reasoning").unwrap_or(false),
         history: history(values),
         notify: texts(values, "notify"),
+        edits: edits(values),
+        include_apply_patch_tool: flag(values, "include_apply_patch_tool").unwrap_or(true),
         features: parsed(values, "features").unwrap_or_default(),
         profile: text(values, "profile"),
         profiles: values
@@ -159,6 +161,15 @@ fn environment(values: &Map<String, Value>) -> EnvironmentPolicy {
         exclude: texts(table, "exclude"),
         set: parsed(table, "set").unwrap_or_default(),
         include_only: texts(table, "include_only"),
+    }
+}
+
+fn edits(values: &Map<String, Value>) -> Edits {
+    let empty = Map::new();
+    let table = values.get("edits").and_then(Value::as_object).unwrap_or(&empty);
+    Edits {
+        approve: parsed(table, "approve").unwrap_or_default(),
+        hints: flag(table, "hints").unwrap_or(true),
     }
 }
 

@@ -91,6 +91,8 @@ const fn later(name: &'static str, kind: Kind) -> Key {
 }
 
 pub(super) const APPROVALS: &[&str] = &["untrusted", "on-request", "on-failure", "never"];
+/// What `edits.approve` can be; a later word asks less.
+pub(super) const EDIT_APPROVALS: &[&str] = &["ask", "workspace"];
 pub(super) const SANDBOXES: &[&str] = &["read-only", "workspace-write", "danger-full-access", "full-access"];
 
 /// The keys of the top level.
@@ -129,6 +131,7 @@ pub(super) const KEYS: &[Key] = &[
     tighten("sandbox_workspace_write", Kind::Table(WORKSPACE_WRITE)),
     later("default_permissions", Kind::Text),
     later("permissions", Kind::Any),
+    tighten("edits", Kind::Table(EDITS)),
     later("allow_login_shell", Kind::Flag),
     person("shell_environment_policy", Kind::Table(ENVIRONMENT)),
     later("background_terminal_max_timeout", Kind::Count),
@@ -147,6 +150,7 @@ pub(super) const KEYS: &[Key] = &[
     later("features", Kind::FlagMap),
     person("profile", Kind::Name),
     person("profiles", Kind::Profiles),
+    anyone("include_apply_patch_tool", Kind::Flag),
     later("include_permissions_instructions", Kind::Flag),
     later("include_apps_instructions", Kind::Flag),
     later("include_collaboration_mode_instructions", Kind::Flag),
@@ -209,6 +213,11 @@ const WORKSPACE_WRITE: &[Key] = &[
     tighten("exclude_slash_tmp", Kind::Flag),
 ];
 
+const EDITS: &[Key] = &[
+    tighten("approve", Kind::Choice(EDIT_APPROVALS)),
+    anyone("hints", Kind::Flag),
+];
+
 const ENVIRONMENT: &[Key] = &[
     person("inherit", Kind::Choice(&["all", "core", "none"])),
     person("ignore_default_excludes", Kind::Flag),
@@ -234,6 +243,8 @@ const ALSO_KNOWN: &[(&str, &str)] = &[
     ("base_url", "openai_base_url"),
     ("cli_auth_credentials_store_mode", "cli_auth_credentials_store"),
     ("context_window", "model_context_window"),
+    ("edit", "edits"),
+    ("edit_approval", "edits"),
     ("effort", "model_reasoning_effort"),
     ("env", "shell_environment_policy"),
     ("experimental_instructions_file", "model_instructions_file"),
@@ -374,6 +385,8 @@ mod tests {
                 "env_key",
                 Some("`env_key` belongs to the table [model_providers.<name>]"),
             ),
+            (KEYS, vec![], "approve", Some("`approve` belongs to the table [edits]")),
+            (EDITS, table("edits"), "aprove", Some("did you mean `approve`?")),
             (
                 PROVIDER,
                 table("model_providers"),

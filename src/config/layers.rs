@@ -186,6 +186,19 @@ pub(super) fn tighten(entries: &mut Vec<(String, Node)>, current: &Merged, check
             }
             true
         }
+        "edits" => {
+            if let Data::Table(inner) = &mut node.data {
+                let now = current.values.get("edits").and_then(|table| table.get("approve"));
+                inner.retain(|(key, node)| {
+                    let keep = key != "approve" || !approves_more(&node.data, now.and_then(Value::as_str));
+                    if !keep {
+                        refused.push(("edits.approve".to_owned(), node.line));
+                    }
+                    keep
+                });
+            }
+            true
+        }
         _ => true,
     });
     for (what, line) in refused {
@@ -217,6 +230,15 @@ fn loosens(key: &str, wanted: &Data, now: Option<&Value>) -> bool {
                 _ => false,
             })
         }
+        _ => false,
+    }
+}
+
+fn approves_more(wanted: &Data, now: Option<&str>) -> bool {
+    let rank = |word: &str| super::keys::EDIT_APPROVALS.iter().position(|known| *known == word);
+    match wanted {
+        // A word that is not known is reported when the keys are checked.
+        Data::Text(wanted) => rank(wanted) > now.and_then(rank).or(Some(0)),
         _ => false,
     }
 }

@@ -3,7 +3,7 @@
 //! An [`Event`] is a notification to the client and, for those kinds that are kept, a line of the rollout.
 
 use crate::ids::{ApprovalId, ItemId, ProposalId, ThreadId, TurnId};
-use crate::protocol::approval::CommandApproval;
+use crate::protocol::approval::Approval;
 use crate::protocol::document::FilesChanged;
 use crate::protocol::item::{PlanStep, ThreadItem};
 use crate::protocol::model::ThreadTokenUsage;
@@ -127,7 +127,7 @@ events! {
     ProposalMoved = "countersign/proposal/moved" (ProposalMoved),
     /// Closed files were written on the disk for the agent; an editor that does not watch them itself looks again.
     FilesChanged = "countersign/file/changed" (FilesChanged),
-    /// A command waits for the person. Clients with the plugin protocol are asked by request.
+    /// A command, or a folder outside the workspace, waits for the person. Clients with the plugin protocol are asked by request.
     ApprovalRequested = "countersign/approval/requested" (ApprovalRequested),
     /// The question is settled or pointless; close what shows it.
     ApprovalResolved = "countersign/approval/resolved" (ApprovalResolved),
@@ -185,7 +185,7 @@ params! {
     PlanUpdated { explanation: Option<String>, steps: Vec<PlanStep> }
     TokenUsageUpdated { token_usage: ThreadTokenUsage }
     ProposalChanged { proposal: Proposal }
-    ApprovalRequested { approval: CommandApproval }
+    ApprovalRequested { approval: Approval }
     ApprovalResolved {
         approval_id: ApprovalId,
         /// Absent: withdrawn.

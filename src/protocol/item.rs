@@ -186,6 +186,9 @@ pub enum ThreadItem {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         proposal_id: Option<ProposalId>,
         changes: Vec<FileChange>,
+        /// The policy accepted it: nobody was asked.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        auto_approved: bool,
         status: ItemStatus,
         /// What became of it, in words.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -57,6 +57,8 @@ requests! { CLIENT_REQUESTS, each_client_request:
 requests! { SERVER_REQUESTS, each_server_request:
     /// May this command run?
     APPROVAL_COMMAND = "countersign/approval/command" (CommandApproval) -> ApprovalResponse,
+    /// May patches and commands write in these folders outside the workspace, for the rest of the session?
+    APPROVAL_PERMISSION = "countersign/approval/permission" (PermissionApproval) -> ApprovalResponse,
     /// Save these documents, which the agent changed, so that the command that follows sees them.
     DOCUMENT_SAVE = "countersign/document/save" (DocumentSaveParams) -> DocumentSaveResult,
 }

@@ -31,6 +31,20 @@ impl ApprovalPolicy {
     }
 }
 
+/// Which patches are applied without asking (configuration key `edits.approve`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "kebab-case")]
+pub enum EditApproval {
+    /// None: the person decides on each, hunk by hunk. Under the approval policy `never`, where nobody can be asked, patches
+    /// inside the writable folders are applied and others refused.
+    #[default]
+    Ask,
+    /// Those whose every file lies inside the writable folders, under `on-request` and `on-failure`, while the sandbox may
+    /// write there and can be enforced. All others ask.
+    Workspace,
+}
+
 /// The short name of a sandbox policy (configuration key `sandbox_mode`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
@@ -136,6 +150,8 @@ pub struct ThreadSettings {
     pub cwd: PathBuf,
     pub approval_policy: ApprovalPolicy,
     pub sandbox_policy: SandboxPolicy,
+    #[serde(default)]
+    pub edit_approval: EditApproval,
 }
 
 /// Changes to a thread's settings. Absent means no change; they stay in force for later turns.
@@ -159,6 +175,8 @@ pub struct SettingsOverride {
     pub approval_policy: Option<ApprovalPolicy>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox_policy: Option<SandboxPolicy>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edit_approval: Option<EditApproval>,
 }
 
 /// Keeps `null` and absence apart.

@@ -111,7 +111,7 @@ impl Presenter {
         let plugin = self.shared.client.can.plugin;
         match event.kind {
             EventKind::ApprovalRequested(requested) => {
-                let id = requested.approval.id.clone();
+                let id = requested.approval.id().clone();
                 let task = tokio::spawn(questions::ask(self.clone(), requested.approval));
                 self.state().asking_approval.insert(id, task.abort_handle());
             }
@@ -120,7 +120,8 @@ impl Presenter {
                     task.abort();
                 }
             }
-            EventKind::ProposalCreated(created) if !plugin => {
+            // One that the policy accepted asks nobody.
+            EventKind::ProposalCreated(created) if !plugin && !created.proposal.auto_approved => {
                 self.refresh_lenses();
                 let id = created.proposal.id.clone();
                 let task = tokio::spawn(review::ask(self.clone(), created.proposal));

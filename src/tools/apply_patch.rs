@@ -8,6 +8,8 @@ use serde_json::json;
 
 pub struct ApplyPatch;
 
+pub const NAME: &str = "apply_patch";
+
 #[derive(Deserialize)]
 struct Arguments {
     #[serde(alias = "patch")]
@@ -30,7 +32,7 @@ working directory.";
 impl Tool for ApplyPatch {
     fn spec(&self) -> ToolSpec {
         ToolSpec::Function {
-            name: "apply_patch".to_owned(),
+            name: NAME.to_owned(),
             description: DESCRIPTION.to_owned(),
             strict: false,
             parameters: schema(

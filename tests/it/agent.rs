@@ -3,6 +3,7 @@
 
 mod approval;
 mod context;
+mod grants;
 mod injected;
 mod interrupt;
 mod patch;

@@ -5,7 +5,7 @@ use countersign::model::item::{ContentPart, ResponseItem, ToolOutputPayload};
 use countersign::protocol::event::{self, At, Event, EventKind};
 use countersign::protocol::item::{CommandAction, Confined, ItemStatus, ThreadItem, UserInput};
 use countersign::protocol::model::{ThreadTokenUsage, TokenUsage};
-use countersign::protocol::settings::{ApprovalPolicy, ReasoningSummary, SandboxPolicy, ThreadSettings};
+use countersign::protocol::settings::{ApprovalPolicy, EditApproval, ReasoningSummary, SandboxPolicy, ThreadSettings};
 use countersign::protocol::thread::{GitInfo, ThreadListParams};
 use countersign::protocol::turn::{Turn, TurnError, TurnErrorKind, TurnStatus};
 use countersign::store::{self, EventMsg, Recorder, RolloutItem, SessionMeta, StoreError, TurnContextRecord};
@@ -164,6 +164,7 @@ fn settings() -> ThreadSettings {
         summary: ReasoningSummary::Concise,
         cwd: "/project".into(),
         approval_policy: ApprovalPolicy::Untrusted,
+        edit_approval: EditApproval::Ask,
         sandbox_policy: SandboxPolicy::WorkspaceWrite {
             writable_roots: vec!["/data".into()],
             network_access: true,

@@ -1,6 +1,12 @@
 // The custom protocol's types and methods. Generated from the Rust types by `UPDATE=1 cargo test`; do not edit.
 /* eslint-disable */
 
+/**
+ * A question to the person. The kinds are told apart by their fields: only a command has `command`, only a permission has
+ * `folders`.
+ */
+export type Approval = CommandApproval | PermissionApproval;
+
 /** The person's answer. Anything that cannot be understood, a closed dialog and a lost client count as `decline`. */
 export type ApprovalDecision = "accept" | "acceptForSession" | "decline" | "cancel";
 
@@ -11,7 +17,7 @@ export type ApprovalId = string;
 export type ApprovalPolicy = "untrusted" | "on-request" | "on-failure" | "never";
 
 export type ApprovalRequested = {
-  approval: CommandApproval;
+  approval: Approval;
 };
 
 export type ApprovalResolved = {
@@ -31,7 +37,7 @@ export type ApprovalRespondResult = {
   taken: boolean;
 };
 
-/** Answer of the client to `countersign/approval/command`. */
+/** Answer of the client to `countersign/approval/command` and `countersign/approval/permission`. */
 export type ApprovalResponse = {
   decision: ApprovalDecision;
   /** Words to the model, with `decline`. */
@@ -143,6 +149,9 @@ export type DocumentToSave = {
   /** It held text of the person's that was not saved when the agent changed it: saving is the person's to decide. */
   heldUnsavedText: boolean;
 };
+
+/** Which patches are applied without asking (configuration key `edits.approve`). */
+export type EditApproval = "ask" | "workspace";
 
 /** What the editor knows at the moment of asking; told to the model beside the person's words. */
 export type EditorContext = {
@@ -293,6 +302,30 @@ export type MovedHunk = {
   status: HunkStatus;
   range: LineRange;
   conflict?: string | null;
+};
+
+/**
+ * Folders outside the workspace that an accepted patch writes in. A yes of either kind opens them, for patches and for
+ * commands in the sandbox, until the session ends. Sent as the request `countersign/approval/permission` to clients with
+ * the plugin protocol, shown by `window/showMessageRequest` to all others.
+ */
+export type PermissionApproval = {
+  id: ApprovalId;
+  threadId: ThreadId;
+  turnId: TurnId;
+  /** The file change item. */
+  itemId: ItemId;
+  /** The proposal whose accepted hunks need it. */
+  proposalId: ProposalId;
+  /** The first of `folders`. */
+  grantRoot: string;
+  /** What would be opened: absolute, links followed. One that is not there yet is made by the patch. */
+  folders: Array<string>;
+  /** The files that the patch changes there. */
+  paths: Array<string>;
+  /** What is asked and what a yes covers, in words. */
+  reason: string;
+  availableDecisions: Array<ApprovalDecision>;
 };
 
 export type PlanStep = {
@@ -469,6 +502,7 @@ export type SettingsOverride = {
   cwd?: string | null;
   approvalPolicy?: ApprovalPolicy | null;
   sandboxPolicy?: SandboxPolicy | null;
+  editApproval?: EditApproval | null;
 };
 
 export type Thread = {
@@ -553,6 +587,8 @@ export type ThreadItem =
   /** The proposal that the person decides on. */
   proposalId?: ProposalId | null;
     changes: Array<FileChange>;
+  /** The policy accepted it: nobody was asked. */
+  autoApproved?: boolean;
     status: ItemStatus;
   /** What became of it, in words. */
   outcome?: string | null;
@@ -617,6 +653,7 @@ export type ThreadSettings = {
   cwd: string;
   approvalPolicy: ApprovalPolicy;
   sandboxPolicy: SandboxPolicy;
+  editApproval: EditApproval;
 };
 
 export type ThreadStartParams = {
@@ -821,6 +858,8 @@ export interface ClientRequests {
 export interface ServerRequests {
   /** May this command run? */
   "countersign/approval/command": { params: CommandApproval; result: ApprovalResponse };
+  /** May patches and commands write in these folders outside the workspace, for the rest of the session? */
+  "countersign/approval/permission": { params: PermissionApproval; result: ApprovalResponse };
   /** Save these documents, which the agent changed, so that the command that follows sees them. */
   "countersign/document/save": { params: DocumentSaveParams; result: DocumentSaveResult };
 }
@@ -867,7 +906,7 @@ export interface Notifications {
   "countersign/proposal/moved": At & ProposalMoved;
   /** Closed files were written on the disk for the agent; an editor that does not watch them itself looks again. */
   "countersign/file/changed": At & FilesChanged;
-  /** A command waits for the person. Clients with the plugin protocol are asked by request. */
+  /** A command, or a folder outside the workspace, waits for the person. Clients with the plugin protocol are asked by request. */
   "countersign/approval/requested": At & ApprovalRequested;
   /** The question is settled or pointless; close what shows it. */
   "countersign/approval/resolved": At & ApprovalResolved;

@@ -1,84 +1,336 @@
-//! Where a patch may write, before anybody is asked about it.
+//! What becomes of a patch before anybody is asked: applied as the policy says, shown to the person, or refused.
+//!
+//! The verdict is a pure function of where the paths lie and of the policies; looking where they lie is done before.
 
+use super::place::{Lies, Place, Surroundings};
 use crate::agent::turn::Turn;
 use crate::patch::plan::Plan;
-use crate::protocol::item::Confined;
-use crate::protocol::settings::{ApprovalPolicy, SandboxPolicy};
+use crate::protocol::settings::{ApprovalPolicy, EditApproval, SandboxMode};
+use crate::tools::{Host as _, ToolError};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio::sync::OnceCell;
 
-pub(super) enum Check {
-    Fine,
-    /// The person must see this; a yes covers these folders, their links resolved as they were when it was asked.
-    Outside {
-        reason: String,
-        folders: Vec<PathBuf>,
+/// All that the verdict depends on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Case<'a> {
+    pub places: &'a [Place],
+    pub approval: ApprovalPolicy,
+    pub sandbox: SandboxMode,
+    pub edits: EditApproval,
+    /// Whether the sandbox can be put up here.
+    pub enforced: bool,
+    /// The conversation's folder, for short names.
+    pub cwd: &'a Path,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It is applied; nobody is asked.
+    Approve,
+    /// The person decides.
+    Ask {
+        /// Why more is asked than usual.
+        reason: Option<String>,
     },
-    Refused(String),
+    /// It is not even shown. The reason is for the model.
+    Reject(String),
 }
 
-/// Where the patch may write. Protected folders are refused; a place outside the workspace is said in the question,
-/// and refused where nobody may be asked.
-pub(super) fn check(turn: &Turn, plan: &Plan) -> Check {
-    let never = turn.settings.approval_policy == ApprovalPolicy::Never;
-    if never && matches!(turn.settings.sandbox_policy, SandboxPolicy::ReadOnly { .. }) {
-        return Check::Refused(
-            "The policy is read-only and nobody may be asked, so no file can be changed. Explain the change instead."
-                .to_owned(),
-        );
+/// A patch that may be proposed.
+pub(super) struct Checked {
+    /// Every path that it writes or removes.
+    pub places: Vec<Place>,
+    /// Nobody is asked.
+    pub auto_approved: bool,
+    /// Why the person is asked more than usual.
+    pub reason: Option<String>,
+    /// The first folder that must be opened before it can be applied whole.
+    pub grant_root: Option<PathBuf>,
+}
+
+/// Decides on a patch.
+pub(super) fn verdict(case: &Case<'_>) -> Verdict {
+    let full_access = case.sandbox == SandboxMode::DangerFullAccess;
+    let named = |place: &Place| short_name(&place.path, case.cwd);
+    let closed = case.places.iter().find_map(|place| match &place.lies {
+        Lies::Never(why) => Some(format!("{} {why}", named(place))),
+        Lies::Apart(why) if !full_access => Some(format!("{} {why}", named(place))),
+        _ => None,
+    });
+    if let Some(reason) = closed {
+        return Verdict::Reject(reason);
     }
-    let confinement = turn.patch_confinement();
-    let (mut outside, mut folders) = (Vec::new(), Vec::new());
-    for path in plan.paths() {
-        if confinement.is_protected(path) {
-            return Check::Refused(format!(
-                "{} is in a protected folder, which patches and commands may only read. Leave it as it is, or tell the person \
-                 what to change there.",
-                turn.short_name(path)
-            ));
-        }
-        let home = turn.settings.cwd.join("~");
-        if path.starts_with(&home) && !home.exists() {
-            return Check::Refused(format!(
-                "{} is below a folder with the name ~: nothing stands for the home folder in a patch. Write the whole path.",
-                turn.short_name(path)
-            ));
-        }
-        let may_write = confinement.may_write(path);
-        // Names there mean something else to each process.
-        if !may_write && ["/proc", "/sys", "/dev"].iter().any(|folder| path.starts_with(folder)) {
-            return Check::Refused(format!(
-                "{} is in a folder of the kernel, where patches do not write.",
-                path.display()
-            ));
-        }
-        if !may_write {
-            let folder = existing_folder(path);
-            let real = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
-            let name = turn.short_name(path);
-            outside.push(match real == folder {
-                true => name,
-                false => format!("{name} (which is in {})", real.display()),
-            });
-            folders.push(real);
-        }
+    let outside: Vec<_> = case
+        .places
+        .iter()
+        .filter(|place| place.lies != Lies::Inside)
+        .map(|place| match place.real == place.path {
+            true => named(place),
+            false => format!("{} (which is {})", named(place), place.real.display()),
+        })
+        .collect();
+    if case.approval == ApprovalPolicy::Never {
+        return match (case.sandbox, outside.is_empty()) {
+            (SandboxMode::ReadOnly, _) => Verdict::Reject(
+                "The policy is read-only and nobody may be asked, so no file can be changed. Explain the change instead."
+                    .to_owned(),
+            ),
+            (SandboxMode::WorkspaceWrite, false) => Verdict::Reject(format!(
+                "Outside the workspace, where nothing may be changed under the approval policy never: {}. Nobody was asked; \
+                 change files of the workspace only, or explain the change instead.",
+                outside.join(", ")
+            )),
+            _ => Verdict::Approve,
+        };
     }
-    match (
-        outside.is_empty(),
-        never && turn.confinement(Confined::Workspace).confined() != Confined::Outside,
-    ) {
-        (true, _) => Check::Fine,
-        (false, true) => Check::Refused(format!(
-            "Outside the workspace, where nothing may be changed under the approval policy never: {}.",
-            outside.join(", ")
+    if !outside.is_empty() {
+        let second = match full_access {
+            true => "",
+            false => ". Writing there is asked about once more, before anything is written",
+        };
+        let reason = Some(format!("Outside the workspace: {}{second}", outside.join(", ")));
+        return Verdict::Ask { reason };
+    }
+    let asked_all_the_same = match case.edits {
+        EditApproval::Ask => return Verdict::Ask { reason: None },
+        EditApproval::Workspace if case.approval == ApprovalPolicy::Untrusted => "the approval policy is untrusted",
+        EditApproval::Workspace if case.sandbox == SandboxMode::ReadOnly => "the sandbox policy is read-only",
+        EditApproval::Workspace if !case.enforced => "the sandbox cannot be put up here",
+        EditApproval::Workspace => return Verdict::Approve,
+    };
+    Verdict::Ask {
+        reason: Some(format!(
+            "Asked although edits.approve is workspace: {asked_all_the_same}"
         )),
-        (false, false) => Check::Outside {
-            reason: format!("Outside the workspace: {}", outside.join(", ")),
-            folders,
-        },
     }
 }
 
-/// The innermost folder on the way to a path that is there.
-fn existing_folder(path: &Path) -> &Path {
-    path.ancestors().skip(1).find(|folder| folder.is_dir()).unwrap_or(path)
+/// Looks where a patch would write, and decides. The error is the reason why it is refused.
+pub(super) async fn check(turn: &Arc<Turn>, plan: &Plan) -> Result<Checked, String> {
+    let paths: Vec<PathBuf> = plan.paths().map(Path::to_owned).collect();
+    for path in &paths {
+        if let Err(ToolError::Answer(why) | ToolError::Fatal(why)) = turn.may_read(path) {
+            return Err(why);
+        }
+    }
+    let looking = turn.clone();
+    let look = move || {
+        let confinement = looking.patch_confinement();
+        let surroundings = looking.surroundings(&confinement);
+        let places = paths.iter().map(|path| surroundings.place(path)).collect::<Vec<_>>();
+        places
+    };
+    let places = crate::tools::blocking(look).await.map_err(|error| error.to_string())?;
+    let settings = &turn.settings;
+    let decided = verdict(&Case {
+        places: &places,
+        approval: settings.approval_policy,
+        sandbox: settings.sandbox_policy.mode(),
+        edits: settings.edit_approval,
+        enforced: settings.edit_approval == EditApproval::Ask || can_enforce().await,
+        cwd: &settings.cwd,
+    });
+    let (auto_approved, reason) = match decided {
+        Verdict::Approve => (true, None),
+        Verdict::Ask { reason } => (false, reason),
+        Verdict::Reject(reason) => return Err(reason),
+    };
+    let first = places.iter().find_map(|place| match &place.lies {
+        Lies::Outside(folder) => Some(folder.clone()),
+        _ => None,
+    });
+    Ok(Checked {
+        grant_root: first.filter(|_| settings.sandbox_policy.mode() != SandboxMode::DangerFullAccess),
+        places,
+        auto_approved,
+        reason,
+    })
+}
+
+impl Turn {
+    /// What the paths of a patch are measured against.
+    pub(super) fn surroundings<'a>(&'a self, confinement: &'a crate::exec::Confinement) -> Surroundings<'a> {
+        let home = self
+            .desk
+            .env
+            .get("HOME")
+            .map(Path::new)
+            .filter(|home| home.is_absolute());
+        Surroundings::new(confinement, &self.settings.cwd, &self.roots, home, &self.desk.home)
+    }
+}
+
+/// Whether the sandbox can be put up on this machine; tried once, since that takes a process.
+async fn can_enforce() -> bool {
+    static TRIED: OnceCell<bool> = OnceCell::const_new();
+    let tried = || async {
+        let support = tokio::task::spawn_blocking(crate::exec::support).await;
+        support.is_ok_and(|support| support.can_confine())
+    };
+    *TRIED.get_or_init(tried).await
+}
+
+fn short_name(path: &Path, cwd: &Path) -> String {
+    path.strip_prefix(cwd).unwrap_or(path).display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(path: &str, lies: Lies) -> Place {
+        Place {
+            path: Path::new("/work").join(path),
+            real: Path::new("/work").join(path),
+            lies,
+        }
+    }
+
+    fn inside() -> Vec<Place> {
+        vec![place("a.txt", Lies::Inside), place("sub/b.txt", Lies::Inside)]
+    }
+
+    fn outside() -> Vec<Place> {
+        vec![
+            place("a.txt", Lies::Inside),
+            place("/sib/b.txt", Lies::Outside("/sib".into())),
+        ]
+    }
+
+    fn closed() -> Vec<Place> {
+        vec![
+            place("/sib/b.txt", Lies::Outside("/sib".into())),
+            place(".git/config", Lies::Never("is in a protected folder.".into())),
+        ]
+    }
+
+    fn apart() -> Vec<Place> {
+        vec![place("/x.txt", Lies::Apart("is right in the folder /.".into()))]
+    }
+
+    /// Shows S-138, S-139.
+    #[test]
+    fn the_verdict_follows_from_place_and_policy() {
+        use ApprovalPolicy::{Never, OnFailure, OnRequest, Untrusted};
+        use EditApproval::{Ask, Workspace};
+        use SandboxMode::{DangerFullAccess as Full, ReadOnly, WorkspaceWrite as Write};
+        // What is seen of a verdict: approved, asked with a part of the reason, rejected with a part of the reason.
+        let yes = ("approve", "");
+        let ask = ("ask", "");
+        let out = (
+            "ask",
+            "Outside the workspace: /sib/b.txt. Writing there is asked about once more",
+        );
+        let free = ("ask", "Outside the workspace: /sib/b.txt");
+        let no = |part| ("reject", part);
+        let rows = [
+            // Inside: the setting decides, and the policies may ask for more.
+            (OnRequest, Write, Ask, true, inside(), ask),
+            (OnFailure, Write, Ask, true, inside(), ask),
+            (Untrusted, Write, Ask, true, inside(), ask),
+            (Never, Write, Ask, true, inside(), yes),
+            (OnRequest, Write, Workspace, true, inside(), yes),
+            (OnFailure, Write, Workspace, true, inside(), yes),
+            (Untrusted, Write, Workspace, true, inside(), ("ask", "untrusted")),
+            (Never, Write, Workspace, true, inside(), yes),
+            (
+                OnRequest,
+                Write,
+                Workspace,
+                false,
+                inside(),
+                ("ask", "cannot be put up"),
+            ),
+            (
+                OnFailure,
+                Write,
+                Workspace,
+                false,
+                inside(),
+                ("ask", "cannot be put up"),
+            ),
+            (OnRequest, ReadOnly, Ask, true, inside(), ask),
+            (OnRequest, ReadOnly, Workspace, true, inside(), ("ask", "read-only")),
+            (Never, ReadOnly, Ask, true, inside(), no("read-only")),
+            (Never, ReadOnly, Workspace, true, inside(), no("read-only")),
+            (OnRequest, Full, Ask, true, inside(), ask),
+            (OnRequest, Full, Workspace, true, inside(), yes),
+            (Untrusted, Full, Workspace, true, inside(), ("ask", "untrusted")),
+            (Never, Full, Ask, true, inside(), yes),
+            // Outside: asked, whatever the setting; refused where nobody may be asked.
+            (OnRequest, Write, Ask, true, outside(), out),
+            (OnRequest, Write, Workspace, true, outside(), out),
+            (OnFailure, Write, Workspace, true, outside(), out),
+            (Untrusted, Write, Ask, true, outside(), out),
+            (OnRequest, ReadOnly, Workspace, true, outside(), out),
+            (OnRequest, Full, Workspace, true, outside(), free),
+            (Never, Write, Ask, true, outside(), no("never: /sib/b.txt")),
+            (Never, Write, Workspace, true, outside(), no("never: /sib/b.txt")),
+            (Never, ReadOnly, Ask, true, outside(), no("read-only")),
+            (Never, Full, Ask, true, outside(), yes),
+            // No folder can be opened for it.
+            (OnRequest, Write, Ask, true, apart(), no("right in")),
+            (OnRequest, ReadOnly, Workspace, true, apart(), no("right in")),
+            (
+                OnRequest,
+                Full,
+                Ask,
+                true,
+                apart(),
+                ("ask", "Outside the workspace: /x.txt"),
+            ),
+            (Never, Full, Ask, true, apart(), yes),
+            // Closed to everybody.
+            (
+                OnRequest,
+                Write,
+                Ask,
+                true,
+                closed(),
+                no(".git/config is in a protected folder."),
+            ),
+            (OnFailure, Write, Workspace, true, closed(), no("protected")),
+            (Untrusted, ReadOnly, Ask, true, closed(), no("protected")),
+            (Never, Full, Workspace, true, closed(), no("protected")),
+        ];
+        for (approval, sandbox, edits, enforced, places, (kind, part)) in rows {
+            let case = Case {
+                places: &places,
+                approval,
+                sandbox,
+                edits,
+                enforced,
+                cwd: Path::new("/work"),
+            };
+            let (seen, reason) = match verdict(&case) {
+                Verdict::Approve => ("approve", String::new()),
+                Verdict::Ask { reason } => ("ask", reason.unwrap_or_default()),
+                Verdict::Reject(reason) => ("reject", reason),
+            };
+            assert_eq!(seen, kind, "{case:?}: {reason}");
+            assert!(
+                reason.contains(part) && reason.is_empty() == part.is_empty(),
+                "{case:?}: {reason}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_path_that_is_elsewhere_is_named_with_its_real_place() {
+        let mut places = outside();
+        places[1].path = "/work/link/b.txt".into();
+        let case = Case {
+            places: &places,
+            approval: ApprovalPolicy::OnRequest,
+            sandbox: SandboxMode::WorkspaceWrite,
+            edits: EditApproval::Ask,
+            enforced: true,
+            cwd: Path::new("/work"),
+        };
+        let Verdict::Ask { reason: Some(reason) } = verdict(&case) else {
+            panic!("asked");
+        };
+        assert!(reason.contains("link/b.txt (which is /sib/b.txt)"), "{reason}");
+    }
 }

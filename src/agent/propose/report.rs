@@ -7,7 +7,7 @@ use crate::protocol::proposal::ProposalStatus;
 use std::fmt::Write;
 
 /// What became of each hunk, exactly, for the model and for the person.
-pub(super) fn report(turn: &Turn, outcome: &Outcome, feedback: &[String]) -> String {
+pub(super) fn report(turn: &Turn, outcome: &Outcome, feedback: &[String], auto_approved: bool) -> String {
     let mut text = String::new();
     let hunks = || outcome.files.iter().flat_map(|file| &file.hunks);
     let count = |result: HunkResult| hunks().filter(|hunk| hunk.result == result).count();
@@ -17,7 +17,10 @@ pub(super) fn report(turn: &Turn, outcome: &Outcome, feedback: &[String]) -> Str
             let _ = writeln!(text, "{error}");
         }
         (ProposalStatus::Applied, None) if count(HunkResult::Taken) == total => {
-            text.push_str("Success. The person accepted the whole patch; it is in the files:\n");
+            text.push_str(match auto_approved {
+                true => "Success. The policy lets this be changed without asking; it is in the files:\n",
+                false => "Success. The person accepted the whole patch; it is in the files:\n",
+            });
         }
         (ProposalStatus::Applied, None) => {
             let _ = writeln!(

@@ -259,6 +259,14 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
             feedback: None,
         }),
     );
+    add(
+        APPROVAL_PERMISSION,
+        value(permission()),
+        value(ApprovalResponse {
+            decision: ApprovalDecision::AcceptForSession,
+            feedback: None,
+        }),
+    );
     let uri = "file:///home/ada/sums/src/lib.rs".to_owned();
     add(
         DOCUMENT_SAVE,
@@ -391,7 +399,9 @@ fn events() -> Vec<EventKind> {
                 kind: ChangedKind::Created,
             }],
         }),
-        EventKind::ApprovalRequested(event::ApprovalRequested { approval: approval() }),
+        EventKind::ApprovalRequested(event::ApprovalRequested {
+            approval: Approval::Command(approval()),
+        }),
         EventKind::ApprovalResolved(event::ApprovalResolved {
             approval_id: "a-1".into(),
             decision: Some(ApprovalDecision::Accept),
@@ -441,6 +451,7 @@ fn settings() -> ThreadSettings {
         cwd: "/home/ada/sums".into(),
         approval_policy: ApprovalPolicy::OnRequest,
         sandbox_policy: SandboxPolicy::default(),
+        edit_approval: EditApproval::Ask,
     }
 }
 
@@ -483,6 +494,29 @@ fn command(status: ItemStatus) -> ThreadItem {
         exit_code: done.then_some(0),
         duration_ms: done.then_some(840),
         reason: None,
+    }
+}
+
+fn permission() -> PermissionApproval {
+    PermissionApproval {
+        id: "a-2".into(),
+        thread_id: THREAD.into(),
+        turn_id: TURN.into(),
+        item_id: "i-6".into(),
+        proposal_id: "p-1".into(),
+        grant_root: "/home/ada/shared".into(),
+        folders: vec!["/home/ada/shared".into()],
+        paths: vec!["/home/ada/shared/rates.csv".into()],
+        reason:
+            "The patch writes outside the workspace: /home/ada/shared/rates.csv. With a yes, patches that you accept \
+                 and commands in the sandbox may write in /home/ada/shared until this session ends; with a no, nothing \
+                 of this patch is written."
+                .into(),
+        available_decisions: vec![
+            ApprovalDecision::AcceptForSession,
+            ApprovalDecision::Decline,
+            ApprovalDecision::Cancel,
+        ],
     }
 }
 

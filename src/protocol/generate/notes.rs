@@ -90,6 +90,12 @@ pub(super) fn of(method: &str) -> Notes {
              cancelled and `approval/resolved` comes.",
             &[],
         ),
+        "approval/permission" => notes(
+            "Sent to clients with the plugin protocol, after `approval/requested`, once hunks are accepted that write outside \
+             every writable folder. `accept` and `acceptForSession` mean the same here. Whatever is no clear yes is a no, as for \
+             `approval/command`: then nothing of the patch is written.",
+            &[],
+        ),
         other => panic!("{other} needs notes"),
     }
 }

@@ -1,38 +1,45 @@
-//! Asks the person about a command, by the strongest means the client has. An answer that cannot be understood, a closed
-//! dialog and a lost client are a no.
+//! Asks the person about a command or a folder, by the strongest means the client has. An answer that cannot be understood,
+//! a closed dialog and a lost client are a no.
 
-use super::Presenter;
-
-use crate::protocol::approval::{ApprovalDecision, ApprovalResponse, CommandApproval};
-use crate::protocol::method::APPROVAL_COMMAND;
+use super::{Presenter, words};
+use crate::protocol::approval::{Approval, ApprovalDecision, ApprovalResponse, PermissionApproval};
+use crate::protocol::method::{APPROVAL_COMMAND, APPROVAL_PERMISSION};
 use crate::server::editor::Choice;
 use serde_json::json;
 
+/// Folders named on a button or in a question; of more, how many there are.
+const NAMED: usize = 8;
+
 /// Asks, and settles the question with the answer. Aborted when the question is settled elsewhere.
-pub(super) async fn ask(presenter: Presenter, approval: CommandApproval) {
+pub(super) async fn ask(presenter: Presenter, approval: Approval) {
     let response = if presenter.shared.client.can.plugin {
-        let pending = presenter
-            .shared
-            .outbound
-            .request::<ApprovalResponse>(APPROVAL_COMMAND, &approval);
+        let method = match &approval {
+            Approval::Command(_) => APPROVAL_COMMAND,
+            Approval::Permission(_) => APPROVAL_PERMISSION,
+        };
+        let pending = presenter.shared.outbound.request::<ApprovalResponse>(method, &approval);
         pending.await.unwrap_or_else(|error| {
-            tracing::warn!(approval = %approval.id, %error, "no usable answer to a question; it counts as declined");
+            tracing::warn!(approval = %approval.id(), %error, "no usable answer to a question; it counts as declined");
             ApprovalResponse::decline()
         })
     } else {
         by_message(&presenter, &approval).await
     };
-    presenter.shared.agent.desk().approvals.answer(&approval.id, response);
+    presenter.shared.agent.desk().approvals.answer(approval.id(), response);
 }
 
-async fn by_message(presenter: &Presenter, approval: &CommandApproval) -> ApprovalResponse {
+async fn by_message(presenter: &Presenter, approval: &Approval) -> ApprovalResponse {
     let choices: Vec<_> = approval
-        .available_decisions
+        .available_decisions()
         .iter()
         .map(|decision| (title(*decision, approval), *decision))
         .collect();
     let actions: Vec<_> = choices.iter().map(|(title, _)| json!({"title": title})).collect();
-    let params = json!({"type": 2, "message": super::words::command_question(approval), "actions": actions});
+    let message = match approval {
+        Approval::Command(command) => words::command_question(command),
+        Approval::Permission(permission) => permission_question(permission),
+    };
+    let params = json!({"type": 2, "message": message, "actions": actions});
     let answer = presenter
         .shared
         .outbound
@@ -45,7 +52,7 @@ async fn by_message(presenter: &Presenter, approval: &CommandApproval) -> Approv
             .map(|(_, decision)| *decision),
         Ok(None) => None,
         Err(error) => {
-            tracing::warn!(approval = %approval.id, %error, "no usable answer to a question; it counts as declined");
+            tracing::warn!(approval = %approval.id(), %error, "no usable answer to a question; it counts as declined");
             None
         }
     };
@@ -55,16 +62,34 @@ async fn by_message(presenter: &Presenter, approval: &CommandApproval) -> Approv
     }
 }
 
-fn title(decision: ApprovalDecision, approval: &CommandApproval) -> String {
-    match decision {
-        ApprovalDecision::Accept => "Run once".to_owned(),
-        ApprovalDecision::AcceptForSession => {
-            format!(
-                "Run for this session: {}",
-                super::words::cut(&approval.session_scope, 60)
-            )
+fn title(decision: ApprovalDecision, approval: &Approval) -> String {
+    match (decision, approval) {
+        (ApprovalDecision::Accept, Approval::Command(_)) => "Run once".to_owned(),
+        (ApprovalDecision::AcceptForSession, Approval::Command(command)) => {
+            format!("Run for this session: {}", words::cut(&command.session_scope, 60))
         }
-        ApprovalDecision::Decline => "Deny".to_owned(),
-        ApprovalDecision::Cancel => "Stop the turn".to_owned(),
+        (ApprovalDecision::Accept | ApprovalDecision::AcceptForSession, Approval::Permission(_)) => {
+            "Allow writing there for this session".to_owned()
+        }
+        (ApprovalDecision::Decline, _) => "Deny".to_owned(),
+        (ApprovalDecision::Cancel, _) => "Stop the turn".to_owned(),
     }
+}
+
+/// The question about folders: which, for what, and what a yes covers.
+fn permission_question(permission: &PermissionApproval) -> String {
+    let mut folders: Vec<_> = permission
+        .folders
+        .iter()
+        .take(NAMED)
+        .map(|folder| format!("  {}", folder.display()))
+        .collect();
+    if permission.folders.len() > NAMED {
+        folders.push(format!("  … and {} more", permission.folders.len() - NAMED));
+    }
+    format!(
+        "Countersign asks for a folder outside the workspace:\n{}\n{}",
+        folders.join("\n"),
+        permission.reason
+    )
 }

@@ -1,0 +1,310 @@
+//! Where the paths of a patch lie, links followed, and which folder a grant would open for each.
+
+use crate::exec::{Confinement, PROTECTED};
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+/// Folders of the kernel: names there mean something else to each process.
+const KERNEL: [&str; 3] = ["/proc", "/sys", "/dev"];
+
+/// Below the person's home: where keys and passwords are kept. Never written outside the workspace, never granted.
+const SECRETS: [&str; 16] = [
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".azure",
+    ".kube",
+    ".docker",
+    ".password-store",
+    ".config/gcloud",
+    ".config/gh",
+    ".local/share/keyrings",
+    ".netrc",
+    ".git-credentials",
+    ".npmrc",
+    ".pypirc",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+];
+
+/// What places are measured against.
+pub(super) struct Surroundings<'a> {
+    /// Where patches may write.
+    confinement: &'a Confinement,
+    /// The conversation's folder, as it is named.
+    cwd: &'a Path,
+    /// The conversation's folder and those of the workspace; canonical, as all below.
+    work: Vec<PathBuf>,
+    /// The person's home folder, if it is known.
+    home: Option<PathBuf>,
+    /// Countersign's own folder.
+    own: PathBuf,
+    /// Where keys are kept, and the names of these places.
+    secrets: Vec<(PathBuf, String)>,
+}
+
+/// One path that a patch writes or removes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub path: PathBuf,
+    /// Where it really is: links in its folders followed.
+    pub real: PathBuf,
+    pub lies: Lies,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Lies {
+    /// In a folder that may be written.
+    Inside,
+    /// Outside of all of them; the person may open this folder, links followed. It need not be there yet.
+    Outside(PathBuf),
+    /// Outside, and no folder can be opened for it: it would hold too much. The reason, as for `Never`.
+    Apart(String),
+    /// Nobody can open it; the reason, as the end of a sentence that begins with the path.
+    Never(String),
+}
+
+impl<'a> Surroundings<'a> {
+    pub(super) fn new(
+        confinement: &'a Confinement,
+        cwd: &'a Path,
+        roots: &[PathBuf],
+        home: Option<&Path>,
+        own: &Path,
+    ) -> Self {
+        let home = home.map(canonical);
+        let secrets = SECRETS.iter().flat_map(|name| {
+            let named = home.as_ref()?.join(name);
+            let real = fs::canonicalize(&named).ok().filter(|real| *real != named);
+            let shown = format!("~/{name}");
+            Some(
+                real.map(|real| (real, shown.clone()))
+                    .into_iter()
+                    .chain([(named, shown)]),
+            )
+        });
+        Self {
+            confinement,
+            cwd,
+            work: roots.iter().map(PathBuf::as_path).chain([cwd]).map(canonical).collect(),
+            own: canonical(own),
+            secrets: secrets.flatten().collect(),
+            home,
+        }
+    }
+
+    /// Looks where a path lies now. Absolute and clean.
+    pub(super) fn place(&self, path: &Path) -> Place {
+        let existing = existing_folder(path);
+        let folder = canonical(existing);
+        let rest = path.strip_prefix(existing).unwrap_or(Path::new(""));
+        let real = folder.join(rest);
+        Place {
+            path: path.to_owned(),
+            lies: self.lies(path, &real, &folder, rest),
+            real,
+        }
+    }
+
+    fn lies(&self, path: &Path, real: &Path, folder: &Path, rest: &Path) -> Lies {
+        let never = |why: String| Lies::Never(why);
+        let tilde = self.cwd.join("~");
+        if path.starts_with(&tilde) && !tilde.exists() {
+            return never(
+                "is below a folder with the name ~: nothing stands for the home folder in a patch. Write the whole path."
+                    .to_owned(),
+            );
+        }
+        let at_work = self.work.iter().any(|folder| real.starts_with(folder));
+        let secret = self.secrets.iter().find(|(place, _)| real.starts_with(place));
+        if let Some((_, secret)) = secret.filter(|_| !at_work) {
+            return never(format!(
+                "is in {secret}, where keys and passwords are kept; patches do not write there."
+            ));
+        }
+        if self.confinement.may_write(path) {
+            return Lies::Inside;
+        }
+        if self.confinement.is_protected(path) || (!at_work && has_protected_name(real)) {
+            return never(
+                "is in a protected folder, which patches and commands may only read. Leave it as it is, or tell the person \
+                 what to change there."
+                    .to_owned(),
+            );
+        }
+        if KERNEL.iter().any(|kernel| real.starts_with(kernel)) {
+            return never("is in a folder of the kernel, where patches do not write.".to_owned());
+        }
+        if real.starts_with(&self.own) {
+            return never("is in Countersign's own folder, which only the person changes.".to_owned());
+        }
+        let link = rest.components().next().map(|first| folder.join(first));
+        if let Some(link) = link.filter(|link| is_link(link)) {
+            return never(format!(
+                "leads out of the workspace through the link {}, and patches do not write through links. Name the file \
+                 itself.",
+                link.display()
+            ));
+        }
+        let Some(parent) = real.parent() else {
+            return never("is no file.".to_owned());
+        };
+        if parent.parent().is_none() {
+            return Lies::Apart(
+                "is right in the folder /, which is never opened. Put the file into a folder.".to_owned(),
+            );
+        }
+        let is_home = self.home.as_deref() == Some(parent);
+        let holds = |what: &Path| what.starts_with(parent) && !is_home;
+        if self.home.as_deref().is_some_and(holds) || holds(&self.own) {
+            return Lies::Apart(format!(
+                "is right in {}, which holds the home folder or Countersign's own and is never opened as a whole. Put the \
+                 file into a folder of its own.",
+                parent.display()
+            ));
+        }
+        Lies::Outside(parent.to_owned())
+    }
+
+    /// What must be said plainly of a folder before it is opened; nothing of an ordinary one.
+    pub(super) fn warning(&self, folder: &Path) -> Option<String> {
+        let shown = folder.display();
+        if self.home.as_deref() == Some(folder) {
+            return Some(format!(
+                "{shown} is the whole home folder: everything in it could be changed, also settings, keys, start-up files and \
+                 other projects."
+            ));
+        }
+        if self.work.iter().any(|work| work.starts_with(folder)) {
+            return Some(format!("{shown} holds the workspace itself and everything beside it."));
+        }
+        let depth = folder
+            .components()
+            .filter(|part| matches!(part, Component::Normal(_)))
+            .count();
+        (depth == 1).then(|| format!("{shown} is a folder of the system."))
+    }
+}
+
+/// The innermost folder on the way to a path that is there.
+pub(super) fn existing_folder(path: &Path) -> &Path {
+    path.ancestors().skip(1).find(|folder| folder.is_dir()).unwrap_or(path)
+}
+
+fn canonical(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+fn is_link(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink())
+}
+
+/// Whether a path leads through a folder of version control or of agents' configuration.
+fn has_protected_name(real: &Path) -> bool {
+    real.components()
+        .any(|part| PROTECTED.iter().any(|name| part == Component::Normal(name.as_ref())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::settings::SandboxPolicy;
+    use std::os::unix::fs::symlink;
+
+    /// Shows S-140.
+    #[test]
+    fn each_path_lies_inside_outside_or_where_nobody_writes() {
+        let dir = tempfile::Builder::new()
+            .prefix("place")
+            .tempdir_in("/var/tmp")
+            .expect("a folder");
+        let base = fs::canonicalize(dir.path()).expect("canonical");
+        let (work, home, own) = (
+            base.join("work"),
+            base.join("home/ada"),
+            base.join("home/ada/.countersign"),
+        );
+        for folder in [
+            "work/sub",
+            "work/.git",
+            "home/ada/.countersign",
+            "home/ada/.ssh",
+            "sib/.git",
+            "far/deep",
+        ] {
+            fs::create_dir_all(base.join(folder)).expect("mkdir");
+        }
+        fs::write(base.join("far/f.txt"), "x").expect("write");
+        symlink(base.join("far/deep"), work.join("out")).expect("symlink");
+        symlink(base.join("far/f.txt"), work.join("link.txt")).expect("symlink");
+        symlink(base.join("missing"), base.join("dangling")).expect("symlink");
+        let policy = SandboxPolicy::WorkspaceWrite {
+            writable_roots: Vec::new(),
+            network_access: false,
+            exclude_tmpdir_env_var: true,
+            exclude_slash_tmp: true,
+        };
+        let confinement = Confinement::new(&policy, &work, &[], None);
+        let surroundings = Surroundings::new(&confinement, &work, &[], Some(&home), &own);
+        enum Expected<'a> {
+            Inside,
+            Outside(&'a str),
+            Apart(&'a str),
+            Never(&'a str),
+        }
+        use Expected::{Apart, Inside, Never, Outside};
+        for (path, expected) in [
+            ("work/a.txt", Inside),
+            ("work/new/deep/a.txt", Inside),
+            ("work/.git/config", Never("protected")),
+            ("work/.countersign/config.toml", Never("protected")),
+            ("work/~/a.txt", Never("~")),
+            ("sib/a.txt", Outside("sib")),
+            ("sib/new/deep/a.txt", Outside("sib/new/deep")),
+            ("sib/.git/hooks/x", Never("protected")),
+            ("sib/.agents/x", Never("protected")),
+            ("fresh/a.txt", Outside("fresh")),
+            ("work/out/a.txt", Outside("far/deep")),
+            ("work/out/more/a.txt", Outside("far/deep/more")),
+            ("work/link.txt", Never("through the link")),
+            ("dangling/a.txt", Never("through the link")),
+            ("home/ada/notes.txt", Outside("home/ada")),
+            ("home/ada/.config/app/x.toml", Outside("home/ada/.config/app")),
+            ("home/ada/.ssh/config", Never("keys and passwords")),
+            ("home/ada/.netrc", Never("keys and passwords")),
+            ("home/ada/.countersign/config.toml", Never("protected")),
+            ("home/x.txt", Apart("never opened as a whole")),
+            ("x.txt", Apart("never opened as a whole")),
+            ("/x.txt", Apart("right in the folder /")),
+            ("/proc/self/x", Never("kernel")),
+            ("/dev/null", Never("kernel")),
+            ("/etc/x/y", Outside("/etc/x")),
+        ] {
+            let place = surroundings.place(&base.join(path));
+            match (&place.lies, expected) {
+                (Lies::Inside, Inside) => {}
+                (Lies::Outside(folder), Outside(expected)) => assert_eq!(*folder, base.join(expected), "{path}"),
+                (Lies::Never(why), Never(part)) | (Lies::Apart(why), Apart(part)) => {
+                    assert!(why.contains(part), "{path}: {why}")
+                }
+                (lies, _) => panic!("{path}: {lies:?}"),
+            }
+        }
+        assert!(
+            surroundings
+                .warning(&home)
+                .is_some_and(|words| words.contains("whole home folder"))
+        );
+        assert!(
+            surroundings
+                .warning(&base)
+                .is_some_and(|words| words.contains("workspace"))
+        );
+        assert!(
+            surroundings
+                .warning(Path::new("/etc"))
+                .is_some_and(|words| words.contains("system"))
+        );
+        assert_eq!(surroundings.warning(&base.join("sib")), None);
+    }
+}
