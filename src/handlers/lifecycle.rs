@@ -1,11 +1,13 @@
 //! The life of the session: `initialize`, `initialized`, `shutdown`, folders.
 
+use crate::agent::apply;
 use crate::handlers::Context;
 use crate::lsp::client::Client;
 use crate::lsp::convert;
 use crate::lsp::error::RequestError;
 use crate::server;
 use crate::server::parent;
+use crate::server::presenter::Severity;
 use crate::server::session::Session;
 use crate::workspace::uri;
 use lsp_types::{
@@ -66,7 +68,18 @@ pub fn initialized(context: &Context) {
     }
     if let Ok(session) = context.session() {
         fetch_configuration(session);
+        put_right(session);
     }
+}
+
+/// Puts right what a server has left that died in the middle of its work; in the background.
+fn put_right(session: &Session) {
+    let session = session.clone();
+    tokio::spawn(async move {
+        for words in apply::recover_leftovers(&session.agent().desk().home).await {
+            session.presenter().message(Severity::Warning, &words);
+        }
+    });
 }
 
 /// Ends everything that runs, in order, then answers. `exit` follows.
