@@ -2,7 +2,7 @@
 
 use countersign::config::provider::WireApi;
 use countersign::config::{self, ConfigError, Loaded, Sources, environment::Inherit};
-use countersign::protocol::settings::{ApprovalPolicy, ReasoningSummary, SandboxMode, SandboxPolicy};
+use countersign::protocol::settings::{ApprovalPolicy, EditApproval, ReasoningSummary, SandboxMode, SandboxPolicy};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -93,6 +93,14 @@ fn without_any_file_there_are_defaults() {
         config.sandbox_policy,
         SandboxPolicy::from_mode(SandboxMode::WorkspaceWrite)
     );
+    assert_eq!(
+        (
+            config.edits.approve,
+            config.edits.hints,
+            config.include_apply_patch_tool
+        ),
+        (EditApproval::Ask, true, true)
+    );
     assert_eq!(config.environment.inherit, Inherit::Core);
     assert!(!config.environment.ignore_default_excludes);
     assert_eq!(config.project_doc_max_bytes, 32768);
@@ -139,6 +147,7 @@ developer_instructions = "dev"
 instructions = "mine"
 approval_policy = "untrusted"
 sandbox_mode = "workspace-write"
+include_apply_patch_tool = false
 project_doc_max_bytes = 10
 project_doc_fallback_filenames = ["CLAUDE.md"]
 project_root_markers = [".hg"]
@@ -162,6 +171,10 @@ include_only = ["PATH"]
 [history]
 persistence = "none"
 max_bytes = 100
+
+[edits]
+approve = "workspace"
+hints = false
 
 [features]
 undo = true
@@ -189,6 +202,14 @@ base_url = "http://gpu:11434/v1"
     let loaded = place.load();
     assert_eq!(told(&loaded), [] as [String; 0]);
     let config = loaded.config;
+    assert_eq!(
+        (
+            config.edits.approve,
+            config.edits.hints,
+            config.include_apply_patch_tool
+        ),
+        (EditApproval::Workspace, false, false)
+    );
     assert_eq!(config.model.as_deref(), Some("m"));
     assert_eq!(config.model_provider, "acme");
     assert!(config.model_provider_chosen);
@@ -466,6 +487,57 @@ fn the_saved_file_can_be_read_by_itself() {
         config::saved(&place.sources.home),
         Err(ConfigError::Unreadable { .. })
     ));
+}
+
+#[test]
+fn automatic_acceptance_is_the_persons_to_give() {
+    use EditApproval::{Ask, Workspace};
+    let given = "[edits]\napprove = 'workspace'";
+    for (user, project, approve, warnings) in [
+        ("", given, Ask, 1),
+        ("", "edits.approve = 'workspace'", Ask, 1),
+        ("", "edits = { approve = 'workspace', hints = false }", Ask, 1),
+        ("", "[edits]\napprove = 'always'", Ask, 1),
+        ("", "[edits]\napprove = true", Ask, 1),
+        ("", "edits = 'workspace'", Ask, 1),
+        ("", "[edits]\naprove = 'workspace'", Ask, 1),
+        ("", "[profiles.x.edits]\napprove = 'workspace'", Ask, 1),
+        (given, "[edits]\napprove = 'ask'", Ask, 0),
+        (given, given, Workspace, 0),
+        (given, "[edits]\nhints = false", Workspace, 0),
+        (given, "", Workspace, 0),
+    ] {
+        let loaded = Place::new()
+            .user(user)
+            .project(".countersign/config.toml", project)
+            .load();
+        assert_eq!(loaded.config.edits.approve, approve, "{user} / {project}");
+        assert_eq!(told(&loaded).len(), warnings, "{project}: {:?}", told(&loaded));
+        assert_eq!(
+            loaded.config.edits.hints,
+            !project.contains("hints = false"),
+            "{project}"
+        );
+    }
+    // The editor's settings and a request are the person's own, and a profile is.
+    for client in [
+        json!({"edits": {"approve": "workspace"}}),
+        json!({"edits": {"approve": "workspace", "hints": null}}),
+    ] {
+        let loaded = Place::new().client(client).load();
+        assert_eq!(
+            (loaded.config.edits.approve, loaded.config.edits.hints),
+            (Workspace, true)
+        );
+    }
+    let loaded = Place::new().request(json!({"edits.approve": "workspace"})).load();
+    assert_eq!(loaded.config.edits.approve, Workspace);
+    let loaded = Place::new()
+        .user("profile = 'x'\n[profiles.x.edits]\napprove = 'workspace'")
+        .load();
+    assert_eq!(loaded.config.edits.approve, Workspace);
+    let error = Place::new().request(json!({"edits.approve": "yes"})).error();
+    assert!(error.to_string().contains("ask, workspace"), "{error}");
 }
 
 #[test]

@@ -181,8 +181,8 @@ mod tests {
 
     fn place(path: &str, lies: Lies) -> Place {
         Place {
-            path: Path::new("/work").join(path),
-            real: Path::new("/work").join(path),
+            path: Path::new("/p").join(path),
+            real: Path::new("/p").join(path),
             lies,
         }
     }
@@ -301,7 +301,7 @@ mod tests {
                 sandbox,
                 edits,
                 enforced,
-                cwd: Path::new("/work"),
+                cwd: Path::new("/p"),
             };
             let (seen, reason) = match verdict(&case) {
                 Verdict::Approve => ("approve", String::new()),
@@ -319,14 +319,14 @@ mod tests {
     #[test]
     fn a_path_that_is_elsewhere_is_named_with_its_real_place() {
         let mut places = outside();
-        places[1].path = "/work/link/b.txt".into();
+        places[1].path = "/p/link/b.txt".into();
         let case = Case {
             places: &places,
             approval: ApprovalPolicy::OnRequest,
             sandbox: SandboxMode::WorkspaceWrite,
             edits: EditApproval::Ask,
             enforced: true,
-            cwd: Path::new("/work"),
+            cwd: Path::new("/p"),
         };
         let Verdict::Ask { reason: Some(reason) } = verdict(&case) else {
             panic!("asked");

@@ -122,6 +122,9 @@ impl<'a> Surroundings<'a> {
                 "is in {secret}, where keys and passwords are kept; patches do not write there."
             ));
         }
+        if !at_work && real.starts_with(&self.own) {
+            return never("is in Countersign's own folder, which only the person changes.".to_owned());
+        }
         if self.confinement.may_write(path) {
             return Lies::Inside;
         }
@@ -134,9 +137,6 @@ impl<'a> Surroundings<'a> {
         }
         if KERNEL.iter().any(|kernel| real.starts_with(kernel)) {
             return never("is in a folder of the kernel, where patches do not write.".to_owned());
-        }
-        if real.starts_with(&self.own) {
-            return never("is in Countersign's own folder, which only the person changes.".to_owned());
         }
         let link = rest.components().next().map(|first| folder.join(first));
         if let Some(link) = link.filter(|link| is_link(link)) {
@@ -272,7 +272,7 @@ mod tests {
             ("home/ada/.config/app/x.toml", Outside("home/ada/.config/app")),
             ("home/ada/.ssh/config", Never("keys and passwords")),
             ("home/ada/.netrc", Never("keys and passwords")),
-            ("home/ada/.countersign/config.toml", Never("protected")),
+            ("home/ada/.countersign/config.toml", Never("own folder")),
             ("home/x.txt", Apart("never opened as a whole")),
             ("x.txt", Apart("never opened as a whole")),
             ("/x.txt", Apart("right in the folder /")),

@@ -24,7 +24,9 @@ const REJECT: &str = "Reject";
 /// Asks, and settles the proposal with the answer. Aborted when it is settled elsewhere.
 pub(super) async fn ask(presenter: Presenter, proposal: Proposal) {
     let can = &presenter.shared.client.can;
-    let previews = can.honours_confirmation && can.change_annotations && can.document_changes;
+    // A folder that must be opened first is asked about once the hunks are decided; an editor's preview would write at once.
+    let previews =
+        can.honours_confirmation && can.change_annotations && can.document_changes && proposal.grant_root.is_none();
     if !previews || !preview::ask(&presenter, &proposal).await {
         by_message(&presenter, &proposal).await;
     }

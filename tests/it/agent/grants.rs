@@ -1,6 +1,6 @@
 //! Folders outside the workspace that a patch needs, and patches that nobody is asked about.
 
-use super::stage::{Setting, Stage, Story, apply_patch, bash, eventually, plugin, say};
+use super::stage::{Setting, Stage, Story, apply_patch, bash, plugin, say};
 use crate::support::client::{Asked, Reply};
 use crate::support::work::{self, Work, titles};
 use serde_json::{Value, json};
@@ -409,7 +409,7 @@ async fn places_that_are_never_opened_are_refused_without_a_question() {
     let places = [
         (person.join(".ssh/config"), "keys and passwords"),
         (person.join(".netrc"), "keys and passwords"),
-        (home.join("config.toml.new"), "protected"),
+        (home.join("config.toml.new"), "own folder"),
         (home.join("auth.json"), "credentials"),
         (above.join("sib/.git/hooks/pre-commit"), "protected"),
         (above.join("sib/.agents/x"), "protected"),
@@ -669,6 +669,30 @@ async fn with_the_setting_a_patch_inside_the_workspace_asks_nobody_and_says_so()
     assert!(output.contains("never"), "{output}");
 }
 
+/// Where commands may write everywhere, the review of the patch is the only question.
+#[tokio::test]
+async fn with_full_access_there_is_no_folder_to_ask_for() {
+    let add = |id: &str, name: &str| {
+        json!([apply_patch(
+            id,
+            &patch(&format!("*** Add File: ../sib/deep/{name}\n+x"))
+        )])
+    };
+    let script = json!([add("c1", "one.txt"), [say("one")], add("c2", "two.txt"), [say("two")]]);
+    let stage = beside("sandbox_mode = \"danger-full-access\"", script).await;
+    let thread = stage.thread().await;
+    let turn = stage.start_turn(&thread, "Go").await;
+    let (proposal, _) = accept_next(&stage).await;
+    assert!(proposal.get("grantRoot").is_none(), "{proposal}");
+    assert!(proposal["reason"].as_str().unwrap().contains("Outside the workspace"));
+    let story = stage.finish(&turn).await;
+    assert_eq!(story.count("approval/requested"), 0);
+    let story = with_settings(&stage, &thread, json!({"approvalPolicy": "never"})).await;
+    assert_eq!(story.item("fileChange")["autoApproved"], true);
+    let deep = sibling(&stage).join("deep");
+    assert!(deep.join("one.txt").exists() && deep.join("two.txt").exists());
+}
+
 /// The setting comes from each place that settings come from.
 #[tokio::test]
 async fn the_setting_can_be_made_for_one_conversation() {
@@ -863,7 +887,7 @@ async fn a_client_that_is_gone_has_said_no() {
     asked(&stage).await;
     stage.client.hang_up();
     stage.client.expect_end().await;
-    let outcome = || super::stage::rollout(stage.client.home(), &thread);
-    eventually("the record is closed", || !outcome().is_empty()).await;
+    // What was on its way to it, nobody reads.
+    stage.client.take_unread();
     assert!(!sibling(&stage).join("new.txt").exists());
 }

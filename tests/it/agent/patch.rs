@@ -515,6 +515,9 @@ async fn where_patches_may_write() {
         reason.contains("Outside the workspace") && reason.contains("outside.txt"),
         "{reason}"
     );
+    stage.client.on_request("countersign/approval/permission", |_| {
+        Reply::Ok(json!({"decision": "accept"}))
+    });
     stage
         .decide(json!({"proposalId": created.last()["proposal"]["id"], "decision": "accept"}))
         .await;
@@ -539,6 +542,8 @@ async fn where_patches_may_write() {
         "far\n"
     );
     std::fs::remove_file(stage.path("../outside.txt")).expect("there");
+    // What was opened in this session is open in no other.
+    let thread = stage.thread().await;
     let request = &stage.requests(2)[1];
     for id in ["c2", "c3"] {
         let output = request.output(id).unwrap();

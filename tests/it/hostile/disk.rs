@@ -339,6 +339,9 @@ async fn outside_is_asked_and_protected_is_refused() {
     let message = question.params["message"].as_str().unwrap();
     assert!(message.contains("Outside the workspace"), "{message}");
     work.press(&question, "Accept all");
+    let question = work.question().await;
+    assert!(!out.join("new.txt").exists(), "the folder is asked for first");
+    work.press(&question, "Allow writing there");
     work.done().await;
     assert_eq!(std::fs::read_to_string(out.join("new.txt")).unwrap(), "new\n");
     let work = Work::with(
