@@ -401,7 +401,7 @@ impl Turn {
         if confined == Confined::Outside {
             return Confinement::outside();
         }
-        let granted = self.conversation.data().granted_roots.clone();
+        let granted = self.conversation.granted_roots();
         let confinement = Confinement::new(
             &self.settings.sandbox_policy,
             &self.settings.cwd,

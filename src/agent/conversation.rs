@@ -10,7 +10,7 @@ use crate::protocol::event::{EventKind, Warning};
 use crate::protocol::model::{ThreadTokenUsage, TokenUsage};
 use crate::protocol::turn::Turn;
 use crate::store::{Recorder, RolloutItem};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub struct Conversation {
@@ -38,6 +38,11 @@ pub struct Data {
     /// The person's first words.
     pub preview: String,
     pub updated_at_ms: i64,
+}
+
+/// Whether a folder is there, and no link leads to it.
+pub fn is_itself(folder: &Path) -> bool {
+    std::fs::canonicalize(folder).is_ok_and(|real| real == folder)
 }
 
 impl Data {
@@ -74,6 +79,13 @@ impl Conversation {
 
     pub fn data(&self) -> MutexGuard<'_, Data> {
         self.data.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The folders that the person opened for writing and that are what they were then: where a link has taken the place
+    /// of one, it is not the folder that was named.
+    pub fn granted_roots(&self) -> Vec<PathBuf> {
+        let granted = self.data().granted_roots.clone();
+        granted.into_iter().filter(|folder| is_itself(folder)).collect()
     }
 
     /// Puts items into the history and onto the record.

@@ -78,7 +78,7 @@ impl Turn {
         };
         let tmpdir = self.desk.temporary_folder();
         let confinement = Confinement::new(&policy, &self.settings.cwd, &self.roots, tmpdir.as_deref());
-        let granted = self.conversation.data().granted_roots.clone();
+        let granted = self.conversation.granted_roots();
         granted.into_iter().fold(confinement, Confinement::with_writable)
     }
 

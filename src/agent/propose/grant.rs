@@ -7,6 +7,7 @@
 
 use super::place::{Lies, Place, existing_folder};
 use crate::agent::apply::{self, FileResult, HunkOutcome, HunkResult, Outcome};
+use crate::agent::conversation::is_itself;
 use crate::agent::proposals::Decided;
 use crate::agent::turn::Turn;
 use crate::ids::{ApprovalId, ItemId, ProposalId};
@@ -51,7 +52,8 @@ pub(super) async fn carry_out(
             }
             turn.conversation.data().grant(&folders);
             // The patch itself makes a folder that is not there yet, so what is above it is opened too, for this once.
-            opened.extend(shut.iter().map(|shut| existing_folder(&shut.path).to_owned()));
+            let above = shut.iter().map(|shut| existing_folder(&shut.path).to_owned());
+            opened.extend(above.filter(|folder| is_itself(folder)));
             asked.extend(folders);
             continue;
         }
@@ -72,7 +74,8 @@ fn opened_without_asking(turn: &Turn, decided: &Decided, places: &[Place]) -> Ve
         return Vec::new();
     }
     let outside = places.iter().filter(|place| place.lies != Lies::Inside);
-    outside.map(|place| existing_folder(&place.real).to_owned()).collect()
+    let above = outside.map(|place| existing_folder(&place.real).to_owned());
+    above.filter(|folder| is_itself(folder)).collect()
 }
 
 /// The paths of accepted hunks that cannot be written now, though they are where they were.

@@ -299,7 +299,12 @@ async fn several_folders_are_one_question_and_a_move_names_where_it_goes() {
         "*** Add File: b.txt\n+b",
     ]
     .join("\n");
-    let script = json!([[apply_patch("c1", &patch(&body))], [say("done")]]);
+    let more = patch("*** Add File: ../other/new/more.txt\n+more");
+    let script = json!([
+        [apply_patch("c1", &patch(&body))],
+        [apply_patch("c2", &more)],
+        [say("done")]
+    ]);
     let stage = beside("", script).await;
     stage.client.on_request(PERMISSION, |_| Reply::Later);
     let (sib, above) = (sibling(&stage), stage.dir.parent().unwrap().to_owned());
@@ -336,9 +341,14 @@ async fn several_folders_are_one_question_and_a_move_names_where_it_goes() {
         ])
     );
     stage.client.answer(&question, Ok(json!({"decision": "accept"})));
-    let story = stage.finish(&turn).await;
+    let story = stage.until_event("item/completed").await;
     assert_eq!(story.count("approval/requested"), 1, "{story:#?}");
     assert_eq!(story.item("fileChange")["status"], "completed", "{story:#?}");
+    // A folder that the patch has made is as open as one that was there.
+    accept_next(&stage).await;
+    let story = stage.finish(&turn).await;
+    assert_eq!(story.count("approval/requested"), 0);
+    assert_eq!(text(&above.join("other/new/more.txt")).as_deref(), Some("more\n"));
     assert_eq!(text(&sib.join("moved/a.txt")).as_deref(), Some("two\n"));
     assert_eq!(text(&above.join("other/new/deep.txt")).as_deref(), Some("new\n"));
     assert!(!stage.path("a.txt").exists() && !sib.join("there.txt").exists());
@@ -392,6 +402,48 @@ async fn a_folder_behind_a_link_is_asked_for_by_its_real_name() {
     assert!(!request.output("c1").unwrap().contains("Success"));
     let refused = request.output("c2").unwrap();
     assert!(refused.contains("link"), "{refused}");
+}
+
+/// The folder itself becomes a link while the person reads the question, or later: what was named is not there any more.
+///
+/// Shows S-148.
+#[tokio::test]
+async fn a_yes_to_a_folder_is_no_yes_to_a_link_in_its_place() {
+    let script = json!([
+        [apply_patch("c1", &patch("*** Add File: ../sib/one.txt\n+x"))],
+        [bash(
+            "c2",
+            "echo x > ../sib/two.txt; echo x > ../other/three.txt; echo tried"
+        )],
+        [apply_patch("c3", &patch("*** Add File: ../sib/four.txt\n+x"))],
+        [say("done")],
+    ]);
+    let stage = beside("", script).await;
+    let (sib, other) = (sibling(&stage), stage.dir.parent().unwrap().join("other"));
+    std::fs::create_dir(&other).unwrap();
+    stage.client.on_request(PERMISSION, |_| Reply::Later);
+    let thread = stage.thread().await;
+    let turn = stage.start_turn(&thread, "Go").await;
+    accept_next(&stage).await;
+    let question = asked(&stage).await;
+    assert_eq!(question.params["folders"], json!([sib]));
+    std::fs::rename(&sib, sib.with_extension("was")).unwrap();
+    std::os::unix::fs::symlink(&other, &sib).unwrap();
+    stage.client.answer(&question, Ok(json!({"decision": "accept"})));
+    let story = stage.until_event("item/completed").await;
+    assert_eq!(story.item("fileChange")["status"], "failed", "{story:#?}");
+    let (proposal, _) = accept_next(&stage).await;
+    assert_eq!(
+        proposal["grantRoot"],
+        json!(other),
+        "it is asked about by its real name"
+    );
+    let question = asked(&stage).await;
+    assert_eq!(question.params["folders"], json!([other]));
+    stage.client.answer(&question, Ok(json!({"decision": "decline"})));
+    stage.finish(&turn).await;
+    let left: Vec<_> = std::fs::read_dir(&other).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
 }
 
 /// What nobody can open is refused, and not even shown.
@@ -734,7 +786,9 @@ async fn what_nobody_was_asked_about_still_goes_through_the_editor() {
         [apply_patch("c1", &body("unsaved", "two"))],
         [say("one")],
         [apply_patch("c2", &body("two", "three"))],
-        [say("two")]
+        [say("two")],
+        [apply_patch("c3", &body("two", "four"))],
+        [say("three")]
     ]);
     let stage = beside(WORKSPACE, script).await;
     stage.client.on_request("workspace/applyEdit", |_| Reply::Later);
@@ -760,6 +814,21 @@ async fn what_nobody_was_asked_about_still_goes_through_the_editor() {
     );
     assert!(item["outcome"].as_str().unwrap().contains("busy"), "{item}");
     assert!(stage.path("two.txt").exists() && !stage.path("three.txt").exists());
+    // The person types in the very moment: what no longer fits is reported, and the rest is in.
+    stage.client.on_request("workspace/applyEdit", |_| Reply::Later);
+    let turn = stage.start_turn(&thread, "Once more").await;
+    let asked = stage.client.expect_request("workspace/applyEdit").await;
+    let uri = &asked.params["edit"]["documentChanges"][0]["textDocument"]["uri"];
+    stage.client.notify(
+        "textDocument/didChange",
+        json!({"textDocument": {"uri": uri, "version": 9}, "contentChanges": [{"text": "mine\n"}]}),
+    );
+    stage.client.answer(&asked, Ok(json!({"applied": false})));
+    let story = stage.finish(&turn).await;
+    let last = &story.all("proposal/updated").pop().unwrap()["proposal"];
+    assert_eq!(last["files"][0]["hunks"][0]["status"], "conflicting", "{last}");
+    let outcome = story.item("fileChange")["outcome"].as_str().unwrap();
+    assert!(outcome.contains("has changed since"), "{outcome}");
 }
 
 /// Shows S-150.
