@@ -21,7 +21,7 @@ pub mod role;
 mod run;
 mod support;
 
-pub use confinement::Confinement;
+pub use confinement::{Confinement, Looked};
 pub use denial::Denial;
 pub use environment::{environment, looks_secret};
 pub use output::{KEPT_OUTPUT, Stream};

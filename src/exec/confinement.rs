@@ -89,26 +89,19 @@ impl Confinement {
     /// Whether a command so confined may write `path`, which is absolute and need not exist. Links are followed; the
     /// kernel has the last word when it happens.
     pub fn may_write(&self, path: &Path) -> bool {
-        let Some(walls) = &self.walls else { return true };
-        if !path.is_absolute() {
-            return false;
-        }
-        let place = resolve(path);
-        let depth = |path: &Path| path.components().count();
-        let roots = walls.roots.iter().filter(|root| place.starts_with(root));
-        let Some(root) = roots.map(|root| depth(root)).max() else {
-            return false;
-        };
-        Guard::of(&walls.roots)
-            .nearest(&place)
-            .is_none_or(|guarded| root > depth(&guarded))
+        self.walls.is_none() || path.is_absolute() && self.look().may_write(&resolve(path))
     }
 
     /// Whether `path` lies inside a folder that may be written and is closed all the same.
     pub fn is_protected(&self, path: &Path) -> bool {
-        let Some(walls) = &self.walls else { return false };
-        let place = resolve(path);
-        walls.roots.iter().any(|root| place.starts_with(root)) && !self.may_write(path)
+        self.walls.is_some() && self.look().is_protected(&resolve(path))
+    }
+
+    /// Looks at the disk around the roots once, to answer for many places.
+    pub fn look(&self) -> Looked<'_> {
+        let walls = self.walls.as_ref();
+        let guard = walls.map_or_else(Guard::default, |walls| Guard::of(&walls.roots));
+        Looked { walls, guard }
     }
 
     /// How it is shown.
@@ -137,6 +130,31 @@ impl Confinement {
 
     pub(crate) fn walls(&self) -> Option<&Walls> {
         self.walls.as_ref()
+    }
+}
+
+/// A confinement with what is closed inside its roots, as it was at one moment. It answers from memory.
+pub struct Looked<'a> {
+    walls: Option<&'a Walls>,
+    guard: Guard,
+}
+
+impl Looked<'_> {
+    /// As [`Confinement::may_write`], for an absolute place whose links are followed already.
+    pub fn may_write(&self, place: &Path) -> bool {
+        let Some(walls) = self.walls else { return true };
+        let depth = |path: &Path| path.components().count();
+        let roots = walls.roots.iter().filter(|root| place.starts_with(root));
+        let Some(root) = roots.map(|root| depth(root)).max() else {
+            return false;
+        };
+        self.guard.nearest(place).is_none_or(|guarded| root > depth(&guarded))
+    }
+
+    /// As [`Confinement::is_protected`], for an absolute place whose links are followed already.
+    pub fn is_protected(&self, place: &Path) -> bool {
+        let Some(walls) = self.walls else { return false };
+        walls.roots.iter().any(|root| place.starts_with(root)) && !self.may_write(place)
     }
 }
 

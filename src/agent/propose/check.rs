@@ -6,7 +6,7 @@ use super::place::{Lies, Place, Surroundings};
 use crate::agent::turn::Turn;
 use crate::patch::plan::Plan;
 use crate::protocol::settings::{ApprovalPolicy, EditApproval, SandboxMode};
-use crate::tools::{Host as _, ToolError};
+use crate::tools::Host as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::OnceCell;
@@ -109,19 +109,18 @@ pub(super) fn verdict(case: &Case<'_>) -> Verdict {
 /// Looks where a patch would write, and decides. The error is the reason why it is refused.
 pub(super) async fn check(turn: &Arc<Turn>, plan: &Plan) -> Result<Checked, String> {
     let paths: Vec<PathBuf> = plan.paths().map(Path::to_owned).collect();
-    for path in &paths {
-        if let Err(ToolError::Answer(why) | ToolError::Fatal(why)) = turn.may_read(path) {
-            return Err(why);
-        }
-    }
     let looking = turn.clone();
     let look = move || {
         let confinement = looking.patch_confinement();
         let surroundings = looking.surroundings(&confinement);
-        let places = paths.iter().map(|path| surroundings.place(path)).collect::<Vec<_>>();
-        places
+        let places: Vec<Place> = paths.iter().map(|path| surroundings.place(path)).collect();
+        for place in places.iter().filter(|place| surroundings.is_own(&place.real)) {
+            looking.may_read(&place.path).map_err(|error| error.to_string())?;
+        }
+        Ok(places)
     };
-    let places = crate::tools::blocking(look).await.map_err(|error| error.to_string())?;
+    let places: Result<Vec<Place>, String> = crate::tools::blocking(look).await.map_err(|error| error.to_string())?;
+    let places = places?;
     let settings = &turn.settings;
     let decided = verdict(&Case {
         places: &places,

@@ -1,6 +1,8 @@
 //! Where the paths of a patch lie, links followed, and which folder a grant would open for each.
 
-use crate::exec::{Confinement, PROTECTED};
+use crate::exec::{Confinement, Looked, PROTECTED};
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
@@ -31,6 +33,10 @@ const SECRETS: [&str; 16] = [
 pub(super) struct Surroundings<'a> {
     /// Where patches may write.
     confinement: &'a Confinement,
+    looked: Looked<'a>,
+    /// By a path's folder: its innermost part that is there, and that with links followed. A patch of many files names few
+    /// folders, and looking at the disk is what takes time.
+    folders: RefCell<HashMap<PathBuf, (PathBuf, PathBuf)>>,
     /// The conversation's folder, as it is named.
     cwd: &'a Path,
     /// The conversation's folder and those of the workspace; canonical, as all below.
@@ -85,6 +91,8 @@ impl<'a> Surroundings<'a> {
         });
         Self {
             confinement,
+            looked: confinement.look(),
+            folders: RefCell::default(),
             cwd,
             work: roots.iter().map(PathBuf::as_path).chain([cwd]).map(canonical).collect(),
             own: canonical(own),
@@ -95,14 +103,32 @@ impl<'a> Surroundings<'a> {
 
     /// Looks where a path lies now. Absolute and clean.
     pub(super) fn place(&self, path: &Path) -> Place {
-        let existing = existing_folder(path);
-        let folder = canonical(existing);
-        let rest = path.strip_prefix(existing).unwrap_or(Path::new(""));
+        let (existing, folder) = self.folder_of(path);
+        let rest = path.strip_prefix(&existing).unwrap_or(Path::new(""));
         let real = folder.join(rest);
         Place {
             path: path.to_owned(),
             lies: self.lies(path, &real, &folder, rest),
             real,
+        }
+    }
+
+    /// Whether a real path lies in Countersign's own folder.
+    pub(super) fn is_own(&self, real: &Path) -> bool {
+        real.starts_with(&self.own)
+    }
+
+    fn folder_of(&self, path: &Path) -> (PathBuf, PathBuf) {
+        let look = || {
+            let existing = existing_folder(path);
+            (existing.to_owned(), canonical(existing))
+        };
+        match path.parent() {
+            Some(parent) => {
+                let mut folders = self.folders.borrow_mut();
+                folders.entry(parent.to_owned()).or_insert_with(look).clone()
+            }
+            None => look(),
         }
     }
 
@@ -122,13 +148,20 @@ impl<'a> Surroundings<'a> {
                 "is in {secret}, where keys and passwords are kept; patches do not write there."
             ));
         }
-        if !at_work && real.starts_with(&self.own) {
+        if !at_work && self.is_own(real) {
             return never("is in Countersign's own folder, which only the person changes.".to_owned());
         }
-        if self.confinement.may_write(path) {
+        let link = rest.components().next().map(|first| folder.join(first));
+        let link = link.filter(|link| is_link(link));
+        let (inside, protected) = match link {
+            // Where it leads to counts.
+            Some(_) => (self.confinement.may_write(path), self.confinement.is_protected(path)),
+            None => (self.looked.may_write(real), self.looked.is_protected(real)),
+        };
+        if inside {
             return Lies::Inside;
         }
-        if self.confinement.is_protected(path) || (!at_work && has_protected_name(real)) {
+        if protected || (!at_work && has_protected_name(real)) {
             return never(
                 "is in a protected folder, which patches and commands may only read. Leave it as it is, or tell the person \
                  what to change there."
@@ -138,8 +171,7 @@ impl<'a> Surroundings<'a> {
         if KERNEL.iter().any(|kernel| real.starts_with(kernel)) {
             return never("is in a folder of the kernel, where patches do not write.".to_owned());
         }
-        let link = rest.components().next().map(|first| folder.join(first));
-        if let Some(link) = link.filter(|link| is_link(link)) {
+        if let Some(link) = link {
             return never(format!(
                 "leads out of the workspace through the link {}, and patches do not write through links. Name the file \
                  itself.",
