@@ -12,16 +12,49 @@
 
 (require 'eglot)
 (require 'flymake)
+(eval-when-compile (require 'cl-lib))
+
+(defclass countersign-server (eglot-lsp-server) ()
+  :documentation "The agent. It asks before it acts, and what others report is its work.")
 
 ;; Last in the list: where you have a language server for a mode, that one stays the default.
-(add-to-list 'eglot-server-programs '((prog-mode text-mode conf-mode) . ("countersign")) t)
+(add-to-list 'eglot-server-programs '((prog-mode text-mode conf-mode) . (countersign-server "countersign")) t)
 
 (defun countersign ()
   "Start the agent for this buffer's project.
 Eglot keeps one server for each buffer: where another one is to stay, see README.md for `lsp-mode'."
   (interactive)
-  (let ((eglot-server-programs (list (cons major-mode '("countersign")))))
+  (let ((eglot-server-programs (list (cons major-mode '(countersign-server "countersign")))))
     (call-interactively #'eglot)))
+
+;; Eglot silences all other Flymake backends of a buffer that it manages. Their findings are what the agent is to fix.
+(defun countersign--keep-backends ()
+  "Let the Flymake backends that this buffer had go on beside the agent."
+  (when (and (eglot-managed-p) (cl-typep (eglot-current-server) 'countersign-server))
+    (dolist (backend (cdr (assq 'flymake-diagnostic-functions eglot--saved-bindings)))
+      (add-hook 'flymake-diagnostic-functions backend t t))
+    (when (bound-and-true-p flymake-mode)
+      (flymake-start))))
+
+(add-hook 'eglot-managed-mode-hook #'countersign--keep-backends)
+
+;; Eglot fills in the first choice, so that a RET meant for the buffer would say yes, and never answers after C-g.
+(cl-defmethod eglot-handle-request
+  ((_server countersign-server) (_method (eql window/showMessageRequest)) &key message actions &allow-other-keys)
+  "Ask MESSAGE; only one of ACTIONS written out in full is an answer, and quitting is a no."
+  (let* ((titles (mapcar (lambda (action) (plist-get action :title)) actions))
+         (exit (lambda ()
+                 (interactive)
+                 (if (member (minibuffer-contents) titles)
+                     (exit-minibuffer)
+                   (minibuffer-message "Choose one in full, with TAB; C-g is a no"))))
+         (chosen (condition-case nil
+                     (minibuffer-with-setup-hook
+                         (lambda ()
+                           (use-local-map (define-keymap :parent (current-local-map) "RET" exit "C-j" exit)))
+                       (completing-read (format "%s\n(%s): " message (string-join titles ", ")) titles nil t))
+                   (quit nil))))
+    (if (member chosen titles) (list :title chosen) :null)))
 
 (defun countersign--severity (type)
   "The LSP severity of the Flymake diagnostic TYPE, whoever defined that type."
