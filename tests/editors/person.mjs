@@ -8,3 +8,12 @@ export async function chooseFix(editor, list) {
   await editor.shot("code-actions");
   await editor.choose("Fix with agent");
 }
+
+/** Decides by a code action on the line of a text, of which the beginning is enough. Resolves to all that was offered there. */
+export async function decideOn(editor, text, title) {
+  await editor.at(text);
+  const offered = await editor.actions();
+  check(`on “${text}” there is “${title}”`, offered.some((one) => one.startsWith(title)), offered);
+  await editor.choose(title);
+  return offered;
+}
