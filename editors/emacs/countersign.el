@@ -54,7 +54,8 @@ Eglot keeps one server for each buffer: where another one is to stay, see README
                            (use-local-map (define-keymap :parent (current-local-map) "RET" exit "C-j" exit)))
                        (completing-read (format "%s\n(%s): " message (string-join titles ", ")) titles nil t))
                    (quit nil))))
-    (if (member chosen titles) (list :title chosen) :null)))
+    ;; Nothing is sent as null.
+    (and (member chosen titles) (list :title chosen))))
 
 (defun countersign--severity (type)
   "The LSP severity of the Flymake diagnostic TYPE, whoever defined that type."
@@ -63,11 +64,13 @@ Eglot keeps one server for each buffer: where another one is to stay, see README
           ((string-match-p "warning" name) 2)
           (t 3))))
 
-(defun countersign--diagnostic (diagnostic)
-  "The Flymake DIAGNOSTIC in the shape that LSP wants."
-  (let ((backend (flymake-diagnostic-backend diagnostic)))
-    (list :range (list :start (eglot--pos-to-lsp-position (flymake-diagnostic-beg diagnostic))
-                       :end (eglot--pos-to-lsp-position (flymake-diagnostic-end diagnostic)))
+(defun countersign--diagnostic (overlay)
+  "The Flymake diagnostic under OVERLAY in the shape that LSP wants.
+The overlay moves along with the text; the diagnostic's own positions are those of its report."
+  (let* ((diagnostic (overlay-get overlay 'flymake-diagnostic))
+         (backend (flymake-diagnostic-backend diagnostic)))
+    (list :range (list :start (eglot--pos-to-lsp-position (overlay-start overlay))
+                       :end (eglot--pos-to-lsp-position (overlay-end overlay)))
           :severity (countersign--severity (flymake-diagnostic-type diagnostic))
           :source (if (symbolp backend) (symbol-name backend) "flymake")
           :message (flymake-diagnostic-text diagnostic))))
@@ -80,7 +83,8 @@ Eglot keeps one server for each buffer: where another one is to stay, see README
                  (list (line-beginning-position) (line-end-position))))
   (let* ((server (or (eglot-current-server)
                      (user-error "The agent does not run for this buffer; start it with M-x countersign")))
-         (diagnostics (or (flymake-diagnostics beg end)
+         (diagnostics (or (seq-filter (lambda (overlay) (overlay-get overlay 'flymake-diagnostic))
+                                      (overlays-in beg end))
                           (user-error "Flymake reports nothing here")))
          (actions (append
                    (eglot--request

@@ -156,7 +156,7 @@ class Emacs {
 
   async proposal() {
     const asked = await this.question("the proposal", "Accept all");
-    return { text: asked.text, acceptAll: () => this.answer("Accept all"), reject: () => this.answer("Reject"), decideInFiles: () => this.answer("Decide in the files") };
+    return { text: asked.text, acceptAll: () => this.answer("Accept all"), dismiss: () => this.terminal.keys("C-g"), decideInFiles: () => this.answer("Decide in the files") };
   }
 
   async idle() {
@@ -186,6 +186,8 @@ class Emacs {
 
   async close() {
     await this.lisp(`(rig-keep-log ${quoted(out)})`).catch(() => undefined);
+    // Out of a question that may still be open.
+    await this.terminal.keys("C-g");
     await this.command("kill-emacs");
     return until("the editor to close", () => !this.terminal.isOpen, 10000).catch(() => false);
   }

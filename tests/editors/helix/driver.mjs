@@ -176,7 +176,7 @@ class Helix {
 
   async proposal() {
     const asked = await this.question("the proposal", "Accept all");
-    return { ...asked, acceptAll: () => this.answer("Accept all"), reject: () => this.answer("Reject"), decideInFiles: () => this.answer("Decide in the files") };
+    return { ...asked, acceptAll: () => this.answer("Accept all"), dismiss: () => this.terminal.keys("Escape"), decideInFiles: () => this.answer("Decide in the files") };
   }
 
   /** While something is going on, a spinner of braille dots turns in the status line. */

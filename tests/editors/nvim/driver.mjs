@@ -147,7 +147,7 @@ class Neovim {
 
   async proposal() {
     const asked = await this.question("the proposal", "Accept all");
-    return { text: asked.text, acceptAll: () => this.answer("Accept all"), reject: () => this.answer("Reject"), decideInFiles: () => this.answer("Decide in the files") };
+    return { text: asked.text, acceptAll: () => this.answer("Accept all"), dismiss: () => this.lua("return Rig.dismiss()"), decideInFiles: () => this.answer("Decide in the files") };
   }
 
   async idle() {
@@ -188,7 +188,8 @@ class Neovim {
   }
 
   async close() {
-    await this.type("<Esc>:qall!<CR>");
+    // It may be gone before it has said that it took the keys.
+    await this.type("<Esc>:qall!<CR>").catch(() => undefined);
     const deadline = new Promise((resolve) => setTimeout(resolve, 10000, false).unref());
     return Promise.race([this.ended, deadline]);
   }

@@ -42,6 +42,15 @@ function Rig.answer(title)
   return false
 end
 
+--- Closes the question without a choice.
+function Rig.dismiss()
+  local question = open
+  open = nil
+  vim.schedule(function()
+    question.on_choice(nil, nil)
+  end)
+end
+
 -- Newer releases ask this way before an annotated edit. It would block the editor, and with it the journey.
 vim.fn.confirm = function(message)
   table.insert(Rig.confirms, message)

@@ -95,7 +95,7 @@ class VsCode {
     await this.page.keyboard.press("Home");
     await this.page.keyboard.insertText(line);
     await this.page.keyboard.press("Enter");
-    await this.#typed(line);
+    await this.#typed(`${line}\n`);
   }
 
   async replace(around, word, by) {
@@ -140,6 +140,7 @@ class VsCode {
     await until("the proposal", () => this.workbench.preview(), 60000);
     await sleep(500);
     const panel = await this.workbench.preview();
+    check("the preview leaves the focus to the editor", await until("the focus", async () => (await this.workbench.focus()) === "editor", 5000).catch(() => false), await this.workbench.focus());
     check("nothing is ticked beforehand", (await panel.ticks()).every((tick) => !tick), await panel.ticks());
     return {
       text: panel.rows.join("\n"),
@@ -148,7 +149,7 @@ class VsCode {
         await panel.tick(["cart.py", "prices.py"]);
         await panel.apply();
       },
-      reject: () => panel.discard(),
+      dismiss: () => panel.discard(),
       // The preview may stay open meanwhile.
       decideInFiles: async () => undefined,
     };

@@ -142,8 +142,19 @@ class Workbench {
     return this.pick(`>${title}`, title);
   }
 
+  /** By key: a click could land on a lens. */
   async focusEditor() {
-    await this.page.locator(".editor-instance .view-lines").first().click();
+    await this.page.keyboard.press("Control+1");
+    await until("the editor to have the focus", () => this.focus().then((where) => where === "editor"), 10000);
+  }
+
+  /** Which part has the focus: "editor", "preview" or another. */
+  focus() {
+    return this.page.evaluate(() => {
+      const { activeElement } = document;
+      if (activeElement.closest(".bulk-edit-panel")) return "preview";
+      return activeElement.closest(".editor-instance") ? "editor" : activeElement.className;
+    });
   }
 
   /** Puts the cursor at a line and column, both counted from 1. */

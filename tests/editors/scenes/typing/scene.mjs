@@ -2,7 +2,7 @@
 // conflict. The others are taken.
 import { check, equal } from "../../checks.mjs";
 import { decideOn } from "../../person.mjs";
-import { after, before, onDisk, toldOf, until } from "../../stage.mjs";
+import { after, before, onDisk, sleep, toldOf, until } from "../../stage.mjs";
 
 const withUnsavedText = (text) => text.replace("VAT = 19\n", "VAT = 19\n# 🍐 discount?\n");
 const withTypedText = (text) =>
@@ -26,6 +26,16 @@ export async function play(editor) {
   await editor.insertAbove("def describe(items):", "# typed between");
   await editor.replace("kinds of fruit", "fruit", "🍒");
   equal("what is typed stays as it is typed", await editor.text("cart.py"), typed);
+  if (proposal.panel) {
+    // What is shown would be wrong otherwise, and the editor would refuse all of it in the end.
+    const rows = await until("the preview to follow", async () => {
+      const { rows } = await editor.workbench.preview();
+      return !rows.some((row) => row.includes("pieces of")) && rows;
+    }).catch(() => undefined);
+    check("the preview follows, without the hunk that was typed into", ["cart.py", "prices.py"].every((name) => rows?.some((row) => row.includes(name))), rows);
+    check("and leaves the focus to the editor", await until("the focus", async () => (await editor.workbench.focus()) === "editor", 5000).catch(() => false));
+    await sleep(500);
+  }
   await editor.shot("typed");
 
   const [first, second] = [
