@@ -15,7 +15,7 @@
 (eval-when-compile (require 'cl-lib))
 
 (defclass countersign-server (eglot-lsp-server) ()
-  :documentation "The agent. It asks before it acts, and what others report is its work.")
+  :documentation "The agent: it asks before it acts.")
 
 ;; Last in the list: where you have a language server for a mode, that one stays the default.
 (add-to-list 'eglot-server-programs '((prog-mode text-mode conf-mode) . (countersign-server "countersign")) t)
@@ -41,7 +41,7 @@ Eglot keeps one server for each buffer: where another one is to stay, see README
 ;; Eglot fills in the first choice, so that a RET meant for the buffer would say yes, and never answers after C-g.
 (cl-defmethod eglot-handle-request
   ((_server countersign-server) (_method (eql window/showMessageRequest)) &key message actions &allow-other-keys)
-  "Ask MESSAGE; only one of ACTIONS written out in full is an answer, and quitting is a no."
+  "Ask MESSAGE; one of ACTIONS written out is an answer, quitting is a no."
   (let* ((titles (mapcar (lambda (action) (plist-get action :title)) actions))
          (exit (lambda ()
                  (interactive)
@@ -66,7 +66,7 @@ Eglot keeps one server for each buffer: where another one is to stay, see README
 
 (defun countersign--diagnostic (overlay)
   "The Flymake diagnostic under OVERLAY in the shape that LSP wants.
-The overlay moves along with the text; the diagnostic's own positions are those of its report."
+The overlay moves along with the text, the diagnostic's positions do not."
   (let* ((diagnostic (overlay-get overlay 'flymake-diagnostic))
          (backend (flymake-diagnostic-backend diagnostic)))
     (list :range (list :start (eglot--pos-to-lsp-position (overlay-start overlay))
@@ -76,6 +76,11 @@ The overlay moves along with the text; the diagnostic's own positions are those 
           :message (flymake-diagnostic-text diagnostic))))
 
 ;; Eglot tells a server only of that server's own diagnostics. The agent is to fix those of others, so ask ourselves.
+(defun countersign--foreign (overlay)
+  "Whether a diagnostic that the agent did not report lies under OVERLAY."
+  (let ((diagnostic (overlay-get overlay 'flymake-diagnostic)))
+    (and diagnostic (not (eq (flymake-diagnostic-backend diagnostic) 'eglot-flymake-backend)))))
+
 (defun countersign-fix (beg end)
   "Let the agent fix what Flymake reports on this line, or between BEG and END."
   (interactive (if (use-region-p)
@@ -83,8 +88,7 @@ The overlay moves along with the text; the diagnostic's own positions are those 
                  (list (line-beginning-position) (line-end-position))))
   (let* ((server (or (eglot-current-server)
                      (user-error "The agent does not run for this buffer; start it with M-x countersign")))
-         (diagnostics (or (seq-filter (lambda (overlay) (overlay-get overlay 'flymake-diagnostic))
-                                      (overlays-in beg end))
+         (diagnostics (or (seq-filter #'countersign--foreign (overlays-in beg end))
                           (user-error "Flymake reports nothing here")))
          (actions (append
                    (eglot--request

@@ -10,15 +10,10 @@ import * as vscode from "vscode";
 import type { ApplyWorkspaceEditParams, ApplyWorkspaceEditResult, LanguageClient, WorkspaceEdit } from "vscode-languageclient/node";
 import { ApplyWorkspaceEditRequest } from "vscode-languageclient/node";
 import { asksForReview, editedFiles, expectedVersions } from "./edited_files";
+import { Preview } from "./preview";
 
 /** How long the editor may take, after it has applied an edit, to tell its extensions of the changed documents. */
 const SETTLE_MS = 2000;
-/** How long a person must have paused before a preview is made anew. */
-const PAUSE_MS = 1500;
-/** How long a preview may take, once it is there, to take the focus. */
-const FOCUS_MS = 300;
-/** Scheme of the documents by which the preview shows files as they would be. */
-const PREVIEWED = "vscode-bulkeditpreview";
 
 /** To be called before the client starts, so that no edit goes past it. */
 export function takeEdits(client: LanguageClient): void {
@@ -34,69 +29,26 @@ async function applyEdit(client: LanguageClient, params: ApplyWorkspaceEditParam
   const clean = editedFiles(params.edit)
     .map((uri) => vscode.Uri.parse(uri).toString())
     .filter((uri) => !unsaved.has(uri));
-  const watch = isReview ? new PreviewWatch(params.edit, token) : undefined;
-  const result = await applied(client, params.edit, false).finally(() => watch?.dispose());
-  if (!result.applied && watch?.outdated === true) {
-    return { applied: false, failureReason: "the files have changed since the preview was made" };
-  }
+  const result = isReview ? await reviewed(client, params.edit, token) : await applied(client, params.edit, false);
   if (result.applied && vscode.workspace.getConfiguration("files").get<boolean>("refactoring.autoSave", true)) {
     await saveOnceChanged(new Set(clean));
   }
   return result;
 }
 
-/** Looks after the editor's preview while it is open. */
-class PreviewWatch implements vscode.Disposable {
-  /** It was closed because the person went on typing; the server makes another one. */
-  outdated = false;
-  private readonly cleanup: vscode.Disposable[];
-  private pause: NodeJS.Timeout | undefined;
-  private back: NodeJS.Timeout | undefined;
-
-  constructor(edit: WorkspaceEdit, token: vscode.CancellationToken) {
-    const files = new Set(editedFiles(edit).map((uri) => vscode.Uri.parse(uri).toString()));
-    this.cleanup = [
-      // It was decided elsewhere: nothing may be left that puts the change in once more.
-      token.onCancellationRequested(discard),
-      // The editor would show a wrong difference, and refuse all of it in the end.
-      vscode.workspace.onDidChangeTextDocument(({ document, contentChanges }) => {
-        if (contentChanges.length > 0 && files.has(document.uri.toString())) {
-          clearTimeout(this.pause);
-          this.pause = setTimeout(() => {
-            this.outdated = true;
-            discard();
-          }, PAUSE_MS);
-        }
-      }),
-      // The person may be typing: keys must not land on what decides.
-      vscode.workspace.onDidOpenTextDocument((document) => {
-        if (document.uri.scheme.startsWith(PREVIEWED) && this.back === undefined && vscode.window.activeTextEditor !== undefined) {
-          focusEditor();
-          this.back = setTimeout(focusEditor, FOCUS_MS);
-        }
-      }),
-    ];
-    if (token.isCancellationRequested) {
-      discard();
+/** Shows the edit in the editor's preview, again where the editor would refuse it for no good reason. */
+async function reviewed(client: LanguageClient, edit: WorkspaceEdit, token: vscode.CancellationToken): Promise<ApplyWorkspaceEditResult> {
+  const preview = await Preview.of(edit, token);
+  try {
+    for (;;) {
+      const end = await preview.during(() => applied(client, edit, false));
+      if (end !== "touched") {
+        return end === "outdated" ? { applied: false, failureReason: "the files have changed since the preview was made" } : end;
+      }
     }
+  } finally {
+    preview.dispose();
   }
-
-  dispose(): void {
-    clearTimeout(this.pause);
-    clearTimeout(this.back);
-    for (const item of this.cleanup) {
-      item.dispose();
-    }
-  }
-}
-
-/** Closes the editor's preview, which counts as a no. */
-function discard(): void {
-  void vscode.commands.executeCommand("refactorPreview.discard");
-}
-
-function focusEditor(): void {
-  void vscode.commands.executeCommand("workbench.action.focusActiveEditorGroup");
 }
 
 async function applied(client: LanguageClient, edit: WorkspaceEdit, isRefactoring: boolean | undefined): Promise<ApplyWorkspaceEditResult> {

@@ -226,6 +226,16 @@ class Workbench {
           }
         }
       },
+      /** Ticks the rows of all files. */
+      tickAll: async () => {
+        for (const row of await panel.locator('.monaco-list-row[aria-level="1"]').all()) {
+          const box = row.locator(".edit-checkbox").first();
+          if (!(await ticked(box))) {
+            await box.click();
+            await until("a file to be ticked", () => ticked(box), 5000);
+          }
+        }
+      },
       apply: () => button("Apply").click(),
       discard: () => button("Discard").click(),
     };

@@ -29,7 +29,7 @@ export async function play(editor) {
     await decideOn(editor, "kinds of fruit", "Reject the agent's change 2");
     await decideOn(editor, "totl", "Accept the agent's change 1");
     equal("nothing has changed while a hunk waits", await editor.text("cart.py"), dirty);
-    await decideOn(editor, "def total(items)", "Accept all of the agent's changes (2 files)");
+    await decideOn(editor, "def total(items)", "Accept all of the agent's changes");
   }
 
   await until("the change on disk", () => onDisk("prices.py") === after("prices.py")).catch(() => undefined);
