@@ -12,16 +12,50 @@
 
 (require 'eglot)
 (require 'flymake)
+(eval-when-compile (require 'cl-lib))
+
+(defclass countersign-server (eglot-lsp-server) ()
+  :documentation "The agent: it asks before it acts.")
 
 ;; Last in the list: where you have a language server for a mode, that one stays the default.
-(add-to-list 'eglot-server-programs '((prog-mode text-mode conf-mode) . ("countersign")) t)
+(add-to-list 'eglot-server-programs '((prog-mode text-mode conf-mode) . (countersign-server "countersign")) t)
 
 (defun countersign ()
   "Start the agent for this buffer's project.
 Eglot keeps one server for each buffer: where another one is to stay, see README.md for `lsp-mode'."
   (interactive)
-  (let ((eglot-server-programs (list (cons major-mode '("countersign")))))
+  (let ((eglot-server-programs (list (cons major-mode '(countersign-server "countersign")))))
     (call-interactively #'eglot)))
+
+;; Eglot silences all other Flymake backends of a buffer that it manages. Their findings are what the agent is to fix.
+(defun countersign--keep-backends ()
+  "Let the Flymake backends that this buffer had go on beside the agent."
+  (when (and (eglot-managed-p) (cl-typep (eglot-current-server) 'countersign-server))
+    (dolist (backend (cdr (assq 'flymake-diagnostic-functions eglot--saved-bindings)))
+      (add-hook 'flymake-diagnostic-functions backend t t))
+    (when (bound-and-true-p flymake-mode)
+      (flymake-start))))
+
+(add-hook 'eglot-managed-mode-hook #'countersign--keep-backends)
+
+;; Eglot fills in the first choice, so that a RET meant for the buffer would say yes, and never answers after C-g.
+(cl-defmethod eglot-handle-request
+  ((_server countersign-server) (_method (eql window/showMessageRequest)) &key message actions &allow-other-keys)
+  "Ask MESSAGE; one of ACTIONS written out is an answer, quitting is a no."
+  (let* ((titles (mapcar (lambda (action) (plist-get action :title)) actions))
+         (exit (lambda ()
+                 (interactive)
+                 (if (member (minibuffer-contents) titles)
+                     (exit-minibuffer)
+                   (minibuffer-message "Choose one in full, with TAB; C-g is a no"))))
+         (chosen (condition-case nil
+                     (minibuffer-with-setup-hook
+                         (lambda ()
+                           (use-local-map (define-keymap :parent (current-local-map) "RET" exit "C-j" exit)))
+                       (completing-read (format "%s\n(%s): " message (string-join titles ", ")) titles nil t))
+                   (quit nil))))
+    ;; Nothing is sent as null.
+    (and (member chosen titles) (list :title chosen))))
 
 (defun countersign--severity (type)
   "The LSP severity of the Flymake diagnostic TYPE, whoever defined that type."
@@ -30,16 +64,23 @@ Eglot keeps one server for each buffer: where another one is to stay, see README
           ((string-match-p "warning" name) 2)
           (t 3))))
 
-(defun countersign--diagnostic (diagnostic)
-  "The Flymake DIAGNOSTIC in the shape that LSP wants."
-  (let ((backend (flymake-diagnostic-backend diagnostic)))
-    (list :range (list :start (eglot--pos-to-lsp-position (flymake-diagnostic-beg diagnostic))
-                       :end (eglot--pos-to-lsp-position (flymake-diagnostic-end diagnostic)))
+(defun countersign--diagnostic (overlay)
+  "The Flymake diagnostic under OVERLAY in the shape that LSP wants.
+The overlay moves along with the text, the diagnostic's positions do not."
+  (let* ((diagnostic (overlay-get overlay 'flymake-diagnostic))
+         (backend (flymake-diagnostic-backend diagnostic)))
+    (list :range (list :start (eglot--pos-to-lsp-position (overlay-start overlay))
+                       :end (eglot--pos-to-lsp-position (overlay-end overlay)))
           :severity (countersign--severity (flymake-diagnostic-type diagnostic))
           :source (if (symbolp backend) (symbol-name backend) "flymake")
           :message (flymake-diagnostic-text diagnostic))))
 
 ;; Eglot tells a server only of that server's own diagnostics. The agent is to fix those of others, so ask ourselves.
+(defun countersign--foreign (overlay)
+  "Whether a diagnostic that the agent did not report lies under OVERLAY."
+  (let ((diagnostic (overlay-get overlay 'flymake-diagnostic)))
+    (and diagnostic (not (eq (flymake-diagnostic-backend diagnostic) 'eglot-flymake-backend)))))
+
 (defun countersign-fix (beg end)
   "Let the agent fix what Flymake reports on this line, or between BEG and END."
   (interactive (if (use-region-p)
@@ -47,7 +88,7 @@ Eglot keeps one server for each buffer: where another one is to stay, see README
                  (list (line-beginning-position) (line-end-position))))
   (let* ((server (or (eglot-current-server)
                      (user-error "The agent does not run for this buffer; start it with M-x countersign")))
-         (diagnostics (or (flymake-diagnostics beg end)
+         (diagnostics (or (seq-filter #'countersign--foreign (overlays-in beg end))
                           (user-error "Flymake reports nothing here")))
          (actions (append
                    (eglot--request

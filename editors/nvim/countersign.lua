@@ -42,7 +42,9 @@ local function diagnostics_for(client, buf, first, last)
   local found = {}
   for _, diagnostic in ipairs(vim.diagnostic.get(buf)) do
     local last_lnum = diagnostic.end_lnum or diagnostic.lnum
-    if diagnostic.lnum <= last and last_lnum >= first then
+    -- What the agent itself shows there is nothing to be fixed.
+    local own = vim.startswith(diagnostic.source or '', 'countersign')
+    if not own and diagnostic.lnum <= last and last_lnum >= first then
       found[#found + 1] = {
         range = {
           start = position(diagnostic.lnum, diagnostic.col),

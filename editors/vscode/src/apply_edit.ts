@@ -2,32 +2,66 @@
  * Takes the server's edits. The editor does the work; it either saves every file that a refactoring touched, also text that
  * the person has not saved, or leaves all of them unsaved, also files that are not open. So saving is done here: what was
  * clean before a reviewed change is saved after it, what was not stays as the person left it.
+ *
+ * The client's own handler is replaced, not wrapped: it does not hear that the server takes its question back, and the
+ * preview of what was decided elsewhere would stay open, ready to put the same change in once more.
  */
 import * as vscode from "vscode";
-import type { ApplyWorkspaceEditParams, ApplyWorkspaceEditRequest, ApplyWorkspaceEditResult } from "vscode-languageclient/node";
-import { CancellationToken } from "vscode-languageclient/node";
-import { asksForReview, editedFiles } from "./edited_files";
+import type { ApplyWorkspaceEditParams, ApplyWorkspaceEditResult, LanguageClient, WorkspaceEdit } from "vscode-languageclient/node";
+import { ApplyWorkspaceEditRequest } from "vscode-languageclient/node";
+import { asksForReview, editedFiles, expectedVersions } from "./edited_files";
+import { Preview } from "./preview";
 
 /** How long the editor may take, after it has applied an edit, to tell its extensions of the changed documents. */
 const SETTLE_MS = 2000;
 
-export async function applyEdit(
-  params: ApplyWorkspaceEditParams,
-  next: ApplyWorkspaceEditRequest.HandlerSignature,
-): Promise<ApplyWorkspaceEditResult> {
-  const token = CancellationToken.None;
-  if (params.metadata?.isRefactoring !== true && !asksForReview(params.edit)) {
-    return settled(await next(params, token));
+/** To be called before the client starts, so that no edit goes past it. */
+export function takeEdits(client: LanguageClient): void {
+  client.onRequest(ApplyWorkspaceEditRequest.type, (params, token) => applyEdit(client, params, token));
+}
+
+async function applyEdit(client: LanguageClient, params: ApplyWorkspaceEditParams, token: vscode.CancellationToken): Promise<ApplyWorkspaceEditResult> {
+  const isReview = asksForReview(params.edit);
+  if (!isReview && params.metadata?.isRefactoring !== true) {
+    return applied(client, params.edit, params.metadata?.isRefactoring);
   }
   const unsaved = new Set(vscode.workspace.textDocuments.filter((document) => document.isDirty).map((document) => document.uri.toString()));
   const clean = editedFiles(params.edit)
     .map((uri) => vscode.Uri.parse(uri).toString())
     .filter((uri) => !unsaved.has(uri));
-  const result = settled(await next({ ...params, metadata: { ...params.metadata, isRefactoring: false } }, token));
+  const result = isReview ? await reviewed(client, params.edit, token) : await applied(client, params.edit, false);
   if (result.applied && vscode.workspace.getConfiguration("files").get<boolean>("refactoring.autoSave", true)) {
     await saveOnceChanged(new Set(clean));
   }
   return result;
+}
+
+/** Shows the edit in the editor's preview, again where the editor would refuse it for no good reason. */
+async function reviewed(client: LanguageClient, edit: WorkspaceEdit, token: vscode.CancellationToken): Promise<ApplyWorkspaceEditResult> {
+  const preview = await Preview.of(edit, token);
+  try {
+    for (;;) {
+      const end = await preview.during(() => applied(client, edit, false));
+      if (end !== "touched") {
+        return end === "outdated" ? { applied: false, failureReason: "the files have changed since the preview was made" } : end;
+      }
+    }
+  } finally {
+    preview.dispose();
+  }
+}
+
+async function applied(client: LanguageClient, edit: WorkspaceEdit, isRefactoring: boolean | undefined): Promise<ApplyWorkspaceEditResult> {
+  const converted = await client.protocol2CodeConverter.asWorkspaceEdit(edit);
+  // Nothing may come between this look and the edit, or it could be made against a text that has changed.
+  for (const [uri, version] of expectedVersions(edit)) {
+    const wanted = vscode.Uri.parse(uri).toString();
+    const document = vscode.workspace.textDocuments.find((one) => one.uri.toString() === wanted);
+    if (document !== undefined && document.version !== version) {
+      return { applied: false, failureReason: `${vscode.workspace.asRelativePath(document.uri)} has changed meanwhile` };
+    }
+  }
+  return { applied: await vscode.workspace.applyEdit(converted, isRefactoring === undefined ? undefined : { isRefactoring }) };
 }
 
 /**
@@ -46,8 +80,4 @@ async function saveOnceChanged(waiting: Set<string>): Promise<void> {
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
   }
-}
-
-function settled(answer: ApplyWorkspaceEditResult | Error): ApplyWorkspaceEditResult {
-  return answer instanceof Error ? { applied: false, failureReason: answer.message } : answer;
 }

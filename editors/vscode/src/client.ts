@@ -4,7 +4,7 @@
 import * as vscode from "vscode";
 import type { Executable, LanguageClientOptions, StaticFeature } from "vscode-languageclient/node";
 import { DidChangeConfigurationNotification, LanguageClient, RevealOutputChannelOn, TransportKind } from "vscode-languageclient/node";
-import { applyEdit } from "./apply_edit";
+import { takeEdits } from "./apply_edit";
 import type { ServerSettings } from "./settings";
 import { answerFor, forServer, serverEnvironment } from "./settings";
 
@@ -34,7 +34,6 @@ export function createClient({ program, settings, log }: ClientParts): LanguageC
       workspace: {
         // Sent by `sendSettings` whether or not the server registers for it.
         didChangeConfiguration: () => Promise.resolve(),
-        handleApplyEdit: applyEdit,
         configuration: async (params, token, next) => {
           const settings = currentForServer();
           const answers: unknown = await next(params, token);
@@ -44,6 +43,7 @@ export function createClient({ program, settings, log }: ClientParts): LanguageC
     },
   };
   const client = new LanguageClient("countersign", "Countersign", { run, debug: run }, options);
+  takeEdits(client);
   if (vscode.workspace.getConfiguration("countersign").get<boolean>("pluginProtocol", false)) {
     client.registerFeature(pluginProtocol);
   }

@@ -17,6 +17,14 @@ export function editedFiles(edit: WorkspaceEdit): string[] {
   return [...edited];
 }
 
+/** The version of each document that the edit was made against, where it says so. */
+export function expectedVersions(edit: WorkspaceEdit): [uri: string, version: number][] {
+  return (edit.documentChanges ?? []).flatMap((change): [string, number][] => {
+    const version = "textDocument" in change ? change.textDocument.version : null;
+    return "textDocument" in change && version !== null && version >= 0 ? [[change.textDocument.uri, version]] : [];
+  });
+}
+
 /** Whether the editor shows the edit to the person before it is made. */
 export function asksForReview(edit: WorkspaceEdit): boolean {
   return Object.values(edit.changeAnnotations ?? {}).some((annotation) => annotation.needsConfirmation === true);

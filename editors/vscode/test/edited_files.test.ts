@@ -1,6 +1,6 @@
 import * as assert from "node:assert/strict";
 import { test } from "node:test";
-import { asksForReview, editedFiles } from "../src/edited_files";
+import { asksForReview, editedFiles, expectedVersions } from "../src/edited_files";
 
 test("editedFiles names every file with changed text once", () => {
   const range = { start: { line: 0, character: 0 }, end: { line: 0, character: 0 } };
@@ -25,4 +25,18 @@ test("asksForReview looks for one annotation that does", () => {
   assert.equal(asksForReview({}), false);
   assert.equal(asksForReview({ changeAnnotations: { a: { label: "a" }, b: { label: "b", needsConfirmation: false } } }), false);
   assert.equal(asksForReview({ changeAnnotations: { a: { label: "a" }, b: { label: "b", needsConfirmation: true } } }), true);
+});
+
+test("expectedVersions leaves out what says none", () => {
+  const edit = {
+    documentChanges: [
+      { kind: "create" as const, uri: "file:///new" },
+      { textDocument: { uri: "file:///new", version: null }, edits: [] },
+      { textDocument: { uri: "file:///a", version: 0 }, edits: [] },
+      { textDocument: { uri: "file:///b", version: 7 }, edits: [] },
+      { textDocument: { uri: "file:///c", version: -1 }, edits: [] },
+    ],
+  };
+  assert.deepEqual(expectedVersions(edit), [["file:///a", 0], ["file:///b", 7]]);
+  assert.deepEqual(expectedVersions({}), []);
 });

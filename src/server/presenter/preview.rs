@@ -9,7 +9,7 @@ use crate::patch::hunk::placed_edits;
 use crate::patch::plan::FilePlan;
 use crate::patch::rebase::{Conflict, Rebased, rebase};
 use crate::protocol::item::FileChangeKind;
-use crate::protocol::proposal::{Proposal, ProposalFile};
+use crate::protocol::proposal::{HunkStatus, Proposal, ProposalFile};
 use crate::server::editor::ApplyResult;
 use crate::workspace::{Document, disk};
 use serde_json::{Map, Value, json};
@@ -26,16 +26,27 @@ const QUIET: Duration = Duration::from_millis(150);
 /// Shows the proposal and settles it with what the person ticked. False if the editor could not show it.
 pub(super) async fn ask(presenter: &Presenter, proposal: &Proposal) -> bool {
     let proposals = &presenter.shared.agent.desk().proposals;
-    let Some((_, plan)) = proposals.decided(&proposal.id) else {
-        return true;
+    let (reply, applied, found) = loop {
+        // As it is now: hunks that were decided meanwhile are not asked about again.
+        let Some((proposal, plan)) = proposals.decided(&proposal.id) else {
+            return true;
+        };
+        let shown = versions(presenter, &proposal);
+        let Some(params) = edit_params(presenter, &proposal, &plan.files) else {
+            return false;
+        };
+        let outbound = &presenter.shared.outbound;
+        let reply = outbound.request::<ApplyResult>("workspace/applyEdit", params).await;
+        let applied = reply.as_ref().is_ok_and(|reply| reply.applied);
+        let found = settled(presenter, &proposal, &plan.files, applied).await;
+        // Our extension closes a preview that the person's typing has outdated, and says so; a person who closes one
+        // gives no reason.
+        let has_reason = |reply: &ApplyResult| reply.failure_reason.as_ref().is_some_and(|why| !why.trim().is_empty());
+        let outdated = !applied && found.is_nothing() && versions(presenter, &proposal) != shown;
+        if !(outdated && reply.as_ref().is_ok_and(has_reason)) {
+            break (reply, applied, found);
+        }
     };
-    let Some(params) = edit_params(presenter, proposal, &plan.files) else {
-        return false;
-    };
-    let outbound = &presenter.shared.outbound;
-    let reply = outbound.request::<ApplyResult>("workspace/applyEdit", params).await;
-    let applied = reply.as_ref().is_ok_and(|reply| reply.applied);
-    let found = settled(presenter, proposal, &plan.files, applied).await;
     let trouble = match &reply {
         Err(error) if found.is_nothing() => {
             tracing::warn!(%error, "the editor could not show a preview");
@@ -64,6 +75,13 @@ pub(super) async fn ask(presenter: &Presenter, proposal: &Proposal) -> bool {
         tracing::info!(%error, "the preview's outcome came too late");
     }
     true
+}
+
+/// The versions of the documents of a proposal that are open.
+fn versions(presenter: &Presenter, proposal: &Proposal) -> Vec<Option<i32>> {
+    let workspace = &presenter.shared.agent.desk().workspace;
+    let version = |file: &ProposalFile| workspace.document(&file.path).map(|document| document.version);
+    proposal.files.iter().map(version).collect()
 }
 
 /// The parameters of `workspace/applyEdit`; nothing where no part of the proposal fits any more.
@@ -129,8 +147,12 @@ impl Edit {
                 let count = placed.len();
                 let mut edits = Vec::new();
                 for (index, (hunk, place)) in planned.hunks.iter().zip(placed).enumerate() {
+                    let decided = matches!(
+                        file.hunks.get(index).map(|hunk| hunk.status),
+                        Some(HunkStatus::Accepted | HunkStatus::Rejected)
+                    );
                     // A file that is moved as it is has a hunk that changes nothing.
-                    let Some(range) = place.filter(|_| hunk.old_text != hunk.new_text) else {
+                    let Some(range) = place.filter(|_| hunk.old_text != hunk.new_text && !decided) else {
                         continue;
                     };
                     let label = format!("{name}: change {} of {count}", index + 1);

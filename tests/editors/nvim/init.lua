@@ -10,6 +10,12 @@ vim.lsp.set_log_level('trace')
 
 Rig = { progress = {}, messages = {}, confirms = {} }
 
+--- Runs a file of Lua for the journey; its result as JSON.
+function Rig.run(path)
+  local result = dofile(path)
+  return vim.json.encode(result == nil and vim.NIL or result)
+end
+
 local open
 
 --- A picker that answers later, like the picker plugins do.
@@ -19,7 +25,7 @@ vim.ui.select = function(items, opts, on_choice)
 end
 
 function Rig.question()
-  return open and { prompt = open.opts.prompt, kind = open.opts.kind or '', items = open.texts } or nil
+  return open and { text = open.opts.prompt, kind = open.opts.kind or '', choices = open.texts } or nil
 end
 
 function Rig.answer(title)
@@ -34,6 +40,15 @@ function Rig.answer(title)
     end
   end
   return false
+end
+
+--- Closes the question without a choice.
+function Rig.dismiss()
+  local question = open
+  open = nil
+  vim.schedule(function()
+    question.on_choice(nil, nil)
+  end)
 end
 
 -- Newer releases ask this way before an annotated edit. It would block the editor, and with it the journey.

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# debian-root.sh SUITE DIR PACKAGE BINARY : unpacks one program of another Debian suite beside this system.
+# debian-root.sh SUITE DIR PACKAGE BINARY... : unpacks the programs of a package of another Debian suite beside this system.
 #
-# No chroot: the package and all libraries it needs (also libc) are unpacked into DIR, and the binary is
+# No chroot: the package and all libraries it needs (also libc) are unpacked into DIR, and the binaries are
 # pointed at them. It then runs on the host's file system like any program, and the programs that it
 # starts do not inherit foreign libraries.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/lib.sh"
 
-suite=$1 dir=$2 package=$3 binary=$4
+suite=$1 dir=$2 package=$3
+shift 3
 recipe="debian-root 1 $suite $package"
 if is_complete "$dir" "$recipe"; then exit 0; fi
 
@@ -40,12 +41,15 @@ rm -rf "$dir/.apt"
 
 loader=$(find "$dir" -name 'ld-linux-*.so.*' -print -quit)
 [ -n "$loader" ] || die "no dynamic loader among the libraries of $package ($suite)"
-program=$(readlink -f "$dir/usr/bin/$binary")
-[ -f "$program" ] || die "$package of $suite has no usr/bin/$binary"
 libraries=$dir/usr/lib
 for folder in "$dir"/usr/lib/*-linux-gnu "$dir"/lib/*-linux-gnu; do
   [ ! -d "$folder" ] || libraries=$folder:$libraries
 done
-patchelf --set-interpreter "$loader" --force-rpath --set-rpath "$libraries" "$program"
-"$program" --version >/dev/null || die "$program does not start"
+for binary in "$@"; do
+  program=$(readlink -f "$dir/usr/bin/$binary")
+  [ -f "$program" ] || die "$package of $suite has no usr/bin/$binary"
+  patchelf --set-interpreter "$loader" --force-rpath --set-rpath "$libraries" "$program"
+  # What it says of folders that it does not find yet is of no use here.
+  "$program" --version >/dev/null 2>&1 || die "$program does not start"
+done
 mark_complete "$dir" "$recipe"

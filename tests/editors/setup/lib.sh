@@ -36,7 +36,7 @@ missing_packages() {
 
 # need_packages PKG... : installs what is not there yet. Quick, and without the network, when all is there.
 need_packages() {
-  command -v dpkg-query >/dev/null || die "no dpkg here: the real editors are set up from Debian packages. On another system set COUNTERSIGN_NVIM_CURRENT, COUNTERSIGN_NVIM_OLDER, COUNTERSIGN_HELIX, COUNTERSIGN_CHROMIUM and COUNTERSIGN_CODE_SERVER (see tests/editors/README.md)."
+  command -v dpkg-query >/dev/null || die "no dpkg here: the real editors are set up from Debian packages. On another system set COUNTERSIGN_NVIM_CURRENT, COUNTERSIGN_NVIM_OLDER, COUNTERSIGN_HELIX, COUNTERSIGN_EMACS, COUNTERSIGN_CHROMIUM and COUNTERSIGN_CODE_SERVER (see tests/editors/README.md)."
   local wanted
   wanted=$(missing_packages "$@")
   [ -z "$wanted" ] && return 0
@@ -60,6 +60,14 @@ need_commands() {
     command -v "${pair%%=*}" >/dev/null || packages+=("${pair#*=}")
   done
   [ "${#packages[@]}" = 0 ] || need_packages "${packages[@]}"
+}
+
+# has_emacs : whether this machine has an Emacs whose Eglot is new enough, with its client.
+has_emacs() {
+  local version
+  command -v emacsclient >/dev/null || return 1
+  version=$(emacs --version 2>/dev/null | sed -n '1s/^GNU Emacs \([0-9]*\)\..*/\1/p')
+  [ "${version:-0}" -ge 30 ]
 }
 
 # is_complete DIR RECIPE : true if DIR was set up to its end by this recipe (its name and versions).

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# setup.sh [nvim] [helix] [vscode] : sets up the real editors that the journeys drive. Default: all.
+# setup.sh [nvim] [helix] [emacs] [vscode] : sets up the real editors that the journeys drive. Default: all.
 #
 # Everything goes below $COUNTERSIGN_EDITORS (default ~/.cache/countersign-editors), except Debian packages.
 # What is there already is left alone, so a second run takes about a second and no network.
@@ -8,7 +8,7 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/lib.sh"
 
-parts=${*:-nvim helix vscode}
+parts=${*:-nvim helix emacs vscode}
 mkdir -p "$COUNTERSIGN_EDITORS" || die "cannot make $COUNTERSIGN_EDITORS; set COUNTERSIGN_EDITORS to a folder that can be written"
 
 # Two set-ups at the same time would fight over the same folders.
@@ -26,12 +26,16 @@ for part in $parts; do
       need_commands tmux=tmux
       [ -n "${COUNTERSIGN_HELIX:-}" ] || "$here/debian-root.sh" forky "$COUNTERSIGN_EDITORS/helix" hx hx
       ;;
+    emacs)
+      need_commands tmux=tmux
+      [ -n "${COUNTERSIGN_EMACS:-}" ] || has_emacs || "$here/debian-root.sh" trixie "$COUNTERSIGN_EDITORS/emacs" emacs-nox emacs-nox emacsclient.emacs
+      ;;
     vscode)
       [ -n "${COUNTERSIGN_CHROMIUM:-}" ] || need_packages chromium fonts-dejavu-core
       [ -n "${COUNTERSIGN_CODE_SERVER:-}" ] || "$here/code-server.sh" "$COUNTERSIGN_EDITORS/code-server" 4.139.1 24.21.0
       "$here/playwright.sh" "$COUNTERSIGN_EDITORS/playwright" 1.65.1
       ;;
-    *) die "unknown part '$part'; the parts are: nvim, helix, vscode" ;;
+    *) die "unknown part '$part'; the parts are: nvim, helix, emacs, vscode" ;;
   esac
   say "$part is ready ($((SECONDS - started)) s)"
 done

@@ -1,20 +1,12 @@
 // The extension without a server: it says so, says what to do, and its commands work all the same. Run by tests/editors/run.
-import path from "node:path";
-import { check, finish } from "./checks.mjs";
-import { openWorkbench, startServer, until } from "./workbench.mjs";
-
-const { JOURNEY_REPOSITORY: repository, JOURNEY_PROJECT: project, JOURNEY_OUT: out, JOURNEY_STATE: state, COUNTERSIGN_EDITORS: editors } = process.env;
+import { check, finish } from "../checks.mjs";
+import { until } from "../stage.mjs";
+import { openWorkbench, startServer } from "./workbench.mjs";
 
 let workbench;
 try {
-  const server = await startServer({
-    editors, state, out, project,
-    vsix: process.env.JOURNEY_VSIX,
-    unpacked: path.join(repository, "tests", "editors", "vscode", "witness"),
-    env: { JOURNEY_DOCUMENTS: path.join(state, "documents.json") },
-    machineSettings: { "countersign.server.path": "/nowhere/countersign" },
-  });
-  workbench = await openWorkbench({ editors, state, out, project, address: server.address });
+  const server = await startServer({ "countersign.server.path": "/nowhere/countersign" });
+  workbench = await openWorkbench(server.address);
   const told = await until("the message", () => workbench.message("Open Setting"), 60000);
   await workbench.shot("told");
   check("it says what is missing", told.text.includes("/nowhere/countersign"), told);

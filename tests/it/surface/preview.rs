@@ -169,6 +169,46 @@ async fn a_preview_that_changed_nothing() {
     }
 }
 
+/// The person typed while the preview was open: it is made anew, with the hunks where their text is now; one whose text
+/// was changed is left out.
+#[tokio::test]
+async fn a_preview_follows_what_is_typed() {
+    let work = work(true).await;
+    let path = work.path("open.txt");
+    work.editor.next([
+        Act::Outdated(path.clone(), 1, "above\n"),
+        Act::Outdated(path, 7, "in it: "),
+    ]);
+    work.fix("open.txt").await;
+    work.done().await;
+    let edits = work.editor.edits();
+    assert_eq!(edits.len(), 3);
+    let of_open = |edit: &Value| -> Vec<Value> {
+        let changes = edit["edit"]["documentChanges"].as_array().unwrap();
+        let open = |change: &&Value| {
+            change["textDocument"]["uri"]
+                .as_str()
+                .is_some_and(|uri| uri.ends_with("open.txt"))
+        };
+        changes.iter().find(open).unwrap()["edits"].as_array().unwrap().clone()
+    };
+    let lines = |edit: &Value| -> Vec<Value> {
+        of_open(edit)
+            .iter()
+            .map(|one| one["range"]["start"]["line"].clone())
+            .collect()
+    };
+    assert_eq!(lines(&edits[0]), [2, 6]);
+    assert_eq!(lines(&edits[1]), [3, 7]);
+    assert_eq!(lines(&edits[2]), [3]);
+    let output = work.output("call_1").await;
+    assert!(output.contains("5 of 6 hunks"), "{output}");
+    assert_eq!(
+        work.buffer("open.txt"),
+        "typed\nabove\none\nTWO\nthree\nfour\nfive\nin it: six\nseven\n"
+    );
+}
+
 /// An editor that cannot show it is asked by a message.
 #[tokio::test]
 async fn without_a_preview_a_message_asks() {

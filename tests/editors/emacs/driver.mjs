@@ -1,0 +1,194 @@
+// A person at an Emacs with Eglot in a terminal. What it holds is looked up through its server.
+import { execFile } from "node:child_process";
+import fs from "node:fs";
+import path from "node:path";
+import { promisify } from "node:util";
+import { here, out, sleep, state, until } from "../stage.mjs";
+import { Terminal } from "../terminal.mjs";
+
+const run = promisify(execFile);
+const { JOURNEY_EMACS: program, JOURNEY_EMACSCLIENT: client, JOURNEY_EMACS_DUMP: dump } = process.env;
+const socket = path.join(state, "emacs.sock");
+/** A text as Lisp reads it. */
+const quoted = (text) => `"${text.replace(/["\\]/g, "\\$&")}"`;
+
+export async function start() {
+  const terminal = new Terminal([program, ...(dump ? [`--dump-file=${dump}`] : []), "-nw", "-Q", "-l", path.join(here, "emacs", "init.el")]);
+  const editor = new Emacs(terminal);
+  await until("the editor to start", () => fs.existsSync(socket));
+  editor.version = await editor.lisp('(progn (require \'eglot) (format "GNU Emacs %s, Eglot %s" emacs-version eglot--version))').catch(() => editor.lisp('(format "GNU Emacs %s" emacs-version)'));
+  return editor;
+}
+
+class Emacs {
+  constructor(terminal) {
+    this.terminal = terminal;
+  }
+
+  /** The value of an expression, by way of JSON. */
+  async lisp(expression) {
+    const file = path.join(state, "value.json");
+    fs.rmSync(file, { force: true });
+    const { stdout } = await run(client, ["-s", socket, "--eval", `(rig-run ${quoted(file)} ${expression})`], { timeout: 20000 });
+    if (!fs.existsSync(file)) throw new Error(`${expression}: ${stdout}`);
+    return JSON.parse(fs.readFileSync(file, "utf8"));
+  }
+
+  /** The same in the buffer of a file. */
+  inBuffer(name, expression) {
+    return this.lisp(`(with-current-buffer ${quoted(name)} ${expression})`);
+  }
+
+  /** Runs a command by its name. */
+  async command(name) {
+    await this.terminal.keys("M-x");
+    await this.terminal.words(name);
+    await this.terminal.keys("Enter");
+  }
+
+  async open(name) {
+    await this.terminal.keys("C-x", "C-f");
+    await this.terminal.words(name);
+    await this.terminal.keys("Enter");
+    await until("the file", () => this.inBuffer(name, "t"));
+    if (!(await this.inBuffer(name, "(if (eglot-current-server) t :false)"))) await this.command("countersign");
+    await until("the server to start", () => this.inBuffer(name, "(if (eglot-current-server) t :false)"));
+  }
+
+  text(name) {
+    return this.inBuffer(name, "(save-restriction (widen) (buffer-substring-no-properties (point-min) (point-max)))");
+  }
+
+  isUnsaved(name) {
+    return this.inBuffer(name, "(if (buffer-modified-p) t :false)");
+  }
+
+  /** Puts the cursor behind a text, by searching for it. */
+  async at(text) {
+    await this.terminal.keys("M-<");
+    await this.terminal.keys("C-s");
+    await this.terminal.words(text);
+    await this.terminal.keys("Enter");
+  }
+
+  async insertBelow(text, line) {
+    await this.at(text);
+    await this.terminal.keys("C-e", "Enter");
+    await this.terminal.words(line);
+    await this.#typed(line);
+  }
+
+  async insertAbove(text, line) {
+    await this.at(text);
+    await this.terminal.keys("C-a");
+    await this.terminal.words(line);
+    await this.terminal.keys("Enter");
+    await this.#typed(line);
+  }
+
+  async replace(around, word, by) {
+    await this.at(around);
+    await this.terminal.keys("C-r");
+    await this.terminal.words(word);
+    await this.terminal.keys("Enter");
+    for (const _ of word) await this.terminal.keys("C-d");
+    await this.terminal.words(by);
+    await this.#typed(by);
+  }
+
+  /** Waits for what was typed last, and ends it as a step that can be undone. */
+  async #typed(text) {
+    await until(`“${text}” to be there`, () => this.lisp(`(with-current-buffer (window-buffer) (if (string-search ${quoted(text)} (buffer-string)) t :false))`), 10000);
+    await this.terminal.keys("C-e");
+  }
+
+  async lint() {
+    await until("another linter", () => this.lisp("(with-current-buffer (window-buffer) (if (flymake-diagnostics) t :false))"));
+  }
+
+  /** The only fix is taken without a question. */
+  async fix() {
+    await this.command("countersign-fix");
+  }
+
+  async actions() {
+    await this.command("eglot-code-actions");
+    return this.#actionList();
+  }
+
+  async #actionList() {
+    const asked = await until("the list of code actions", async () => {
+      const question = await this.#asked();
+      return question?.choices.length > 0 && !question.text.startsWith("M-x") && question;
+    });
+    return asked.choices;
+  }
+
+  choose(title) {
+    return this.answer(title);
+  }
+
+  #asked() {
+    return this.lisp("(rig-question)");
+  }
+
+  isAsked() {
+    return this.#asked();
+  }
+
+  question(what, choice) {
+    return until(what, async () => {
+      const asked = await this.#asked();
+      return asked?.choices.some((title) => title.startsWith(choice)) && asked;
+    });
+  }
+
+  /** Types the choice out, in place of what stands there. */
+  async answer(title) {
+    const asked = await this.#asked();
+    const whole = asked?.choices.find((choice) => choice.startsWith(title));
+    if (whole === undefined) throw new Error(`“${title}” is not among the choices: ${JSON.stringify(asked)}`);
+    await this.terminal.keys("C-a", "C-k");
+    await this.terminal.words(whole);
+    await this.terminal.keys("Enter");
+    await until("the answer to be taken", async () => JSON.stringify(await this.#asked()) !== JSON.stringify(asked), 10000);
+  }
+
+  async proposal() {
+    const asked = await this.question("the proposal", "Accept all");
+    return { text: asked.text, acceptAll: () => this.answer("Accept all"), dismiss: () => this.terminal.keys("C-g"), decideInFiles: () => this.answer("Decide in the files") };
+  }
+
+  async idle() {
+    await until("the progress to end", () =>
+      this.lisp("(with-current-buffer (window-buffer) (if (seq-some (lambda (server) (> (hash-table-count (eglot--progress-reporters server)) 0)) (list (eglot-current-server))) :false t))"),
+    );
+  }
+
+  async undo() {
+    await this.terminal.keys("C-/");
+    await sleep(300);
+  }
+
+  async redo() {
+    // Any other command ends the run of undoing; what follows undoes the undo.
+    await this.terminal.keys("C-e", "C-/");
+    await sleep(300);
+  }
+
+  async shot(name) {
+    await this.terminal.shot(name);
+  }
+
+  async seen() {
+    return this.terminal.text();
+  }
+
+  async close() {
+    await this.lisp(`(rig-keep-log ${quoted(out)})`).catch(() => undefined);
+    // Out of a question that may still be open.
+    await this.terminal.keys("C-g");
+    await this.command("kill-emacs");
+    return until("the editor to close", () => !this.terminal.isOpen, 10000).catch(() => false);
+  }
+}

@@ -1,0 +1,210 @@
+// A person at a Helix in a terminal.
+import fs from "node:fs";
+import path from "node:path";
+import { execFileSync } from "node:child_process";
+import { chooseFix } from "../person.mjs";
+import { here, sleep, state, until } from "../stage.mjs";
+import { Terminal } from "../terminal.mjs";
+
+const program = process.env.JOURNEY_HELIX;
+
+const LANGUAGES = `
+[language-server.countersign]
+command = "countersign"
+
+[language-server.another-linter]
+command = "${path.join(here, "linter.py")}"
+
+[[language]]
+name = "python"
+language-servers = ["another-linter", "countersign"]
+`;
+const CONFIG = `
+[editor]
+true-color = true
+auto-pairs = false
+auto-completion = false
+[editor.lsp]
+display-messages = true
+display-progress-messages = true
+`;
+
+export async function start() {
+  const folder = path.join(process.env.XDG_CONFIG_HOME, "helix");
+  fs.mkdirSync(folder, { recursive: true });
+  fs.writeFileSync(path.join(folder, "languages.toml"), LANGUAGES);
+  fs.writeFileSync(path.join(folder, "config.toml"), CONFIG);
+  return new Helix(execFileSync(program, ["--version"], { encoding: "utf8" }).trim());
+}
+
+class Helix {
+  /** Its questions take all keys, so nothing can be done meanwhile that is not the answer. */
+  questionTakesKeys = true;
+  #shown;
+
+  constructor(version) {
+    this.version = version;
+  }
+
+  async open(name) {
+    if (this.terminal === undefined) {
+      this.terminal = new Terminal([program, name]);
+    } else {
+      await this.command(`open ${name}`);
+    }
+    this.#shown = name;
+    await until("the file", () => this.#statusLine().includes(name));
+  }
+
+  #statusLine() {
+    return this.terminal.screen().find((line) => /^ (NOR|INS|SEL) /.test(line)) ?? "";
+  }
+
+  /** Runs an editor command. */
+  async command(text) {
+    await this.terminal.words(`:${text}`);
+    await this.terminal.keys("Enter");
+  }
+
+  /** The text of a document, unsaved as it is. The cursor does not stay. */
+  async text(name) {
+    const part = path.join(state, "part");
+    const whole = path.join(state, "whole");
+    fs.rmSync(whole, { force: true });
+    if (this.#shown !== name) await this.open(name);
+    await this.terminal.words("%");
+    await this.command(`pipe-to cat > ${part}; mv ${part} ${whole}`);
+    await until("the text of the document", () => fs.existsSync(whole));
+    return fs.readFileSync(whole, "utf8");
+  }
+
+  isUnsaved(name) {
+    return this.#statusLine().includes(`${name} [+]`);
+  }
+
+  /** Puts the cursor on a text, by searching for it. */
+  async at(text) {
+    await this.terminal.words(`gg/${text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")}`);
+    await this.terminal.keys("Enter");
+    await sleep(300);
+  }
+
+  async insertBelow(text, line) {
+    await this.at(text);
+    await this.terminal.words(`o${line}`);
+    await this.terminal.keys("Escape");
+  }
+
+  async insertAbove(text, line) {
+    await this.at(text);
+    await this.terminal.words(`O${line}`);
+    await this.terminal.keys("Escape");
+  }
+
+  async replace(around, word, by) {
+    await this.at(around);
+    // To the beginning of what was found, then on to the word.
+    await this.terminal.keys("M-;");
+    await this.terminal.words(";");
+    await this.terminal.words(`/${word}`);
+    await this.terminal.keys("Enter");
+    await this.terminal.words(`c${by}`);
+    await this.terminal.keys("Escape");
+  }
+
+  async lint() {
+    await this.terminal.sees("another linter", "undefined name 'totl'");
+  }
+
+  fix() {
+    return chooseFix(this, () => this.actions());
+  }
+
+  async actions() {
+    await this.terminal.keys("Space", "a");
+    await until("the code actions", () => this.#actionRows().length > 0);
+    await sleep(200);
+    return this.#actionRows().map((row) => row.title);
+  }
+
+  /** The rows of the menu: nothing else on the screen speaks of the agent. */
+  #actionRows() {
+    return this.terminal
+      .screen()
+      .slice(0, -2)
+      .map((line, row) => ({ row, title: /(?:Fix|Ask|Review|Accept|Reject|Show|Stop|Undo|Restore)\b.*$/.exec(line)?.[0].trim() }))
+      .filter(({ title }) => title?.includes("agent"));
+  }
+
+  async choose(title) {
+    const rows = this.#actionRows();
+    await this.#take(rows[0]?.row, rows.find((row) => row.title.startsWith(title))?.row, title);
+  }
+
+  /** The choices of a question stand below its frame. */
+  #questionRows() {
+    const lines = this.terminal.screen();
+    const frame = lines.findLastIndex((line) => line.includes("──┘"));
+    if (frame < 0) return [];
+    const left = lines[frame].indexOf("└") + 1;
+    return lines
+      .slice(frame + 1, -2)
+      .map((line, index) => ({ row: frame + 1 + index, title: line.slice(left).trim() }))
+      .filter(({ title }) => title !== "");
+  }
+
+  isAsked() {
+    return this.#questionRows().length > 0;
+  }
+
+  async question(what, choice) {
+    await this.terminal.sees(what, choice);
+    return { text: this.terminal.text() };
+  }
+
+  async answer(title) {
+    const rows = this.#questionRows();
+    await this.#take(rows[0]?.row, rows.find((row) => row.title.startsWith(title))?.row, title);
+  }
+
+  /** Chooses from a menu; its first row is selected. */
+  async #take(first, row, title) {
+    if (first === undefined || row === undefined) throw new Error(`“${title}” is not among the choices; the screen is:\n${this.terminal.text()}`);
+    for (let at = first; at < row; at++) await this.terminal.keys("Down");
+    await this.terminal.keys("Enter");
+  }
+
+  async proposal() {
+    const asked = await this.question("the proposal", "Accept all");
+    return { ...asked, acceptAll: () => this.answer("Accept all"), dismiss: () => this.terminal.keys("Escape"), decideInFiles: () => this.answer("Decide in the files") };
+  }
+
+  /** While something is going on, a spinner of braille dots turns in the status line. */
+  async idle() {
+    await until("the progress to end", () => /^ NOR /.test(this.#statusLine()) && !/[\u2800-\u28FF]/.test(this.#statusLine()));
+  }
+
+  async undo() {
+    await this.terminal.words("u");
+    await sleep(300);
+  }
+
+  async redo() {
+    await this.terminal.words("U");
+    await sleep(300);
+  }
+
+  async shot(name) {
+    await this.terminal?.shot(name);
+  }
+
+  async seen() {
+    return this.terminal?.text() ?? "";
+  }
+
+  async close() {
+    await this.terminal?.keys("Escape");
+    await this.command("quit-all!");
+    return until("the editor to close", () => !this.terminal.isOpen, 10000).catch(() => false);
+  }
+}

@@ -1,0 +1,196 @@
+// A person at a Neovim that has no plugin: keys in over its socket, what it holds and asks out through the Rig of init.lua.
+import { execFile, spawn } from "node:child_process";
+import fs from "node:fs";
+import path from "node:path";
+import { promisify } from "node:util";
+import { check, equal } from "../checks.mjs";
+import { chooseFix } from "../person.mjs";
+import { here, out, project, state, until } from "../stage.mjs";
+
+const run = promisify(execFile);
+const program = process.env.JOURNEY_NVIM;
+
+export async function start() {
+  const socket = path.join(state, "nvim.sock");
+  const options = ["--embed", "--headless", "-n", "-i", "NONE", "-u", path.join(here, "nvim", "init.lua"), "--listen", socket];
+  const child = spawn(program, options, { cwd: project, stdio: ["pipe", "ignore", "ignore"] });
+  const editor = new Neovim(child, socket);
+  await until("the editor to start", () => fs.existsSync(socket));
+  const { major, minor, patch } = await editor.lua("return vim.version()");
+  editor.version = `Neovim ${major}.${minor}.${patch}`;
+  return editor;
+}
+
+class Neovim {
+  #typed = 0;
+
+  constructor(child, socket) {
+    this.child = child;
+    this.socket = socket;
+    this.ended = new Promise((resolve) => child.on("exit", () => resolve(true)));
+  }
+
+  async #remote(...args) {
+    const { stdout } = await run(program, ["--server", this.socket, ...args], { timeout: 20000 });
+    return stdout;
+  }
+
+  /** Runs Lua in the editor. `...` in it is the argument. */
+  async lua(code, argument = null) {
+    const file = path.join(state, "chunk.lua");
+    fs.writeFileSync(file, `return (function(...) ${code} end)(vim.json.decode([==[${JSON.stringify(argument)}]==]))`);
+    return JSON.parse(await this.#remote("--remote-expr", `v:lua.Rig.run('${file}')`));
+  }
+
+  /** Types keys, as a person would. They take effect some time later. */
+  type(keys) {
+    return this.#remote("--remote-send", keys);
+  }
+
+  /** Types keys and waits until the editor has dealt with them. */
+  async typeOut(keys) {
+    this.#typed += 1;
+    await this.type(`${keys}<Cmd>let g:typed = get(g:, "typed", 0) + 1<CR>`);
+    await until(`the editor to take ${keys}`, async () => (await this.lua("return vim.g.typed")) === this.#typed);
+  }
+
+  async open(name) {
+    await this.lua("vim.cmd.edit(...)", name);
+    const served = await until("the server to start", () =>
+      this.lua(`local client = vim.lsp.get_clients({ name = 'countersign', bufnr = 0 })[1]
+        return client and client.initialized`),
+    );
+    check("the server serves the buffer", served);
+  }
+
+  text(name) {
+    return this.lua("return table.concat(vim.api.nvim_buf_get_lines(vim.fn.bufnr(...), 0, -1, false), '\\n') .. '\\n'", name);
+  }
+
+  isUnsaved(name) {
+    return this.lua("return vim.bo[vim.fn.bufnr(...)].modified", name);
+  }
+
+  /** Puts the cursor on a text. */
+  at(text) {
+    return this.lua("vim.fn.search('\\\\V' .. vim.fn.escape(..., '\\\\'), 'w')", text);
+  }
+
+  async insertBelow(text, line) {
+    await this.at(text);
+    await this.typeOut(`o${line}<Esc>`);
+  }
+
+  async insertAbove(text, line) {
+    await this.at(text);
+    await this.typeOut(`O${line}<Esc>`);
+  }
+
+  async replace(around, word, by) {
+    await this.at(around);
+    await this.lua("vim.fn.search('\\\\V' .. ..., 'c')", word);
+    await this.typeOut(`c${[...word].length}l${by}<Esc>`);
+  }
+
+  /** Another source reports a problem, as a linter or another language server would. */
+  lint() {
+    return this.lua(`local lnum = vim.fn.search('return totl', 'w') - 1
+      vim.diagnostic.set(vim.api.nvim_create_namespace('another-linter'), 0, { {
+        lnum = lnum, col = 11, end_lnum = lnum, end_col = 15, source = 'another-linter', code = 'F821',
+        severity = vim.diagnostic.severity.ERROR, message = "undefined name 'totl'",
+      } })`);
+  }
+
+  fix() {
+    return chooseFix(this, async () => {
+      await this.type(":CountersignFix<CR>");
+      return this.#actionList();
+    });
+  }
+
+  async actions() {
+    await this.type(":CountersignActions<CR>");
+    return this.#actionList();
+  }
+
+  async #actionList() {
+    const asked = await until("the list of code actions", async () => {
+      const question = await this.#asked();
+      return question?.kind === "codeaction" && question;
+    });
+    return asked.choices;
+  }
+
+  choose(title) {
+    return this.answer(title);
+  }
+
+  #asked() {
+    return this.lua("return Rig.question()");
+  }
+
+  isAsked() {
+    return this.#asked();
+  }
+
+  /** The question that nobody has answered, once it offers this choice. */
+  question(what, choice) {
+    return until(what, async () => {
+      const asked = await this.#asked();
+      return asked?.choices.some((title) => title.startsWith(choice)) && asked;
+    });
+  }
+
+  async answer(title) {
+    if (!(await this.lua("return Rig.answer(...)", title))) throw new Error(`“${title}” is not among the choices: ${JSON.stringify(await this.#asked())}`);
+  }
+
+  async proposal() {
+    const asked = await this.question("the proposal", "Accept all");
+    return { text: asked.text, acceptAll: () => this.answer("Accept all"), dismiss: () => this.lua("return Rig.dismiss()"), decideInFiles: () => this.answer("Decide in the files") };
+  }
+
+  async idle() {
+    await until("the turn to end", () =>
+      this.lua(`local open = 0
+        for _, p in ipairs(Rig.progress) do
+          open = open + (p.value.kind == 'begin' and 1 or p.value.kind == 'end' and -1 or 0)
+        end
+        return #Rig.progress > 0 and open == 0`),
+    );
+  }
+
+  async checkProgress() {
+    const progress = await this.lua("return Rig.progress");
+    const of = (kind) => progress.filter(({ value }) => value.kind === kind);
+    equal("progress begins once", of("begin").length, 1);
+    equal("progress ends once", of("end").length, 1);
+    check("progress can be cancelled", progress[0].value.cancellable === true, progress[0]);
+    const words = progress.map(({ value }) => value.message ?? "").join("\n");
+    check("progress tells of the command", words.includes("unittest"), words);
+  }
+
+  undo() {
+    return this.typeOut("u");
+  }
+
+  redo() {
+    return this.typeOut("<C-r>");
+  }
+
+  /** The editor has no screen here; what it holds and was told is kept. */
+  async shot(name) {
+    fs.writeFileSync(path.join(out, `${name}.txt`), await this.seen());
+  }
+
+  seen() {
+    return this.lua("return vim.inspect(Rig) .. '\\n' .. table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\\n')");
+  }
+
+  async close() {
+    // It may be gone before it has said that it took the keys.
+    await this.type("<Esc>:qall!<CR>").catch(() => undefined);
+    const deadline = new Promise((resolve) => setTimeout(resolve, 10000, false).unref());
+    return Promise.race([this.ended, deadline]);
+  }
+}

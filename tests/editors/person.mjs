@@ -1,0 +1,19 @@
+// What a person does alike in all editors.
+import { check } from "./checks.mjs";
+
+/** Chooses the fix from a list of code actions that `list` opens. */
+export async function chooseFix(editor, list) {
+  const offered = await list();
+  check("the code actions offer “Fix with agent”", offered.some((title) => title.startsWith("Fix with agent")), offered);
+  await editor.shot("code-actions");
+  await editor.choose("Fix with agent");
+}
+
+/** Decides by a code action on the line of a text, of which the beginning is enough. Resolves to all that was offered there. */
+export async function decideOn(editor, text, title) {
+  await editor.at(text);
+  const offered = await editor.actions();
+  check(`on “${text}” there is “${title}”`, offered.some((one) => one.startsWith(title)), offered);
+  await editor.choose(title);
+  return offered;
+}

@@ -1,0 +1,206 @@
+// A person at a VS Code that has the extension, and nothing but the editor's own means to review: a proposal comes as an edit
+// to tick, in the Refactor Preview.
+import fs from "node:fs";
+import path from "node:path";
+import { check } from "../checks.mjs";
+import { chooseFix } from "../person.mjs";
+import { out, project, server as serverProgram, sleep, until } from "../stage.mjs";
+import { documentsFile, openWorkbench, startServer } from "./workbench.mjs";
+
+export async function start() {
+  // A project that would rather not have the person asked. It must not get its way.
+  fs.mkdirSync(path.join(project, ".vscode"));
+  fs.writeFileSync(path.join(project, ".vscode", "settings.json"), JSON.stringify({ "countersign.approval_policy": "never", "countersign.model": "theirs" }));
+  // PATH is not enough: the editor takes its environment from a login shell.
+  const server = await startServer({ "countersign.server.path": serverProgram });
+  return new VsCode(server, await openWorkbench(server.address));
+}
+
+/** What the editor holds for a file, or undefined if it has none. */
+const held = (name) => JSON.parse(fs.readFileSync(documentsFile, "utf8"))[name];
+
+/** Whether an item of the status bar shows progress of the agent; the extension's own item has no colon. */
+const isProgress = (item) => item.startsWith("Countersign:");
+
+class VsCode {
+  version = "VS Code (code-server)";
+  #progress = new Set();
+  #watching = false;
+
+  constructor(server, workbench) {
+    this.server = server;
+    this.workbench = workbench;
+    this.page = workbench.page;
+  }
+
+  async open(name) {
+    await this.workbench.open(name);
+    this.shown = name;
+    await until("the server to run", async () => (await this.workbench.status()).some((item) => /Countersign.* is running/.test(item)), 60000);
+    await until("the file", () => held(name), 10000);
+    await this.workbench.focusEditor();
+    if (!this.#watching) {
+      check("the status bar says that the server runs", true);
+      this.#watching = true;
+      void this.#watch();
+    }
+  }
+
+  /** Looks at the status bar all the time: what lasts shorter than a glance is not seen. */
+  async #watch() {
+    while (this.#watching) {
+      for (const item of await this.workbench.status().catch(() => [])) {
+        if (isProgress(item)) this.#progress.add(item);
+      }
+      await sleep(150);
+    }
+  }
+
+  async text(name) {
+    return held(name).text;
+  }
+
+  async isUnsaved(name) {
+    return held(name).dirty;
+  }
+
+  /** Line and column of a text in the shown file, both counted from 1. */
+  #find(text) {
+    const lines = held(this.shown).text.split("\n");
+    const line = lines.findIndex((one) => one.includes(text));
+    if (line < 0) throw new Error(`“${text}” is not in ${this.shown}`);
+    return { line: line + 1, column: lines[line].indexOf(text) + 1 };
+  }
+
+  async at(text) {
+    const { line, column } = this.#find(text);
+    await this.workbench.focusEditor();
+    await this.workbench.goTo(line, column);
+  }
+
+  async #typed(text) {
+    await until("the typed text", () => held(this.shown).text.includes(text), 10000);
+  }
+
+  async insertBelow(text, line) {
+    await this.at(text);
+    await this.page.keyboard.press("End");
+    await this.page.keyboard.press("Enter");
+    await this.page.keyboard.insertText(line);
+    await this.#typed(line);
+  }
+
+  async insertAbove(text, line) {
+    await this.at(text);
+    await this.page.keyboard.press("Home");
+    await this.page.keyboard.insertText(line);
+    await this.page.keyboard.press("Enter");
+    await this.#typed(`${line}\n`);
+  }
+
+  async replace(around, word, by) {
+    const { line, column } = this.#find(around);
+    await this.workbench.focusEditor();
+    await this.workbench.goTo(line, column + around.indexOf(word));
+    for (let i = 0; i < word.length; i++) await this.page.keyboard.press("Shift+ArrowRight");
+    await this.page.keyboard.insertText(by);
+    await this.#typed(by);
+  }
+
+  async lint() {
+    await this.page.waitForSelector(".squiggly-error", { timeout: 60000 });
+  }
+
+  fix() {
+    return chooseFix(this, () => this.actions());
+  }
+
+  actions() {
+    return this.workbench.codeActions();
+  }
+
+  choose(title) {
+    return this.workbench.chooseAction(title);
+  }
+
+  question(what, choice) {
+    return until(what, () => this.workbench.message(choice), 60000);
+  }
+
+  async answer(title) {
+    const message = await until(`“${title}”`, () => this.workbench.message(title));
+    await message.press();
+  }
+
+  async isAsked() {
+    return (await this.workbench.message("Run once")) || (await this.workbench.preview());
+  }
+
+  async proposal() {
+    await until("the proposal", () => this.workbench.preview(), 60000);
+    await sleep(500);
+    const panel = await this.workbench.preview();
+    check("the preview leaves the focus to the editor", await until("the focus", async () => (await this.workbench.focus()) === "editor", 5000).catch(() => false), await this.workbench.focus());
+    check("nothing is ticked beforehand", (await panel.ticks()).every((tick) => !tick), await panel.ticks());
+    return {
+      text: panel.rows.join("\n"),
+      panel,
+      acceptAll: async () => {
+        await panel.tickAll();
+        await panel.apply();
+      },
+      dismiss: () => panel.discard(),
+      // The preview may stay open meanwhile.
+      decideInFiles: async () => undefined,
+    };
+  }
+
+  /** What a command has just changed reaches the editor some time later, which then makes its preview anew. */
+  async settle() {
+    await sleep(2500);
+  }
+
+  async idle() {
+    await until("the turn to end", async () => !(await this.workbench.status()).some(isProgress), 60000);
+  }
+
+  checkProgress() {
+    const seen = [...this.#progress];
+    fs.writeFileSync(path.join(out, "progress.txt"), seen.join("\n"));
+    // What lasts shorter than a glance is not drawn; the journeys in Neovim see every line.
+    check("the status bar told that the agent waits", seen.some((item) => /waiting/i.test(item)), seen);
+  }
+
+  async #undoOrRedo(name, keys) {
+    const before = held(name).text;
+    await this.page.locator(`.tab[data-resource-name="${name}"]`).click();
+    await this.workbench.focusEditor();
+    await this.page.keyboard.press(keys);
+    // An edit over several files asks how far the undo is to go.
+    await until("the undo", async () => (await this.workbench.answerDialog(/this file/i)) || held(name).text !== before, 10000).catch(() => undefined);
+    await until("the undone text", () => held(name).text !== before, 5000).catch(() => undefined);
+  }
+
+  undo(name) {
+    return this.#undoOrRedo(name, "Control+z");
+  }
+
+  redo(name) {
+    return this.#undoOrRedo(name, "Control+Shift+z");
+  }
+
+  shot(name) {
+    return this.workbench.shot(name);
+  }
+
+  async seen() {
+    return JSON.stringify({ messages: await this.page.locator(".notification-toast").allInnerTexts(), held: JSON.parse(fs.readFileSync(documentsFile, "utf8")) }, undefined, 1);
+  }
+
+  async close() {
+    this.#watching = false;
+    await this.workbench.close();
+    this.server.stop();
+    return true;
+  }
+}
