@@ -4,6 +4,7 @@
 pub(crate) mod call;
 pub mod editor;
 pub(crate) mod frame;
+pub mod idle;
 pub mod line;
 pub mod log;
 pub(crate) mod message;
@@ -128,7 +129,9 @@ impl LanguageServer for Server {
     }
 
     async fn code_action(&self, params: CodeActionParams) -> Result<Option<CodeActionResponse>> {
-        Ok(Some(code_action::actions(self.0.session()?, &params)))
+        let session = self.0.session()?;
+        session.idle().typed();
+        Ok(Some(code_action::actions(session, &params)))
     }
 
     async fn code_lens(&self, params: CodeLensParams) -> Result<Option<Vec<CodeLens>>> {

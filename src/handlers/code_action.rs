@@ -1,10 +1,11 @@
 //! `textDocument/codeAction`: what the agent can do at a place. Only commands are offered, never edits, so that nothing
 //! waits for a model; and never under the kinds that editors run on save.
 
-use super::command::{self, Decide, Place};
+mod waiting;
+
+use super::command::{self, Place};
 use crate::lsp::convert;
 use crate::protocol::item::LineRange;
-use crate::protocol::proposal::{Hunk, HunkStatus, Proposal, ProposalDecision};
 use crate::protocol::turn::EditorDiagnostic;
 use crate::server::session::Session;
 use crate::workspace::uri;
@@ -32,8 +33,19 @@ pub fn actions(session: &Session, params: &CodeActionParams) -> CodeActionRespon
     let mut actions = Vec::new();
     if let Some(path) = &path {
         if wanted(QUICKFIX) {
-            actions.extend(decisions(session, path, document, touched_lines(params.range)));
+            let place = waiting::Place {
+                path,
+                uri: document,
+                lines: touched_lines(params.range),
+                by_hand: params.context.trigger_kind != Some(CodeActionTriggerKind::AUTOMATIC),
+            };
+            let here = waiting::here(session, &place);
+            let nothing_here = here.is_empty();
+            actions.extend(here);
             actions.extend(fixes(document, path, &params.context.diagnostics));
+            if nothing_here && place.by_hand {
+                actions.extend(waiting::elsewhere(session, &place));
+            }
         }
         let place = |lines| Place {
             uri: document.to_owned(),
@@ -183,73 +195,6 @@ fn told(path: &Path, diagnostic: &Diagnostic) -> EditorDiagnostic {
         }),
         message: diagnostic.message.clone(),
     }
-}
-
-/// Accept and reject, where hunks of waiting proposals lie.
-fn decisions(session: &Session, path: &Path, document: &str, lines: LineRange) -> Vec<CodeAction> {
-    const BOTH: [(&str, ProposalDecision); 2] = [
-        ("Accept", ProposalDecision::Accept),
-        ("Reject", ProposalDecision::Reject),
-    ];
-    let mut actions = Vec::new();
-    let mut offer = |title: String, proposal: &Proposal, decision, hunk: Option<&Hunk>| {
-        let argument = Decide {
-            proposal_id: proposal.id.clone(),
-            decision,
-            hunk_ids: hunk.map(|hunk| vec![hunk.id.clone()]),
-            path: None,
-        };
-        actions.push(action(&title, QUICKFIX, command::DECIDE, &argument));
-    };
-    for proposal in session.agent().desk().proposals.on_document(path, document) {
-        for (hunk, number) in hunks_at(&proposal, path, document, lines) {
-            if hunk.status == HunkStatus::Conflicting {
-                let title = format!("Reject the agent's change {number} (its text has changed)");
-                offer(title, &proposal, ProposalDecision::Reject, Some(hunk));
-                continue;
-            }
-            for (word, decision) in BOTH {
-                let title = format!("{word} the agent's change {number}");
-                offer(title, &proposal, decision, Some(hunk));
-            }
-        }
-        let files = match proposal.files.len() {
-            1 => "1 file".to_owned(),
-            number => format!("{number} files"),
-        };
-        for (word, decision) in BOTH {
-            offer(
-                format!("{word} all of the agent's changes ({files})"),
-                &proposal,
-                decision,
-                None,
-            );
-        }
-    }
-    actions
-}
-
-/// Undecided hunks of a file that touch some lines, with their number in the file, counted from 1.
-fn hunks_at<'a>(
-    proposal: &'a Proposal,
-    path: &Path,
-    document: &str,
-    lines: LineRange,
-) -> impl Iterator<Item = (&'a Hunk, usize)> {
-    proposal
-        .files
-        .iter()
-        .filter(move |file| file.path == path || file.uri == document)
-        .flat_map(|file| file.hunks.iter().zip(1..))
-        .filter(|(hunk, _)| matches!(hunk.status, HunkStatus::Pending | HunkStatus::Conflicting))
-        .filter(move |(hunk, _)| {
-            // An insertion lies between two lines and touches both.
-            let (start, end) = match hunk.range {
-                LineRange { start, end } if start == end => (start.saturating_sub(1), end.saturating_add(1)),
-                LineRange { start, end } => (start, end),
-            };
-            start < lines.end && lines.start < end
-        })
 }
 
 #[cfg(test)]

@@ -1,10 +1,15 @@
-//! `textDocument/codeLens`: accept and reject above each waiting hunk.
+//! `textDocument/codeLens`: above each waiting hunk what it is, and the ways to decide; above the first line the same for
+//! the file where it has several.
 
-use super::command::{self, Decide};
-use crate::protocol::proposal::{HunkStatus, ProposalDecision, ProposalFile};
+use super::command::{self, Decide, ShowProposal};
+use crate::ids::HunkId;
+use crate::protocol::item::FileChangeKind;
+use crate::protocol::proposal::{Proposal, ProposalDecision, ProposalFile};
+use crate::server::presenter::change::{Change, is_document, waiting_in};
 use crate::server::session::Session;
 use crate::workspace::uri;
 use lsp_types::{CodeLens, CodeLensParams, Command, Position, Range};
+use serde::Serialize;
 
 pub fn lenses(session: &Session, params: &CodeLensParams) -> Vec<CodeLens> {
     let document = params.text_document.uri.as_str();
@@ -17,36 +22,96 @@ pub fn lenses(session: &Session, params: &CodeLensParams) -> Vec<CodeLens> {
     }
     let last = last_line(session, document);
     let mut lenses = Vec::new();
-    for proposal in waiting {
-        let here = |file: &&ProposalFile| file.path == path || file.uri == document;
-        for hunk in proposal.files.iter().filter(here).flat_map(|file| &file.hunks) {
-            let choices: &[(&str, ProposalDecision)] = match hunk.status {
-                HunkStatus::Pending => &[
-                    ("✓ Accept", ProposalDecision::Accept),
-                    ("✗ Reject", ProposalDecision::Reject),
-                ],
-                HunkStatus::Conflicting => &[("✗ Reject (its text has changed)", ProposalDecision::Reject)],
-                _ => &[],
-            };
-            for (title, decision) in choices {
-                let argument = Decide {
-                    proposal_id: proposal.id.clone(),
-                    decision: *decision,
-                    hunk_ids: Some(vec![hunk.id.clone()]),
-                    path: None,
-                };
-                let at = Position::new(hunk.range.start.min(last), 0);
-                let argument = serde_json::to_value(argument).unwrap_or_default();
-                let command = Command::new((*title).to_owned(), command::DECIDE.to_owned(), Some(vec![argument]));
-                lenses.push(CodeLens {
-                    range: Range::new(at, at),
-                    command: Some(command),
-                    data: None,
-                });
+    for proposal in &waiting {
+        let here = |file: &&ProposalFile| is_document(file, &path, document);
+        for file in proposal.files.iter().filter(here) {
+            let changes: Vec<_> = waiting_in(proposal, file).collect();
+            if changes.len() > 1 {
+                of_file(proposal, file, &changes, &mut lenses);
+            }
+            for change in &changes {
+                of_change(change, last, &mut lenses);
             }
         }
     }
     lenses
+}
+
+fn of_file(proposal: &Proposal, file: &ProposalFile, changes: &[Change<'_>], lenses: &mut Vec<CodeLens>) {
+    let all = |decision| Decide {
+        proposal_id: proposal.id.clone(),
+        decision,
+        hunk_ids: None,
+        path: Some(file.path.clone()),
+        feedback: None,
+    };
+    let show = ShowProposal {
+        proposal_id: Some(proposal.id.clone()),
+        path: Some(file.path.clone()),
+        hunk_id: None,
+    };
+    let title = format!("{} changes of the agent wait", changes.len());
+    lenses.push(lens(0, &title, command::SHOW_PROPOSAL, &show));
+    if changes.iter().any(|change| change.trouble().is_none()) {
+        lenses.push(lens(0, "✓ Accept all", command::DECIDE, &all(ProposalDecision::Accept)));
+    }
+    lenses.push(lens(0, "✗ Reject all", command::DECIDE, &all(ProposalDecision::Reject)));
+    lenses.push(lens(0, "Show", command::SHOW_PROPOSAL, &show));
+}
+
+fn of_change(change: &Change<'_>, last: u32, lenses: &mut Vec<CodeLens>) {
+    // What would take the whole file stands above all of it.
+    let line = match change.file.kind {
+        FileChangeKind::Delete => 0,
+        _ => change.hunk.range.start.min(last),
+    };
+    let decide = |decision| Decide {
+        proposal_id: change.proposal.id.clone(),
+        decision,
+        hunk_ids: Some(vec![change.hunk.id.clone()]),
+        path: None,
+        feedback: None,
+    };
+    let show = show(change.proposal, &change.hunk.id);
+    lenses.push(lens(
+        line,
+        &format!("Agent: {}", change.summary()),
+        command::SHOW_PROPOSAL,
+        &show,
+    ));
+    if change.trouble().is_none() {
+        lenses.push(lens(
+            line,
+            "✓ Accept",
+            command::DECIDE,
+            &decide(ProposalDecision::Accept),
+        ));
+    }
+    lenses.push(lens(
+        line,
+        "✗ Reject",
+        command::DECIDE,
+        &decide(ProposalDecision::Reject),
+    ));
+    lenses.push(lens(line, "Show", command::SHOW_PROPOSAL, &show));
+}
+
+fn show(proposal: &Proposal, hunk: &HunkId) -> ShowProposal {
+    ShowProposal {
+        proposal_id: Some(proposal.id.clone()),
+        path: None,
+        hunk_id: Some(hunk.clone()),
+    }
+}
+
+fn lens(line: u32, title: &str, command: &str, argument: &impl Serialize) -> CodeLens {
+    let at = Position::new(line, 0);
+    let argument = serde_json::to_value(argument).unwrap_or_default();
+    CodeLens {
+        range: Range::new(at, at),
+        command: Some(Command::new(title.to_owned(), command.to_owned(), Some(vec![argument]))),
+        data: None,
+    }
 }
 
 /// The last line that has text: some editors fail on a lens below it.

@@ -1,11 +1,13 @@
 //! Commands of the standard surface (`workspace/executeCommand`). Each is answered at once; what it sets off follows as
 //! progress, questions and edits.
 
+mod review;
+
+pub use review::{Decide, NextChange, ShowProposal};
+
 use crate::agent::thread::{Start, ThreadHandle};
-use crate::ids::{HunkId, ProposalId};
 use crate::lsp::error::RequestError;
 use crate::protocol::item::{LineRange, UserInput};
-use crate::protocol::proposal::{ProposalDecideParams, ProposalDecision};
 use crate::protocol::settings::SettingsOverride;
 use crate::protocol::thread::ThreadStartParams;
 use crate::protocol::turn::{EditorContext, EditorDiagnostic};
@@ -25,6 +27,11 @@ pub const REWRITE: &str = "countersign.rewrite";
 pub const REVIEW_FILE: &str = "countersign.reviewFile";
 pub const STOP: &str = "countersign.stop";
 pub const DECIDE: &str = "countersign.decide";
+pub const REJECT_WITH_WORDS: &str = "countersign.rejectWithWords";
+pub const SHOW_PROPOSAL: &str = "countersign.showProposal";
+pub const NEXT_CHANGE: &str = "countersign.nextChange";
+pub const ACCEPT_ALL: &str = "countersign.acceptAll";
+pub const REJECT_ALL: &str = "countersign.rejectAll";
 pub const NEW_THREAD: &str = "countersign.newThread";
 
 type Run = fn(&Session, Vec<Value>) -> Result<(), RequestError>;
@@ -40,7 +47,12 @@ const COMMANDS: &[(&str, Run)] = &[
     }),
     (REVIEW_FILE, review_file),
     (STOP, stop),
-    (DECIDE, decide),
+    (DECIDE, review::decide),
+    (REJECT_WITH_WORDS, review::reject_with_words),
+    (SHOW_PROPOSAL, review::show_proposal),
+    (NEXT_CHANGE, review::next_change),
+    (ACCEPT_ALL, review::accept_all),
+    (REJECT_ALL, review::reject_all),
     (NEW_THREAD, new_thread),
 ];
 
@@ -61,18 +73,6 @@ pub struct Place {
     /// The person's words, where the client could ask for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instruction: Option<String>,
-}
-
-/// A decision on hunks, from a code action or a lens.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Decide {
-    pub proposal_id: ProposalId,
-    pub decision: ProposalDecision,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hunk_ids: Option<Vec<HunkId>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub path: Option<PathBuf>,
 }
 
 /// Sets a command off and answers at once.
@@ -118,26 +118,6 @@ fn review_file(session: &Session, arguments: Vec<Value>) -> Result<(), RequestEr
     let task = Task::read(REVIEW_FILE, arguments)?;
     let words = review_words(&task.path);
     set_off(session, task, words);
-    Ok(())
-}
-
-fn decide(session: &Session, arguments: Vec<Value>) -> Result<(), RequestError> {
-    let Decide {
-        proposal_id,
-        decision,
-        hunk_ids,
-        path,
-    } = first(DECIDE, arguments)?;
-    super::proposal::decide(
-        session,
-        &ProposalDecideParams {
-            proposal_id,
-            decision,
-            hunk_ids,
-            path,
-            feedback: None,
-        },
-    )?;
     Ok(())
 }
 
@@ -280,6 +260,7 @@ fn selection_in_words(task: &Task) -> String {
 
 /// Starts a turn about a place, in the background; what goes wrong is shown.
 fn set_off(session: &Session, task: Task, words: String) {
+    session.idle().turned_to_us();
     let session = session.clone();
     tokio::spawn(async move {
         if let Err(message) = start_turn(&session, task, words).await {

@@ -30,6 +30,9 @@ pub fn opened(context: &Context, params: DidOpenTextDocumentParams) {
 }
 
 pub fn changed(context: &Context, params: DidChangeTextDocumentParams) {
+    if let Ok(session) = context.session() {
+        session.idle().typed();
+    }
     let document = params.text_document;
     let edits: Vec<_> = params.content_changes.into_iter().map(convert::edit).collect();
     match context.workspace.edit(document.uri.as_str(), document.version, &edits) {

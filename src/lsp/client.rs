@@ -42,6 +42,11 @@ pub struct Abilities {
     /// Takes `metadata.isRefactoring` in `workspace/applyEdit`; VS Code then saves what the edit touched.
     pub edit_metadata: bool,
     pub show_document: bool,
+    /// Is known to show questions (`window/showMessageRequest`) aside, where nothing typed can answer. All others are taken
+    /// to show them where keys go: in a popup, in a prompt line.
+    pub questions_aside: bool,
+    /// Shows diagnostics that a server sends.
+    pub diagnostics: bool,
     pub work_done_progress: bool,
     /// Answers `workspace/configuration`.
     pub configuration: bool,
@@ -93,6 +98,8 @@ impl Abilities {
             honours_confirmation: change_annotations && is_vscode(name),
             edit_metadata: yes("/workspace/workspaceEdit/metadataSupport"),
             show_document: yes("/window/showDocument/support"),
+            questions_aside: is_vscode(name),
+            diagnostics: there("/textDocument/publishDiagnostics"),
             work_done_progress: yes("/window/workDoneProgress"),
             configuration: yes("/workspace/configuration"),
             code_action_literals: there("/textDocument/codeAction/codeActionLiteralSupport"),
@@ -203,6 +210,16 @@ mod tests {
         assert!(!recorded("vscode-lc9").can.edit_metadata);
         assert!(!recorded("kakoune-lsp-22.0.0").can.show_document);
         assert!(!recorded("ale-4.0.0").can.work_done_progress);
+        for name in [
+            "helix-25.07.1",
+            "nvim-0.12.4",
+            "eglot-1.17.30",
+            "kakoune-lsp-22.0.0",
+            "ale-4.0.0",
+        ] {
+            assert!(!recorded(name).can.questions_aside, "{name}");
+        }
+        assert!(recorded("vscode-lc9").can.questions_aside);
     }
 
     #[test]

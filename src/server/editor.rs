@@ -1,5 +1,6 @@
 //! The agent's changes as `workspace/applyEdit`.
 
+use super::idle::Idle;
 use super::outbound::{Outbound, RequestFailure};
 use crate::agent::editor::{ApplyReply, Editor, EditorChange, EditorStep, Unsaved};
 use crate::ids::ThreadId;
@@ -22,6 +23,7 @@ const APPLY_LIMIT: Duration = Duration::from_secs(30);
 pub struct EditorPort {
     outbound: Outbound,
     client: Arc<Client>,
+    idle: Idle,
     /// Threads that asked the person to save; once is enough.
     asked_to_save: Mutex<HashSet<ThreadId>>,
 }
@@ -36,10 +38,11 @@ pub struct ApplyResult {
 }
 
 impl EditorPort {
-    pub fn new(outbound: Outbound, client: Arc<Client>) -> Self {
+    pub fn new(outbound: Outbound, client: Arc<Client>, idle: Idle) -> Self {
         Self {
             outbound,
             client,
+            idle,
             asked_to_save: Mutex::default(),
         }
     }
@@ -123,11 +126,13 @@ impl Editor for EditorPort {
              and go on, or run without.",
             names.join(", ")
         );
-        let pending = self.outbound.request::<Option<Choice>>(
-            "window/showMessageRequest",
-            json!({"type": 3, "message": message, "actions": [{"title": "Saved, go on"}, {"title": "Run without saving"}]}),
-        );
+        let (outbound, idle) = (self.outbound.clone(), self.idle.clone());
         async move {
+            idle.wait().await;
+            let pending = outbound.request::<Option<Choice>>(
+                "window/showMessageRequest",
+                json!({"type": 3, "message": message, "actions": [{"title": "Saved, go on"}, {"title": "Run without saving"}]}),
+            );
             if let Err(error) = pending.await {
                 tracing::info!(%error, "the question about saving was not answered; the command runs without");
             }

@@ -292,6 +292,15 @@ pub struct Pending<R> {
     result: PhantomData<fn() -> R>,
 }
 
+impl<R> Pending<R> {
+    /// Takes the question back, as dropping it does, but goes on listening: what the client has put before the person may
+    /// stay there until they close it, and only the answer tells.
+    pub fn take_back(&self) {
+        self.outbound
+            .notify("$/cancelRequest", serde_json::json!({ "id": self.id }));
+    }
+}
+
 impl<R: DeserializeOwned> Future for Pending<R> {
     type Output = Result<R, RequestFailure>;
 

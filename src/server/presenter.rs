@@ -1,23 +1,28 @@
 //! Shows a thread's events to the client: all of them to our plugins, and to every other editor what standard LSP can
 //! show: progress, messages, questions, edits to confirm.
 
+pub mod change;
+pub mod diff;
+mod hints;
 mod preview;
 mod progress;
 mod questions;
 mod review;
 mod words;
 
+use super::idle::Idle;
 use super::outbound::Outbound;
 use crate::agent::Agent;
 use crate::agent::thread::ThreadHandle;
 use crate::ids::{ApprovalId, ProposalId, ThreadId, TurnId};
 use crate::lsp::client::Client;
 use crate::protocol::event::{Event, EventKind};
-use crate::protocol::thread::ThreadStatus;
+use crate::protocol::proposal::Proposal;
 use progress::Progress;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 /// Types of messages (LSP 3.17, MessageType).
@@ -38,6 +43,11 @@ struct Shared {
     outbound: Outbound,
     client: Arc<Client>,
     agent: Agent,
+    idle: Idle,
+    /// The editor's preview, where it has one.
+    panel: preview::Panel,
+    /// What lies on open documents.
+    surface: hints::Surface,
     state: Mutex<State>,
     /// Tells that a thread has been shown to its end.
     ended: tokio::sync::watch::Sender<()>,
@@ -53,16 +63,25 @@ struct State {
     warned: BTreeSet<String>,
     /// What asks the person; aborting it takes the question back.
     asking_approval: BTreeMap<ApprovalId, AbortHandle>,
-    asking_proposal: BTreeMap<ProposalId, AbortHandle>,
+    asking_proposal: BTreeMap<ProposalId, AskingProposal>,
+}
+
+struct AskingProposal {
+    task: AbortHandle,
+    /// Tells the task that the person has begun to decide on the hunks where they lie.
+    elsewhere: Arc<Notify>,
 }
 
 impl Presenter {
-    pub fn new(outbound: Outbound, client: Arc<Client>, agent: Agent) -> Self {
+    pub fn new(outbound: Outbound, client: Arc<Client>, agent: Agent, idle: Idle) -> Self {
         Self {
             shared: Arc::new(Shared {
                 outbound,
                 client,
                 agent,
+                idle,
+                panel: preview::Panel::default(),
+                surface: hints::Surface::default(),
                 state: Mutex::default(),
                 ended: tokio::sync::watch::Sender::default(),
             }),
@@ -86,8 +105,9 @@ impl Presenter {
         }
     }
 
-    /// Ends when every thread that was shown has been shown to its end.
+    /// Ends when every thread that was shown has been shown to its end. From then on nothing new is put on documents.
     pub async fn finished(&self) {
+        self.stop_looking();
         let mut ended = self.shared.ended.subscribe();
         // The channel cannot close while `self` holds its other end.
         let _open = ended.wait_for(|()| self.state().attached.is_empty()).await;
@@ -120,20 +140,17 @@ impl Presenter {
                     task.abort();
                 }
             }
-            // One that the policy accepted asks nobody.
-            EventKind::ProposalCreated(created) if !plugin && !created.proposal.auto_approved => {
-                self.refresh_lenses();
-                let id = created.proposal.id.clone();
-                let task = tokio::spawn(review::ask(self.clone(), created.proposal));
-                self.state().asking_proposal.insert(id, task.abort_handle());
-            }
-            EventKind::ProposalUpdated(updated) if !plugin => {
-                self.refresh_lenses();
-                let settled = !updated.proposal.status.is_waiting();
-                if settled && let Some(task) = self.state().asking_proposal.remove(&updated.proposal.id) {
-                    task.abort();
+            EventKind::ProposalCreated(created) => {
+                self.look_over();
+                // One that the policy accepted asks nobody.
+                if !plugin && created.proposal.status.is_waiting() && !created.proposal.auto_approved {
+                    self.ask_about(created.proposal);
                 }
-                if let Some(trouble) = words::left_out(&updated.proposal) {
+            }
+            EventKind::ProposalUpdated(updated) => {
+                self.look_over();
+                self.follow_decisions(&updated.proposal);
+                if let Some(trouble) = words::left_out(&updated.proposal).filter(|_| !plugin) {
                     self.message(Severity::Warning, &trouble);
                 }
             }
@@ -172,7 +189,6 @@ impl Presenter {
                     self.message(Severity::Info, &words::cut(&answer, 1500));
                 }
             }
-            EventKind::ThreadStatusChanged(changed) if changed.status == ThreadStatus::Idle => self.refresh_lenses(),
             _ => {}
         }
     }
@@ -190,15 +206,38 @@ impl Presenter {
             .notify("window/logMessage", json!({"type": severity as u8, "message": text}));
     }
 
-    fn refresh_lenses(&self) {
-        if self.shared.client.can.code_lens_refresh {
-            let pending = self
-                .shared
-                .outbound
-                .request::<serde_json::Value>("workspace/codeLens/refresh", ());
-            tokio::spawn(async move {
-                let _shown = tokio::time::timeout(std::time::Duration::from_secs(10), pending).await;
-            });
+    /// Ends when a question may be asked that nobody waits for: when the person does not type, or the client's questions
+    /// take no keys.
+    pub async fn when_idle(&self) {
+        self.shared.idle.wait().await;
+    }
+
+    /// A proposal in one line of at most about so many characters.
+    pub fn in_words(&self, proposal: &Proposal, most: usize) -> String {
+        words::cut(&words::proposal(proposal, &self.folder_of(proposal)), most)
+    }
+
+    fn ask_about(&self, proposal: Proposal) {
+        let elsewhere = Arc::new(Notify::new());
+        let id = proposal.id.clone();
+        let task = tokio::spawn(review::ask(self.clone(), proposal, elsewhere.clone()));
+        let task = task.abort_handle();
+        self.state()
+            .asking_proposal
+            .insert(id, AskingProposal { task, elsewhere });
+    }
+
+    /// A question that is settled elsewhere is taken back.
+    fn follow_decisions(&self, proposal: &Proposal) {
+        let mut state = self.state();
+        if !proposal.status.is_waiting() {
+            if let Some(asking) = state.asking_proposal.remove(&proposal.id) {
+                asking.task.abort();
+            }
+        } else if let Some(asking) = state.asking_proposal.get(&proposal.id)
+            && change::waiting(proposal).count() < proposal.files.iter().map(|file| file.hunks.len()).sum()
+        {
+            asking.elsewhere.notify_one();
         }
     }
 

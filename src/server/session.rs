@@ -1,6 +1,7 @@
 //! One connected client and what serves it: made when `initialize` has told who it is.
 
 use super::editor::EditorPort;
+use super::idle::Idle;
 use super::outbound::Outbound;
 use super::presenter::Presenter;
 use crate::agent::{Agent, Setup};
@@ -23,6 +24,7 @@ struct Shared {
     outbound: Outbound,
     agent: Agent,
     presenter: Presenter,
+    idle: Idle,
     /// The thread that code actions speak to, by workspace folder.
     current: Mutex<BTreeMap<PathBuf, ThreadId>>,
 }
@@ -30,7 +32,8 @@ struct Shared {
 impl Session {
     pub fn new(client: Client, workspace: Workspace, outbound: Outbound, setup: &server::run::Setup) -> Self {
         let client = Arc::new(client);
-        let editor = EditorPort::new(outbound.clone(), client.clone());
+        let idle = Idle::new(!client.can.questions_aside);
+        let editor = EditorPort::new(outbound.clone(), client.clone(), idle.clone());
         let agent = Agent::new(Setup {
             workspace: workspace.clone(),
             editor: Arc::new(editor),
@@ -40,7 +43,7 @@ impl Session {
             user_agent: ModelClient::user_agent(),
             source: source(&client.name),
         });
-        let presenter = Presenter::new(outbound.clone(), client.clone(), agent.clone());
+        let presenter = Presenter::new(outbound.clone(), client.clone(), agent.clone(), idle.clone());
         let current = Mutex::default();
         Self(Arc::new(Shared {
             client,
@@ -48,6 +51,7 @@ impl Session {
             outbound,
             agent,
             presenter,
+            idle,
             current,
         }))
     }
@@ -70,6 +74,11 @@ impl Session {
 
     pub fn presenter(&self) -> &Presenter {
         &self.0.presenter
+    }
+
+    /// Hears of the person's keys.
+    pub fn idle(&self) -> &Idle {
+        &self.0.idle
     }
 
     /// The folder that a file belongs to: its workspace folder, else the folder it lies in.

@@ -1,6 +1,7 @@
 //! A proposal in the editor's own preview, where every part starts unticked. The editor's reply does not tell what was
 //! ticked, so the texts are looked at afterwards.
 
+use super::change::Change;
 use super::{Presenter, words};
 use crate::agent::proposals::places;
 use crate::ids::HunkId;
@@ -8,13 +9,17 @@ use crate::lsp::edit;
 use crate::patch::hunk::placed_edits;
 use crate::patch::plan::FilePlan;
 use crate::patch::rebase::{Conflict, Rebased, rebase};
-use crate::protocol::item::FileChangeKind;
+use crate::protocol::item::{FileChangeKind, LineRange};
 use crate::protocol::proposal::{HunkStatus, Proposal, ProposalFile};
 use crate::server::editor::ApplyResult;
+use crate::server::outbound::{Outbound, RequestFailure};
 use crate::workspace::{Document, disk};
 use serde_json::{Map, Value, json};
-use std::path::Path;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::{Notify, oneshot, watch};
 
 /// How long an editor may take to send the changes that its preview made.
 const SETTLE: Duration = Duration::from_secs(3);
@@ -23,34 +28,110 @@ const LOOK: Duration = Duration::from_millis(200);
 /// Quiet after which what is there is all that comes.
 const QUIET: Duration = Duration::from_millis(150);
 
-/// Shows the proposal and settles it with what the person ticked. False if the editor could not show it.
-pub(super) async fn ask(presenter: &Presenter, proposal: &Proposal) -> bool {
+/// How long a proposal waits for a panel that nobody needs any more, before it is asked about in another way.
+const LEFT_OPEN: Duration = Duration::from_secs(5);
+
+/// What became of showing a proposal.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// It is settled with what the person ticked, or was settled elsewhere.
+    Settled,
+    /// The person has begun to decide on its hunks where they lie; there the rest is decided, too.
+    DecidedElsewhere,
+    /// Nothing was taken, and no word was a no: the files were typed in meanwhile, so the editor could not apply it.
+    Overtaken,
+    /// The same, and the editor has closed its panel by itself, so that a fresh one can be shown.
+    Outdated,
+    /// The editor cannot show it, or another preview stays in front.
+    Refused,
+}
+
+/// The editor's one panel. It shows one edit at a time, and asks the person something else when a second one comes.
+#[derive(Default)]
+pub(super) struct Panel {
+    slot: Arc<tokio::sync::Mutex<()>>,
+    /// What the panel shows is decided already, and it is still open: no editor lets us close it.
+    left_open: watch::Sender<bool>,
+}
+
+impl Panel {
+    /// Shows an edit, once those before it are closed. Dropped, the question is taken back, and the panel counts as in
+    /// use until the person closes it. Nothing if one that was left open is in the way.
+    async fn show(&self, outbound: &Outbound, params: impl FnOnce() -> Option<Value>) -> Option<Reply> {
+        let mut left_open = self.left_open.subscribe();
+        let guard = tokio::select! {
+            biased;
+            guard = self.slot.clone().lock_owned() => guard,
+            () = async {
+                // The sender lives as long as `self`.
+                let _left = left_open.wait_for(|left| *left).await.is_ok();
+                tokio::time::sleep(LEFT_OPEN).await;
+            } => return None,
+        };
+        // Built when its turn has come, for today's text.
+        let mut pending = outbound.request::<ApplyResult>("workspace/applyEdit", params()?);
+        let (mut sender, answer) = oneshot::channel();
+        let left_open = self.left_open.clone();
+        tokio::spawn(async move {
+            tokio::select! {
+                reply = &mut pending => {
+                    drop(guard);
+                    // Nobody waits any more if it was settled at this very moment.
+                    let _late = sender.send(reply);
+                    return;
+                }
+                () = sender.closed() => {}
+            }
+            pending.take_back();
+            left_open.send_replace(true);
+            let _late = pending.await;
+            left_open.send_replace(false);
+            drop(guard);
+        });
+        answer.await.ok()
+    }
+}
+
+type Reply = Result<ApplyResult, RequestFailure>;
+
+/// Shows the proposal and settles it with what the person ticked. `elsewhere` tells when a hunk is decided at its place.
+pub(super) async fn ask(presenter: &Presenter, proposal: &Proposal, elsewhere: &Notify) -> Outcome {
     let proposals = &presenter.shared.agent.desk().proposals;
-    let (reply, applied, found) = loop {
-        // As it is now: hunks that were decided meanwhile are not asked about again.
-        let Some((proposal, plan)) = proposals.decided(&proposal.id) else {
-            return true;
-        };
-        let shown = versions(presenter, &proposal);
-        let Some(params) = edit_params(presenter, &proposal, &plan.files) else {
-            return false;
-        };
-        let outbound = &presenter.shared.outbound;
-        let reply = outbound.request::<ApplyResult>("workspace/applyEdit", params).await;
-        let applied = reply.as_ref().is_ok_and(|reply| reply.applied);
-        let found = settled(presenter, &proposal, &plan.files, applied).await;
-        // Our extension closes a preview that the person's typing has outdated, and says so; a person who closes one
-        // gives no reason.
-        let has_reason = |reply: &ApplyResult| reply.failure_reason.as_ref().is_some_and(|why| !why.trim().is_empty());
-        let outdated = !applied && found.is_nothing() && versions(presenter, &proposal) != shown;
-        if !(outdated && reply.as_ref().is_ok_and(has_reason)) {
-            break (reply, applied, found);
-        }
+    // Made when its turn has come, for what the texts and the hunks are then.
+    let mut shown = None;
+    let params = || {
+        let (today, plan) = proposals.decided(&proposal.id)?;
+        let files = as_edited(&today, &plan.files);
+        let params = edit_params(presenter, &today, &files);
+        shown = Some((files, texts(presenter, &today)));
+        params
     };
-    let trouble = match &reply {
+    let reply = tokio::select! {
+        biased;
+        () = elsewhere.notified() => return Outcome::DecidedElsewhere,
+        reply = presenter.shared.panel.show(&presenter.shared.outbound, params) => reply,
+    };
+    let Some((files, seen)) = shown else {
+        return Outcome::Refused;
+    };
+    let Some(reply) = reply else {
+        return Outcome::Refused;
+    };
+    let applied = reply.as_ref().is_ok_and(|reply| reply.applied);
+    let found = settled(presenter, proposal, &files, applied).await;
+    let trouble = match reply {
+        Ok(reply) if !applied && found.is_nothing() && seen != texts(presenter, proposal) => {
+            // Our extension closes a preview that the person's typing has outdated, and says so; a person who closes one
+            // gives no reason.
+            let reason = reply.failure_reason.unwrap_or_default();
+            return match reason.trim() {
+                "" => Outcome::Overtaken,
+                _ => Outcome::Outdated,
+            };
+        }
         Err(error) if found.is_nothing() => {
             tracing::warn!(%error, "the editor could not show a preview");
-            return false;
+            return Outcome::Refused;
         }
         Err(error) => Some(format!("The change broke off: {error}.")),
         Ok(_) if applied && found.is_nothing() => {
@@ -74,21 +155,42 @@ pub(super) async fn ask(presenter: &Presenter, proposal: &Proposal) -> bool {
     if let Err(error) = proposals.settled_in_place(&proposal.id, &found.hunks, trouble) {
         tracing::info!(%error, "the preview's outcome came too late");
     }
-    true
+    Outcome::Settled
 }
 
-/// The versions of the documents of a proposal that are open.
-fn versions(presenter: &Presenter, proposal: &Proposal) -> Vec<Option<i32>> {
+/// The plan with the hunks as the person has edited them.
+fn as_edited(proposal: &Proposal, plan: &[FilePlan]) -> Vec<FilePlan> {
+    let edited = |(file, planned): (&ProposalFile, &FilePlan)| {
+        let mut planned = planned.clone();
+        if file.hunks.iter().any(|hunk| hunk.proposed_text.is_some()) {
+            for (hunk, planned) in file.hunks.iter().zip(&mut planned.hunks) {
+                planned.new_text.clone_from(&hunk.new_text);
+            }
+            planned.after = planned.with(&vec![true; planned.hunks.len()]);
+            if file.kind == FileChangeKind::Add {
+                planned.after = Some(file.hunks.iter().map(|hunk| hunk.new_text.as_str()).collect());
+            }
+        }
+        planned
+    };
+    proposal.files.iter().zip(plan).map(edited).collect()
+}
+
+/// The texts that a preview is made for.
+fn texts(presenter: &Presenter, proposal: &Proposal) -> Vec<Option<String>> {
     let workspace = &presenter.shared.agent.desk().workspace;
-    let version = |file: &ProposalFile| workspace.document(&file.path).map(|document| document.version);
-    proposal.files.iter().map(version).collect()
+    let text = |file: &ProposalFile| text_of(workspace.document(&file.path).as_ref(), &file.path);
+    proposal.files.iter().map(text).collect()
 }
 
 /// The parameters of `workspace/applyEdit`; nothing where no part of the proposal fits any more.
 fn edit_params(presenter: &Presenter, proposal: &Proposal, plan: &[FilePlan]) -> Option<Value> {
-    let mut edit = Edit::default();
+    let mut edit = Edit {
+        cwd: presenter.folder_of(proposal),
+        ..Edit::default()
+    };
     for (number, (file, planned)) in proposal.files.iter().zip(plan).enumerate() {
-        edit.file(presenter, number, file, planned);
+        edit.file(presenter, number, (proposal, file), planned);
     }
     if edit.changes.is_empty() {
         return None;
@@ -109,18 +211,27 @@ struct Edit {
     changes: Vec<Value>,
     annotations: Map<String, Value>,
     touches_unsaved: bool,
+    /// The folder that names are told from.
+    cwd: PathBuf,
 }
 
 impl Edit {
-    fn annotate(&mut self, id: String, label: String) -> String {
-        let annotation = json!({"label": label, "needsConfirmation": true, "description": "Countersign"});
+    /// The label says which part it is, the description what it does.
+    fn annotate(&mut self, id: String, label: String, description: &str) -> String {
+        let annotation = json!({"label": label, "needsConfirmation": true, "description": description});
         self.annotations.insert(id.clone(), annotation);
         id
     }
 
-    fn file(&mut self, presenter: &Presenter, number: usize, file: &ProposalFile, planned: &FilePlan) {
+    fn file(
+        &mut self,
+        presenter: &Presenter,
+        number: usize,
+        (proposal, file): (&Proposal, &ProposalFile),
+        planned: &FilePlan,
+    ) {
         let encoding = presenter.shared.client.encoding;
-        let name = words::name(&file.path);
+        let name = words::relative(&file.path, &self.cwd);
         // One look: text and version belong together.
         let document = presenter.shared.agent.desk().workspace.document(&file.path);
         let now = text_of(document.as_ref(), &file.path);
@@ -130,33 +241,50 @@ impl Edit {
             return;
         }
         match (&file.kind, now) {
-            (FileChangeKind::Delete, _) => {
-                let id = self.annotate(format!("{number}"), format!("Delete {name}"));
+            (FileChangeKind::Delete, now) => {
+                let lines = now.unwrap_or_default().lines().count();
+                let id = self.annotate(
+                    format!("{number}"),
+                    format!("Delete {name}: −{lines}"),
+                    "The agent would delete this file",
+                );
                 self.changes.push(edit::delete(&file.path, Some(&id)));
             }
             (FileChangeKind::Add, None) => {
-                let id = self.annotate(format!("{number}"), format!("New file {name}"));
+                let text: String = file.hunks.iter().map(|hunk| hunk.new_text.as_str()).collect();
+                let lines = text.lines().count();
+                let gist = text.lines().map(str::trim).find(|line| !line.is_empty());
+                let id = self.annotate(
+                    format!("{number}"),
+                    format!("New file {name}: +{lines}"),
+                    &words::cut(gist.unwrap_or("an empty file"), 80),
+                );
                 self.changes.push(edit::create(&file.path, Some(&id)));
-                let text = [(0..0, planned.after.clone().unwrap_or_default())];
-                let edits = edit::text_edits("", &text, encoding, Some(&id));
+                let edits = edit::text_edits("", &[(0..0, text)], encoding, Some(&id));
                 self.changes
                     .push(json!({"textDocument": {"uri": file.uri, "version": null}, "edits": edits}));
             }
             (kind, now) => {
                 let before = now.unwrap_or_default();
-                let count = placed.len();
                 let mut edits = Vec::new();
-                for (index, (hunk, place)) in planned.hunks.iter().zip(placed).enumerate() {
-                    let decided = matches!(
-                        file.hunks.get(index).map(|hunk| hunk.status),
-                        Some(HunkStatus::Accepted | HunkStatus::Rejected)
-                    );
+                for (number_in_file, ((hunk, planned), place)) in
+                    (1..).zip(file.hunks.iter().zip(&planned.hunks).zip(placed))
+                {
+                    let decided = matches!(hunk.status, HunkStatus::Accepted | HunkStatus::Rejected);
                     // A file that is moved as it is has a hunk that changes nothing.
-                    let Some(range) = place.filter(|_| hunk.old_text != hunk.new_text && !decided) else {
+                    let Some(range) = place.filter(|_| planned.old_text != hunk.new_text && !decided) else {
                         continue;
                     };
-                    let label = format!("{name}: change {} of {count}", index + 1);
-                    let id = self.annotate(format!("{number}.{index}"), label);
+                    let mut today = hunk.clone();
+                    today.range = line_range(&range);
+                    let change = Change {
+                        proposal,
+                        file,
+                        hunk: &today,
+                        number: number_in_file,
+                    };
+                    let label = format!("{name}: {}, {}: {}", change.noun(), change.lines(), change.size());
+                    let id = self.annotate(format!("{number}.{number_in_file}"), label, &change.gist());
                     let placed = placed_edits(&before, &[(range, hunk.new_text.clone())]);
                     edits.extend(edit::text_edits(&before, &placed, encoding, Some(&id)));
                 }
@@ -169,11 +297,20 @@ impl Edit {
                         .push(json!({"textDocument": {"uri": uri, "version": version}, "edits": edits}));
                 }
                 if let FileChangeKind::Update { move_path: Some(to) } = kind {
-                    let id = self.annotate(format!("{number}.move"), format!("Move {name}"));
+                    let label = format!("Move {name} to {}", words::relative(to, &self.cwd));
+                    let id = self.annotate(format!("{number}.move"), label, "The agent would move this file");
                     self.changes.push(edit::rename(&file.path, to, Some(&id)));
                 }
             }
         }
+    }
+}
+
+fn line_range(lines: &Range<usize>) -> LineRange {
+    let line = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    LineRange {
+        start: line(lines.start),
+        end: line(lines.end),
     }
 }
 

@@ -29,17 +29,20 @@ pub(super) async fn ask(presenter: Presenter, approval: Approval) {
 }
 
 async fn by_message(presenter: &Presenter, approval: &Approval) -> ApprovalResponse {
-    let choices: Vec<_> = approval
+    let mut choices: Vec<_> = approval
         .available_decisions()
         .iter()
         .map(|decision| (title(*decision, approval), *decision))
         .collect();
+    // Some prompts have the first choice filled in already: it must not be a yes.
+    choices.sort_by_key(|(_, decision)| *decision != ApprovalDecision::Decline);
     let actions: Vec<_> = choices.iter().map(|(title, _)| json!({"title": title})).collect();
     let message = match approval {
         Approval::Command(command) => words::command_question(command),
         Approval::Permission(permission) => permission_question(permission),
     };
     let params = json!({"type": 2, "message": message, "actions": actions});
+    presenter.when_idle().await;
     let answer = presenter
         .shared
         .outbound

@@ -1,84 +1,102 @@
-//! Shows a proposal to a client without our plugin: as an edit to confirm where the editor truly asks, else by a question
-//! with the diff beside it. Meanwhile code actions and lenses on the hunks decide too; the first answer wins.
+//! Asks about a proposal in a client without our plugin: as an edit to confirm where the editor truly asks, else by a
+//! question with the diff beside it. Meanwhile code actions and lenses on the hunks decide too; the first answer wins.
 
-use super::{Presenter, Severity, preview, words};
+use super::preview::Outcome;
+use super::{Presenter, Severity, change, preview, words};
 use crate::protocol::item::FileChangeKind;
 use crate::protocol::proposal::{Proposal, ProposalDecideParams, ProposalDecision, ProposalFile};
 use crate::server::editor::Choice;
-use crate::workspace::uri;
-use serde_json::{Value, json};
-use std::io;
-use std::path::Path;
-use std::time::Duration;
-
-/// How long an editor may take to show a document.
-const SHOW_LIMIT: Duration = Duration::from_secs(10);
-/// Diffs kept in the home folder; older ones are deleted when a new one is written.
-const KEPT_DIFFS: usize = 20;
+use crate::server::presenter::diff::Part;
+use serde_json::json;
+use tokio::sync::Notify;
 
 const ACCEPT: &str = "Accept all";
 const DIFF: &str = "Show the diff";
 const HUNKS: &str = "Decide in the files";
+/// The same where no file is there to decide in.
+const LATER: &str = "Decide later";
 const REJECT: &str = "Reject";
+const AGAIN: &str = "Show again";
 
-/// Asks, and settles the proposal with the answer. Aborted when it is settled elsewhere.
-pub(super) async fn ask(presenter: Presenter, proposal: Proposal) {
+/// Asks, and settles the proposal with the answer. Aborted when it is settled elsewhere; `elsewhere` tells when the person
+/// begins to decide on its hunks where they lie.
+pub(super) async fn ask(presenter: Presenter, proposal: Proposal, elsewhere: std::sync::Arc<Notify>) {
     let can = &presenter.shared.client.can;
     // A folder that must be opened first is asked about once the hunks are decided; an editor's preview would write at once.
-    let previews =
+    let mut previews =
         can.honours_confirmation && can.change_annotations && can.document_changes && proposal.grant_root.is_none();
-    if !previews || !preview::ask(&presenter, &proposal).await {
-        by_message(&presenter, &proposal).await;
+    while previews {
+        match preview::ask(&presenter, &proposal, &elsewhere).await {
+            Outcome::Settled | Outcome::DecidedElsewhere => return,
+            Outcome::Refused => previews = false,
+            Outcome::Outdated => {}
+            Outcome::Overtaken => match after_typing(&presenter, &proposal).await.as_deref() {
+                Some(AGAIN) => {}
+                Some(REJECT) => return decide(&presenter, &proposal, ProposalDecision::Reject),
+                Some(HUNKS) => return point_at(&presenter, &proposal).await,
+                // Nobody was asked whether the change is wanted, so this is no answer to that: it goes on waiting.
+                _ => return,
+            },
+        }
     }
+    // A prompt in front of somebody who types would be answered by the next key.
+    let idle = presenter.when_idle();
+    tokio::select! {
+        biased;
+        () = elsewhere.notified() => return,
+        () = idle => {}
+    }
+    by_message(&presenter, &proposal).await;
 }
 
-/// Asks by a message with the diff beside it.
+/// The preview was closed after the person had typed in its files: the editor could not have applied it.
+async fn after_typing(presenter: &Presenter, proposal: &Proposal) -> Option<String> {
+    let places = places(proposal);
+    let names: Vec<_> = places.iter().map(|file| words::name(&file.path)).collect();
+    let message = format!(
+        "The preview of the agent's change was closed after its text had changed ({}). Nothing is lost: the change still waits. \
+         Show it again, fitted to the text as it is now?",
+        words::cut(&names.join(", "), 200)
+    );
+    let hunks = if places.is_empty() { LATER } else { HUNKS };
+    choose(presenter, proposal, &message, &[AGAIN, hunks, REJECT]).await
+}
+
+/// One question with these buttons; nothing if it was closed, or answered with what was not asked.
+async fn choose(presenter: &Presenter, proposal: &Proposal, message: &str, titles: &[&str]) -> Option<String> {
+    let actions: Vec<_> = titles.iter().map(|title| json!({"title": title})).collect();
+    let params = json!({"type": 3, "message": message, "actions": actions});
+    let answer = presenter
+        .shared
+        .outbound
+        .request::<Option<Choice>>("window/showMessageRequest", params)
+        .await;
+    let chosen = answer.unwrap_or_else(|error| {
+        tracing::warn!(proposal = %proposal.id, %error, "no usable answer about a proposal");
+        None
+    });
+    chosen.map(|choice| choice.title)
+}
+
+/// Asks by a message. What accepts is never the first choice, which some prompts have filled in already.
 async fn by_message(presenter: &Presenter, proposal: &Proposal) {
-    let (agent, can) = (&presenter.shared.agent, &presenter.shared.client.can);
-    let cwd = agent.thread(&proposal.thread_id).map(|thread| thread.settings().cwd);
     let reason = proposal.reason.as_deref().map(|reason| format!("\n{reason}"));
     let message = format!(
         "Countersign proposes: {}{}",
-        words::cut(&words::proposal(proposal, &cwd.unwrap_or_default()), 900),
+        words::cut(&words::proposal(proposal, &presenter.folder_of(proposal)), 900),
         reason.unwrap_or_default()
     );
-    // A place to decide at: files that are still to be made have none.
-    let places: Vec<&ProposalFile> = proposal
-        .files
-        .iter()
-        .filter(|file| file.kind != FileChangeKind::Add)
-        .collect();
-    let mut can_show_diff = can.show_document;
+    let hunks = if places(proposal).is_empty() { LATER } else { HUNKS };
+    let mut titles = vec![DIFF, hunks, ACCEPT, REJECT];
     loop {
-        let titles = [
-            Some(ACCEPT),
-            can_show_diff.then_some(DIFF),
-            (!places.is_empty()).then_some(HUNKS),
-            Some(REJECT),
-        ];
-        let actions: Vec<_> = titles
-            .into_iter()
-            .flatten()
-            .map(|title| json!({"title": title}))
-            .collect();
-        let params = json!({"type": 3, "message": message, "actions": actions});
-        let answer = presenter
-            .shared
-            .outbound
-            .request::<Option<Choice>>("window/showMessageRequest", params)
-            .await;
-        let chosen = answer.unwrap_or_else(|error| {
-            tracing::warn!(proposal = %proposal.id, %error, "no usable answer about a proposal; it counts as rejected");
-            None
-        });
-        match chosen.as_ref().map(|choice| choice.title.as_str()) {
+        match choose(presenter, proposal, &message, &titles).await.as_deref() {
             Some(ACCEPT) => return decide(presenter, proposal, ProposalDecision::Accept),
-            Some(DIFF) => {
-                can_show_diff = false;
-                show_diff(presenter, proposal).await;
+            Some(DIFF) if titles.contains(&DIFF) => {
+                titles.retain(|title| *title != DIFF);
+                presenter.show_diff(&proposal.id, Part::Whole, false).await;
             }
             // The hunks keep waiting: code actions and lenses in the files decide on each.
-            Some(HUNKS) => return point_at(presenter, &places).await,
+            Some(HUNKS | LATER) => return point_at(presenter, proposal).await,
             _ => return decide(presenter, proposal, ProposalDecision::Reject),
         }
     }
@@ -97,57 +115,34 @@ fn decide(presenter: &Presenter, proposal: &Proposal, decision: ProposalDecision
     }
 }
 
-/// Shows where the hunks wait.
-async fn point_at(presenter: &Presenter, places: &[&ProposalFile]) {
+/// The files in which there is a place to decide at: those that are still to be made have none.
+fn places(proposal: &Proposal) -> Vec<&ProposalFile> {
+    proposal
+        .files
+        .iter()
+        .filter(|file| file.kind != FileChangeKind::Add)
+        .collect()
+}
+
+/// Shows where the hunks wait: the person asked for it, so the first of them may take the focus.
+async fn point_at(presenter: &Presenter, proposal: &Proposal) {
+    let today = presenter.shared.agent.desk().proposals.read(&proposal.id);
+    let proposal = today.as_ref().unwrap_or(proposal);
+    let places = places(proposal);
+    let Some(first) = places.first() else {
+        return presenter.message(
+            Severity::Info,
+            "The agent's change waits: the code actions of any file show, accept or reject it.",
+        );
+    };
     let names: Vec<_> = places.iter().map(|file| words::name(&file.path)).collect();
     let message = format!(
         "The agent's changes wait in {}: code actions on the changed lines accept or reject each of them, or all.",
         names.join(", ")
     );
     presenter.message(Severity::Info, &message);
-    if let Some(first) = places.first() {
-        show_document(presenter, &first.uri).await;
-    }
-}
-
-/// Writes the diff to a file of ours and shows it, without taking the focus.
-async fn show_diff(presenter: &Presenter, proposal: &Proposal) {
-    let folder = presenter.shared.agent.desk().home.join("diffs");
-    let path = folder.join(format!("{}.diff", proposal.id));
-    let written = {
-        let (path, text) = (path.clone(), proposal.diff.clone());
-        tokio::task::spawn_blocking(move || write_diff(&folder, &path, &text)).await
-    };
-    match written {
-        Ok(Ok(())) => show_document(presenter, &uri::from_path(&path)).await,
-        Ok(Err(error)) => presenter.message(
-            Severity::Warning,
-            &format!("The diff could not be written to {}: {error}.", path.display()),
-        ),
-        Err(error) => tracing::error!(%error, "writing a diff broke off"),
-    }
-}
-
-fn write_diff(folder: &Path, path: &Path, text: &str) -> io::Result<()> {
-    std::fs::create_dir_all(folder)?;
-    let mut old: Vec<_> = std::fs::read_dir(folder)?.flatten().map(|entry| entry.path()).collect();
-    // Their names rise with time.
-    old.sort();
-    for file in old.iter().take((old.len() + 1).saturating_sub(KEPT_DIFFS)) {
-        // It may be gone already, and one too many does no harm.
-        let _gone = std::fs::remove_file(file);
-    }
-    std::fs::write(path, text)
-}
-
-async fn show_document(presenter: &Presenter, uri: &str) {
-    if !presenter.shared.client.can.show_document {
-        return;
-    }
-    let params = json!({"uri": uri, "takeFocus": false});
-    let pending = presenter
-        .shared
-        .outbound
-        .request::<Value>("window/showDocument", params);
-    let _shown = tokio::time::timeout(SHOW_LIMIT, pending).await;
+    let line = change::waiting_in(proposal, first)
+        .next()
+        .map(|change| change.hunk.range.start);
+    presenter.show_document(&first.uri, line, true).await;
 }

@@ -148,34 +148,49 @@ fn status_word(status: ItemStatus) -> &'static str {
     }
 }
 
-/// A proposal in one line: each file with the lines that come and go.
+/// A proposal in one line: how much of it there is, then each file with the lines that come and go.
 pub(super) fn proposal(proposal: &Proposal, cwd: &Path) -> String {
-    let files = proposal.files.iter().map(|file| {
-        let lines = |text: &str| text.lines().count();
-        let plus: usize = file.hunks.iter().map(|hunk| lines(&hunk.new_text)).sum();
-        let minus: usize = file.hunks.iter().map(|hunk| lines(&hunk.old_text)).sum();
-        let name = file.path.strip_prefix(cwd).unwrap_or(&file.path).display();
-        match &file.kind {
-            FileChangeKind::Add => format!("new {name} (+{plus})"),
-            FileChangeKind::Delete => format!("delete {name} (−{minus})"),
+    let (mut plus, mut minus) = (0, 0);
+    let mut parts = Vec::with_capacity(proposal.files.len());
+    for file in &proposal.files {
+        let changes = || file.hunks.iter().filter(|hunk| hunk.old_text != hunk.new_text);
+        let file_plus: usize = changes().map(|hunk| hunk.new_text.lines().count()).sum();
+        let file_minus: usize = changes().map(|hunk| hunk.old_text.lines().count()).sum();
+        plus += file_plus;
+        minus += file_minus;
+        let name = relative(&file.path, cwd);
+        parts.push(match &file.kind {
+            FileChangeKind::Add => format!("new {name} (+{file_plus})"),
+            FileChangeKind::Delete => format!("delete {name} (−{file_minus})"),
             FileChangeKind::Update { move_path: Some(to) } => {
-                format!(
-                    "move {name} to {} (+{plus} −{minus})",
-                    to.strip_prefix(cwd).unwrap_or(to).display()
-                )
+                format!("move {name} to {} (+{file_plus} −{file_minus})", relative(to, cwd))
             }
-            FileChangeKind::Update { move_path: None } => format!("{name} (+{plus} −{minus})"),
-        }
-    });
-    files.collect::<Vec<_>>().join(", ")
+            FileChangeKind::Update { move_path: None } => format!("{name} (+{file_plus} −{file_minus})"),
+        });
+    }
+    match parts.len() {
+        1 => parts.concat(),
+        count => format!("{count} files, +{plus} −{minus}: {}", parts.join(", ")),
+    }
+}
+
+/// A path as the person knows it: from the folder that they work in, where it lies in it.
+pub(super) fn relative(path: &Path, cwd: &Path) -> String {
+    let inside = path
+        .strip_prefix(cwd)
+        .ok()
+        .filter(|inside| !inside.as_os_str().is_empty());
+    on_one_line(&inside.unwrap_or(path).to_string_lossy())
 }
 
 /// A file's name without its folder.
 pub(super) fn name(path: &Path) -> String {
-    path.file_name()
-        .unwrap_or(path.as_os_str())
-        .to_string_lossy()
-        .into_owned()
+    on_one_line(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy())
+}
+
+/// Names may hold line breaks and worse, and a title is one line.
+fn on_one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 /// A text of at most `most` characters.

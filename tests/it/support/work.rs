@@ -97,6 +97,7 @@ impl Work {
         })
         .await;
         client.ignore("$/progress");
+        client.ignore("textDocument/publishDiagnostics");
         for (method, _, _) in EVENTS.iter().filter(|_| setting.plugin) {
             client.ignore(method);
         }
@@ -155,6 +156,14 @@ impl Work {
         let params = json!({ "textDocument": { "uri": uri::from_path(&self.path(name)) } });
         let answer = self.client.call("textDocument/codeLens", params).await;
         answer.as_array().expect("a list").clone()
+    }
+
+    /// Presses the first lens with this title.
+    pub(crate) async fn press_lens(&self, name: &str, title: &str) {
+        let lenses = self.lenses(name).await;
+        let lens = lenses.iter().find(|lens| lens["command"]["title"] == title);
+        self.run(lens.unwrap_or_else(|| panic!("no {title:?} among {lenses:?}")))
+            .await;
     }
 
     /// Runs the command of an action or a lens.

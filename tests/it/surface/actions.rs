@@ -200,7 +200,7 @@ async fn a_selection_is_asked_about_and_rewritten() {
 #[tokio::test]
 async fn commands_with_bad_arguments_are_refused_in_words() {
     let work = Work::start("helix-25.07.1", &[("a.py", "x\n")], json!([])).await;
-    for command in ["fix", "ask", "rewrite", "reviewFile", "decide"] {
+    for command in ["fix", "ask", "rewrite", "reviewFile", "decide", "rejectWithWords"] {
         let command = format!("countersign.{command}");
         for arguments in [
             None,
@@ -218,8 +218,8 @@ async fn commands_with_bad_arguments_are_refused_in_words() {
             Some(json!([{"uri": "file://elsewhere/a.py"}])),
             Some(json!([{"uri": "file:///a%zz"}])),
             Some(json!([{"uri": ""}])),
-            Some(json!([{"proposalId": "p"}])),
             Some(json!([{"proposalId": "p", "decision": "perhaps"}])),
+            Some(json!([{"proposalId": "p", "decision": "reject", "hunkIds": "h"}])),
         ] {
             let mut params = json!({"command": command});
             if let Some(arguments) = &arguments {
@@ -238,14 +238,42 @@ async fn commands_with_bad_arguments_are_refused_in_words() {
             assert!(error.message.len() > 20, "{command} {arguments:?}: {error:?}");
         }
     }
-    for (arguments, kind) in [
-        (json!([{"proposalId": "p", "decision": "accept"}]), "proposalNotFound"),
+    // Where an argument may be missing it is refused all the same if it is not understood.
+    for (command, arguments) in [
+        ("decide", json!([{"proposalId": "p"}])),
+        ("showProposal", json!([7])),
+        ("showProposal", json!(["p"])),
+        ("showProposal", json!([{"proposal": "p"}])),
+        ("showProposal", json!([{"proposalId": 7}])),
+        ("nextChange", json!([[]])),
+        ("nextChange", json!([{"line": -1}])),
+        ("nextChange", json!([{"uri": 7}])),
+        ("acceptAll", json!(["all"])),
+        ("acceptAll", json!([{"proposalIds": ["p"]}])),
+        ("rejectAll", json!([true])),
+    ] {
+        let params = json!({"command": format!("countersign.{command}"), "arguments": arguments});
+        let error = work.client.request("workspace/executeCommand", params).await;
+        let error = error.expect_err("refused");
+        assert_eq!(error.code, -32602, "{command} {arguments}: {error:?}");
+    }
+    for (command, arguments, kind) in [
         (
+            "decide",
+            json!([{"proposalId": "p", "decision": "accept"}]),
+            "proposalNotFound",
+        ),
+        (
+            "decide",
             json!([{"proposalId": "", "decision": "reject", "hunkIds": ["h"]}]),
             "proposalNotFound",
         ),
+        ("rejectWithWords", json!([{"proposalId": "p"}]), "proposalNotFound"),
+        ("showProposal", json!([{"proposalId": "p"}]), "proposalNotFound"),
+        ("acceptAll", json!([{"proposalId": "p"}]), "proposalNotFound"),
+        ("rejectAll", json!([{"proposalId": "p"}]), "proposalNotFound"),
     ] {
-        let params = json!({"command": "countersign.decide", "arguments": arguments});
+        let params = json!({"command": format!("countersign.{command}"), "arguments": arguments});
         let error = work
             .client
             .request("workspace/executeCommand", params)
@@ -270,6 +298,21 @@ async fn commands_with_bad_arguments_are_refused_in_words() {
         work.client.call("workspace/executeCommand", params).await;
     }
     work.client.expect_notification("window/showMessage").await;
+    // Nothing waits, and that is said.
+    for command in ["acceptAll", "rejectAll", "showProposal", "nextChange"] {
+        for arguments in [json!([]), json!([null]), json!([{}])] {
+            let params = json!({"command": format!("countersign.{command}"), "arguments": arguments});
+            work.client.call("workspace/executeCommand", params).await;
+            let told = work.client.expect_notification("window/showMessage").await;
+            assert!(
+                told["message"]
+                    .as_str()
+                    .unwrap()
+                    .contains("None of the agent's changes"),
+                "{told}"
+            );
+        }
+    }
     assert!(work.model.requests().is_empty());
 }
 
@@ -286,11 +329,11 @@ async fn hunks_are_decided_where_they_lie() {
     let question = work.question().await;
     assert_eq!(
         titles(&question),
-        ["Accept all", "Show the diff", "Decide in the files", "Reject"]
+        ["Show the diff", "Decide in the files", "Accept all", "Reject"]
     );
     work.press(&question, "Show the diff");
     let question = work.question().await;
-    assert_eq!(titles(&question), ["Accept all", "Decide in the files", "Reject"]);
+    assert_eq!(titles(&question), ["Decide in the files", "Accept all", "Reject"]);
     let shown = work.editor.shown();
     let diff = std::fs::read_to_string(&shown[0]).expect("a diff file");
     assert!(diff.contains("-2\n+two\n"), "{diff}");
@@ -303,24 +346,20 @@ async fn hunks_are_decided_where_they_lie() {
         let actions = work.actions("a.txt", (line, line), none.clone()).await;
         let own: Vec<_> = titles_of(&actions).iter().map(|title| (*title).to_owned()).collect();
         own.into_iter()
-            .filter(|title| title.contains("change "))
+            .filter(|title| title.starts_with("Accept the") || title.starts_with("Reject the"))
+            .filter(|title| !title.ends_with("with words…") && !title.ends_with("in this file"))
             .collect::<Vec<_>>()
     };
-    assert_eq!(
-        at(1).await,
-        ["Accept the agent's change 1", "Reject the agent's change 1"]
-    );
+    let both =
+        |number: usize| ["Accept", "Reject"].map(|word| format!("{word} the agent's change {number} of 2 (−1 +1)"));
+    assert_eq!(at(1).await, both(1));
     assert_eq!(at(4).await, [""; 0]);
-    assert_eq!(
-        at(7).await,
-        ["Accept the agent's change 2", "Reject the agent's change 2"]
-    );
+    assert_eq!(at(7).await, both(2));
+    // Beside a change is near enough.
+    assert_eq!((at(0).await, at(8).await), (both(1).into(), both(2).into()));
     // The person types above: the hunks move along.
     work.editor.type_at(&work.path("a.txt"), 0, "zero\nhalf\n");
-    assert_eq!(
-        at(3).await,
-        ["Accept the agent's change 1", "Reject the agent's change 1"]
-    );
+    assert_eq!(at(3).await, both(1));
     assert_eq!(at(1).await, [""; 0]);
     let lenses = work.lenses("a.txt").await;
     let places: Vec<_> = lenses
@@ -334,15 +373,47 @@ async fn hunks_are_decided_where_they_lie() {
         .collect();
     assert_eq!(
         places,
-        [(3, "✓ Accept"), (3, "✗ Reject"), (9, "✓ Accept"), (9, "✗ Reject")]
+        [
+            (0, "2 changes of the agent wait"),
+            (0, "✓ Accept all"),
+            (0, "✗ Reject all"),
+            (0, "Show"),
+            (3, "Agent: change 1 of 2, −1 +1: `2` → `two`"),
+            (3, "✓ Accept"),
+            (3, "✗ Reject"),
+            (3, "Show"),
+            (9, "Agent: change 2 of 2, −1 +1: `8` → `eight`"),
+            (9, "✓ Accept"),
+            (9, "✗ Reject"),
+            (9, "Show"),
+        ]
     );
-    // The person rewrites the second hunk's line: it can only be rejected.
+    // The person rewrites the second hunk's line: it can only be rejected, and says why.
     work.editor.type_at(&work.path("a.txt"), 9, "x");
-    assert_eq!(at(9).await, ["Reject the agent's change 2 (its text has changed)"]);
-    work.run(&work.lenses("a.txt").await[0]).await;
+    let rejects = at(9).await;
+    assert!(
+        rejects
+            .last()
+            .unwrap()
+            .starts_with("Reject the agent's change 2 of 2 ("),
+        "{rejects:?}"
+    );
+    let reject = rejects.last().unwrap().clone();
+    // Neovim understands what is listed but cannot be chosen.
+    let actions = work.actions("a.txt", (9, 9), none.clone()).await;
+    let disabled: Vec<_> = actions.iter().filter(|action| action["disabled"].is_object()).collect();
+    assert_eq!(disabled.len(), 1, "{actions:?}");
+    assert_eq!(disabled[0]["title"], "Accept the agent's change 2 of 2 (−1 +1)");
+    assert!(disabled[0]["command"].is_null(), "{disabled:?}");
+    let lenses = work.lenses("a.txt").await;
+    let accepts = lenses
+        .iter()
+        .filter(|lens| lens["command"]["title"] == "✓ Accept")
+        .count();
+    assert_eq!(accepts, 1, "{lenses:?}");
+    work.press_lens("a.txt", "✓ Accept").await;
     assert_eq!(at(3).await, [""; 0], "decided");
-    work.choose_action("a.txt", (9, 9), "Reject the agent's change 2 (its text has changed)")
-        .await;
+    work.choose_action("a.txt", (9, 9), &reject).await;
     work.done().await;
     assert_eq!(work.buffer("a.txt"), "zero\nhalf\n1\ntwo\n3\n4\n5\n6\n7\nx8\n9\n");
     assert_eq!(work.disk("a.txt").unwrap(), NINE);
@@ -374,14 +445,13 @@ async fn all_of_a_proposal_is_decided_from_any_of_its_files() {
         assert_eq!(work.buffer("a.txt"), after[0], "{title}");
         assert_eq!(work.disk("b.txt").unwrap(), after[1], "{title}");
         assert_eq!(work.disk("c.txt").unwrap_or_default(), after[2], "{title}");
-        // A late press of an old button says so.
+        // Nothing waits any more.
         let actions = work.actions("a.txt", (0, 0), json!({"diagnostics": []})).await;
         assert_eq!(titles_of(&actions), ["Review this file with agent"]);
     }
 }
 
-/// A proposal that only makes files has no place to decide at, so that choice is not offered; an editor that shows no
-/// documents is not offered the diff.
+/// A proposal that only makes files has no place to decide at, so it may be decided later.
 #[tokio::test]
 async fn only_what_can_be_done_is_offered() {
     let patch = "*** Add File: new/c.txt\n+C\n";
@@ -389,7 +459,10 @@ async fn only_what_can_be_done_is_offered() {
     work.open("a.txt");
     work.fix("a.txt").await;
     let question = work.question().await;
-    assert_eq!(titles(&question), ["Accept all", "Reject"]);
+    assert_eq!(
+        titles(&question),
+        ["Show the diff", "Decide later", "Accept all", "Reject"]
+    );
     work.press(&question, "Accept all");
     work.done().await;
     assert_eq!(work.disk("new/c.txt").unwrap(), "C\n");
@@ -406,12 +479,12 @@ async fn a_lens_never_stands_below_the_text() {
     work.fix("a.txt").await;
     let preview = work.client.expect_request("workspace/applyEdit").await;
     let lenses = work.lenses("a.txt").await;
-    assert_eq!(lenses.len(), 2);
+    assert_eq!(lenses.len(), 4);
     assert!(
         lenses.iter().all(|lens| lens["range"]["start"]["line"] == 1),
         "{lenses:?}"
     );
-    work.run(&lenses[1]).await;
+    work.press_lens("a.txt", "✗ Reject").await;
     work.client.expect_withdrawn(&preview).await;
     work.done().await;
     assert!(work.output("call_1").await.contains("rejected"));

@@ -172,7 +172,7 @@ async fn whatever_is_no_clear_yes_to_a_proposal_is_a_no() {
     }
 }
 
-/// The diff that cannot be shown is no obstacle.
+/// The diff that cannot be shown is no obstacle: it is in the log, and the person hears where its file is.
 #[tokio::test]
 async fn a_diff_that_is_not_shown_changes_nothing() {
     for reply in [Reply::Ok(json!({"success": false})), Reply::Error(-32601, "no")] {
@@ -182,6 +182,16 @@ async fn a_diff_that_is_not_shown_changes_nothing() {
         work.fix("open.txt").await;
         let question = work.question().await;
         work.press(&question, "Show the diff");
+        let told = work.client.expect_notification("window/showMessage").await;
+        let told = told["message"].as_str().unwrap();
+        let path = told
+            .split_at(told.find("the file /").expect("a path") + "the file ".len())
+            .1;
+        assert!(
+            std::fs::read_to_string(path).unwrap().contains("-two\n+TWO\n"),
+            "{told}"
+        );
+        work.client.expect_log("-two\n+TWO\n").await;
         work.accept().await;
         work.done().await;
         assert_eq!(work.disk("shut.txt").unwrap(), "X\n");
@@ -259,8 +269,8 @@ async fn a_document_is_addressed_as_the_editor_names_it() {
         let question = work.question().await;
         let params = json!({"textDocument": {"uri": uri}});
         let lenses = work.client.call("textDocument/codeLens", params).await;
-        assert_eq!(lenses.as_array().unwrap().len(), 2, "{spelled}");
-        work.run(&lenses[0]).await;
+        assert_eq!(lenses.as_array().unwrap().len(), 4, "{spelled}");
+        work.run(&lenses[1]).await;
         work.client.expect_withdrawn(&question).await;
         work.done().await;
         let edits = work.editor.edits();

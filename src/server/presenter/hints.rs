@@ -1,0 +1,200 @@
+//! What lies on open documents while hunks wait: hints as diagnostics, and word to the editor that its lenses are out of
+//! date. Looked over after each event about proposals and each change of a text, at most once in a while, and told only
+//! where something is different.
+
+use super::Presenter;
+use super::change::{Change, is_document, waiting_in};
+use crate::handlers::code_action::OWN_SOURCE;
+use crate::ids::HunkId;
+use crate::lsp::convert;
+use crate::protocol::item::FileChangeKind;
+use crate::protocol::proposal::HunkStatus;
+use crate::workspace::{Document, position};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// Shortest time between two looks: whoever types or decides quickly is followed in steps.
+const STEP: Duration = Duration::from_millis(80);
+/// How long an editor may take to ask for its lenses again.
+const REFRESH_LIMIT: Duration = Duration::from_secs(10);
+/// The code of our hints among diagnostics.
+const CODE: &str = "proposal";
+/// Severity of diagnostics (LSP 3.17, DiagnosticSeverity): the least of them.
+const HINT: u8 = 4;
+
+/// Wakes what looks documents over. Its task begins with the first proposal.
+#[derive(Default)]
+pub(super) struct Surface {
+    wake: watch::Sender<()>,
+    lenses: watch::Sender<()>,
+    runs: AtomicBool,
+    over: AtomicBool,
+}
+
+/// What was last told of a document.
+#[derive(Clone, Debug, Default)]
+struct Told {
+    /// The version that was looked at.
+    version: Option<i32>,
+    hints: Vec<Value>,
+    lenses: Vec<(HunkId, HunkStatus, String)>,
+}
+
+impl Presenter {
+    /// Something about the proposals is different.
+    pub(super) fn look_over(&self) {
+        let surface = &self.shared.surface;
+        if !surface.runs.swap(true, Ordering::AcqRel) {
+            tokio::spawn(follow(self.clone()));
+            if self.shared.client.can.code_lens_refresh {
+                tokio::spawn(refresh_lenses(self.clone(), surface.lenses.subscribe()));
+            }
+        }
+        surface.wake.send_replace(());
+    }
+
+    /// From now on nothing is told any more: the session ends.
+    pub(super) fn stop_looking(&self) {
+        self.shared.surface.over.store(true, Ordering::Release);
+    }
+
+    /// Whether hints are wanted. Our plugins draw their own.
+    fn wants_hints(&self) -> bool {
+        let can = &self.shared.client.can;
+        can.diagnostics && !can.plugin
+    }
+}
+
+/// Follows the texts and the proposals until the session ends.
+async fn follow(presenter: Presenter) {
+    let mut texts = presenter.shared.agent.desk().workspace.changed();
+    let mut wake = presenter.shared.surface.wake.subscribe();
+    let mut told = BTreeMap::new();
+    loop {
+        texts.mark_unchanged();
+        wake.mark_unchanged();
+        if presenter.shared.surface.over.load(Ordering::Acquire) {
+            return;
+        }
+        let looks = presenter.clone();
+        let Ok(now) = tokio::task::spawn_blocking(move || looks.look()).await else {
+            return tracing::error!("looking documents over broke off");
+        };
+        presenter.tell(&told, &now);
+        told = now;
+        tokio::time::sleep(STEP).await;
+        let moved = tokio::select! {
+            moved = texts.changed() => moved,
+            moved = wake.changed() => moved,
+        };
+        if moved.is_err() {
+            return;
+        }
+    }
+}
+
+/// Asks the editor to ask for its lenses again: one question at a time, and one more for all that came meanwhile.
+async fn refresh_lenses(presenter: Presenter, mut wanted: watch::Receiver<()>) {
+    while wanted.changed().await.is_ok() {
+        let refresh = presenter
+            .shared
+            .outbound
+            .request::<Value>("workspace/codeLens/refresh", ());
+        let _shown = tokio::time::timeout(REFRESH_LIMIT, refresh).await;
+    }
+}
+
+impl Presenter {
+    /// What is to be told of each open document, by its URI.
+    fn look(&self) -> BTreeMap<String, Told> {
+        let desk = self.shared.agent.desk();
+        let documents = desk.workspace.documents();
+        let of = |document: &Document| {
+            let mut told = Told {
+                version: Some(document.version),
+                ..Told::default()
+            };
+            let Some(path) = document.path() else { return told };
+            for proposal in desk.proposals.on_document(path, document.uri()) {
+                let here = |file: &&_| is_document(file, path, document.uri());
+                for file in proposal.files.iter().filter(here) {
+                    for change in waiting_in(&proposal, file) {
+                        let summary = change.summary();
+                        told.hints.push(self.hint(document, &change, &summary));
+                        told.lenses.push((change.hunk.id.clone(), change.hunk.status, summary));
+                    }
+                }
+            }
+            told
+        };
+        documents
+            .iter()
+            .map(|document| (document.uri().to_owned(), of(document)))
+            .collect()
+    }
+
+    /// A hunk as a diagnostic (LSP 3.17, Diagnostic).
+    fn hint(&self, document: &Document, change: &Change<'_>, summary: &str) -> Value {
+        let encoding = self.shared.client.encoding;
+        let lines = document.rope.len_lines();
+        let first = (change.hunk.range.start as usize).min(lines - 1);
+        // A file that would go as a whole is marked at its beginning only.
+        let last = match change.file.kind {
+            FileChangeKind::Delete => first,
+            _ => (change.hunk.range.end as usize).clamp(first + 1, lines.max(first + 1)) - 1,
+        };
+        let place = |line: usize, column: u32| {
+            let line = u32::try_from(line).unwrap_or(u32::MAX);
+            position::char_at(&document.rope, crate::workspace::Position { line, column }, encoding)
+        };
+        let range = crate::workspace::Range {
+            start: position::position_of_char(&document.rope, place(first, 0), encoding),
+            end: position::position_of_char(&document.rope, place(last, u32::MAX), encoding),
+        };
+        json!({
+            "range": convert::to_range(range),
+            "severity": HINT,
+            "source": OWN_SOURCE,
+            "code": CODE,
+            "message": format!("The agent's {summary}"),
+            "data": {
+                "threadId": change.proposal.thread_id,
+                "proposalId": change.proposal.id,
+                "hunkId": change.hunk.id,
+            },
+        })
+    }
+
+    fn tell(&self, before: &BTreeMap<String, Told>, now: &BTreeMap<String, Told>) {
+        let nothing = Told::default();
+        if self.wants_hints() {
+            let gone = before
+                .keys()
+                .filter(|uri| !now.contains_key(*uri))
+                .map(|uri| (uri, &nothing));
+            for (uri, told) in now.iter().chain(gone) {
+                if before.get(uri).unwrap_or(&nothing).hints != told.hints {
+                    self.publish(uri, told);
+                }
+            }
+        }
+        // For a document that was just opened the editor asks by itself.
+        let differs =
+            |(uri, told): (&String, &Told)| before.get(uri).is_some_and(|before| before.lenses != told.lenses);
+        let first = before.is_empty() && now.values().any(|told| !told.lenses.is_empty());
+        if first || now.iter().any(differs) {
+            self.shared.surface.lenses.send_replace(());
+        }
+    }
+
+    fn publish(&self, uri: &str, told: &Told) {
+        let mut params = json!({"uri": uri, "diagnostics": told.hints});
+        if let Some(version) = told.version {
+            params["version"] = version.into();
+        }
+        self.shared.outbound.notify("textDocument/publishDiagnostics", params);
+    }
+}
