@@ -1,5 +1,6 @@
 //! The command line: one file a subcommand.
 
+pub mod apply_patch;
 pub mod demo;
 pub mod doctor;
 pub mod protocol;
@@ -28,6 +29,8 @@ enum Command {
     Serve(serve::Args),
     /// Run a command confined, as the agent would.
     Sandbox(sandbox::Args),
+    /// Carry out a patch or a unified diff on the disk, all or none.
+    ApplyPatch(apply_patch::Args),
     /// Serve scripted conversations as an OpenAI-compatible model.
     Rehearse(rehearse::Args),
     /// Show the whole product at work: no key, no network.
@@ -61,6 +64,7 @@ pub fn run(cli: Cli) -> ExitCode {
         None => serve::run(cli.serve),
         Some(Command::Serve(args)) => serve::run(args),
         Some(Command::Sandbox(args)) => sandbox::run(args),
+        Some(Command::ApplyPatch(args)) => apply_patch::run(args),
         Some(Command::Rehearse(args)) => rehearse::run(args),
         Some(Command::Demo(args)) => demo::run(args),
         Some(Command::Doctor(args)) => doctor::run(args),

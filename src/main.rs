@@ -1,6 +1,7 @@
 //! The program: roles that must start before any runtime, then the command line.
 
 use clap::Parser;
+use countersign::cli::apply_patch as tool;
 use countersign::exec::role;
 use countersign::patch::disk::role as apply;
 use std::process::ExitCode;
@@ -14,7 +15,13 @@ const ROLES: &[(&str, Role)] = &[
     (role::SANDBOX, role::sandbox),
     (role::PROBE, role::probe),
     (apply::NAME, apply_patch),
+    (tool::NAME, apply_patch_tool),
 ];
+
+/// Carries out a patch for whoever started the program.
+fn apply_patch_tool() -> ExitCode {
+    tool::run_words(std::env::args_os().skip(2).collect())
+}
 
 /// Writes the files of an accepted patch.
 fn apply_patch() -> ExitCode {
@@ -23,6 +30,10 @@ fn apply_patch() -> ExitCode {
 }
 
 fn main() -> ExitCode {
+    // A link with this name is the tool itself.
+    if std::env::args_os().next().is_some_and(|name| tool::is_name(&name)) {
+        return tool::run_words(std::env::args_os().skip(1).collect());
+    }
     if let Some(first) = std::env::args_os().nth(1)
         && let Some((_, start)) = ROLES.iter().find(|(name, _)| first == *name)
     {

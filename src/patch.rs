@@ -16,6 +16,8 @@ pub mod parse;
 pub mod plan;
 pub mod rebase;
 pub mod recognise;
+#[cfg(test)]
+mod roundtrip;
 mod seek;
 pub mod turn_diff;
 mod update;

@@ -54,3 +54,75 @@ fn annotated(mut edit: Value, annotation: Option<&str>) -> Value {
     }
     edit
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::patch::hunk;
+    use proptest::prelude::*;
+
+    /// A client that knows the text as lines and counts columns in its own units.
+    fn applied(text: &str, edits: &[Value], encoding: Encoding) -> String {
+        let mut starts = vec![0];
+        let bytes = text.as_bytes();
+        for (at, byte) in bytes.iter().enumerate() {
+            if *byte == b'\n' || *byte == b'\r' && bytes.get(at + 1) != Some(&b'\n') {
+                starts.push(at + 1);
+            }
+        }
+        let units = |c: char| match encoding {
+            Encoding::Utf8 => c.len_utf8(),
+            Encoding::Utf16 => c.len_utf16(),
+            Encoding::Utf32 => 1,
+        };
+        let offset = |place: &Value| {
+            let number = |name: &str| usize::try_from(place[name].as_u64().expect("a number")).expect("small");
+            let start = starts[number("line")];
+            let mut left = number("character");
+            for (at, c) in text[start..].char_indices() {
+                if left == 0 {
+                    return start + at;
+                }
+                left -= units(c);
+            }
+            assert_eq!(left, 0, "{place} is beyond the end");
+            text.len()
+        };
+        let mut text = text.to_owned();
+        let places: Vec<_> = edits
+            .iter()
+            .map(|edit| offset(&edit["range"]["start"])..offset(&edit["range"]["end"]))
+            .collect();
+        for (edit, range) in edits.iter().zip(places).rev() {
+            text.replace_range(range, edit["newText"].as_str().expect("a text"));
+        }
+        text
+    }
+
+    const ENCODINGS: [Encoding; 3] = [Encoding::Utf8, Encoding::Utf16, Encoding::Utf32];
+
+    proptest! {
+        /// Whatever a client counts in, the text comes out the same: for the edits of a patch, which are of whole lines,
+        /// and for those inside a line.
+        #[test]
+        fn edits_give_the_same_text_in_every_encoding(
+            old in "(a|é|😀|\u{feff}|\u{2028}|b\n|\r\n|c\r){0,30}",
+            new in "(a|é|😀|\u{feff}|\u{2028}|b\n|\r\n|c\r){0,30}",
+            from in 0usize..30,
+            to in 0usize..30,
+        ) {
+            let edits = hunk::text_edits(&old, &new);
+            let boundary = |nth: usize| old.char_indices().nth(nth).map_or(old.len(), |(at, _)| at);
+            // Between the two halves of one line end no position is.
+            let whole = |at: usize| if old[..at].ends_with('\r') && old[at..].starts_with('\n') { at + 1 } else { at };
+            let range = whole(boundary(from.min(to)))..whole(boundary(from.max(to)));
+            let mut inside = old.clone();
+            inside.replace_range(range.clone(), &new);
+            for encoding in ENCODINGS {
+                prop_assert_eq!(&applied(&old, &text_edits(&old, &edits, encoding, None), encoding), &new);
+                let one = text_edits(&old, &[(range.clone(), new.clone())], encoding, None);
+                prop_assert_eq!(&applied(&old, &one, encoding), &inside);
+            }
+        }
+    }
+}

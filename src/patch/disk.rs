@@ -140,13 +140,13 @@ impl DiskChange {
                 to: to.clone(),
                 text,
                 expect,
-                mode: None,
+                mode: plan.mode,
             }),
             (Some(text), _) => Some(Self::Write {
                 path,
                 text,
                 expect,
-                mode: None,
+                mode: plan.mode,
             }),
         }
     }

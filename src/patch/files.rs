@@ -37,6 +37,8 @@ pub enum ReadError {
     NotUtf8 { offset: usize, kind: &'static str },
     #[error("it has {bytes} bytes, more than the {MAX_FILE_BYTES} that a patch may touch")]
     TooLarge { bytes: u64 },
+    #[error("it is outside the folders that may be written (links resolved: {})", .real.display())]
+    Outside { real: PathBuf },
     #[error("it cannot be read: {0}")]
     Io(#[source] io::Error),
 }

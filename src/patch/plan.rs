@@ -577,12 +577,10 @@ impl Board<'_> {
             let last = &mut self.entries[target.unwrap_or(index)];
             let (after, replaced) = (last.now.text.take(), last.replaced.take());
             let move_path = target.map(|_| last.path.clone());
-            let now = before.as_ref().and_then(|_| self.files.mode(&path));
-            let mode = last
-                .now
-                .executable
-                .filter(|_| after.is_some())
-                .and_then(|runs| mode(now, before.is_some(), runs));
+            let mode = last.now.executable.filter(|_| after.is_some()).and_then(|runs| {
+                let now = before.as_ref().and_then(|_| self.files.mode(&path));
+                mode(now, before.is_some(), runs)
+            });
             let (before, after) = (before.map(Rc::unwrap_or_clone), after.map(Rc::unwrap_or_clone));
             plans.extend(file_plan(path, before, after, replaced, move_path, mode));
         }

@@ -375,6 +375,33 @@ mod tests {
         assert_eq!(recognise(&home, None), Recognised::NotAPatch);
     }
 
+    const DIFF: &str = "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-x\n+$y\n";
+
+    /// A unified diff is as good a body as the grammar's; given to other programs it stays theirs.
+    #[test]
+    fn a_diff_is_a_patch_too() {
+        let diff = |workdir: Option<&str>| Recognised::Patch {
+            text: DIFF.into(),
+            workdir: workdir.map(PathBuf::from),
+        };
+        assert_eq!(words(&["apply_patch", DIFF]), diff(None));
+        let script = |script: &str| words(&["bash", "-lc", &script.replace("{}", DIFF)]);
+        assert_eq!(script("apply_patch <<'EOF'\n{}EOF\n"), diff(None));
+        assert_eq!(script("cd d && apply_patch <<'EOF'\n{}EOF\n"), diff(Some("d")));
+        for body in [DIFF, "diff --git a/f b/f\nnew file mode 100644\n"] {
+            assert_eq!(words(&[body]), Recognised::BarePatch);
+            assert_eq!(words(&["sh", "-c", body]), Recognised::BarePatch);
+        }
+        for other in [
+            "git apply <<'EOF'\n{}EOF\n",
+            "patch -p1 <<'EOF'\n{}EOF\n",
+            "diff --git a b",
+            "diff a/f b/f\necho --- a",
+        ] {
+            assert_eq!(script(other), Recognised::NotAPatch, "{other}");
+        }
+    }
+
     #[test]
     fn a_patch_body_is_no_command() {
         for row in [

@@ -2,6 +2,7 @@
 //! support is shared. One file a topic.
 
 mod agent;
+mod apply_patch;
 mod config;
 mod demo;
 mod doctor;

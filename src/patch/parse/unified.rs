@@ -367,9 +367,9 @@ fn chunks(path: &Path, hunks: Vec<Hunk>) -> Result<Vec<Chunk>, ParseError> {
         }
     }
     let mut chunks: Vec<Chunk> = hunks.into_iter().map(|hunk| hunk.chunk).collect();
-    // If some lines show a return then the others have none.
-    let lines = || chunks.iter().flat_map(|chunk| &chunk.lines);
-    if lines().any(|line| line.end != LineEnd::Unsaid) {
+    // If some lines show a return, at their ends or inside, then the others have none.
+    let mut lines = chunks.iter().flat_map(|chunk| &chunk.lines);
+    if lines.any(|line| line.end != LineEnd::Unsaid || line.text.contains('\r')) {
         for line in chunks.iter_mut().flat_map(|chunk| &mut chunk.lines) {
             if line.end == LineEnd::Unsaid {
                 line.end = LineEnd::Feed;

@@ -55,7 +55,7 @@ impl Misfit {
 }
 
 /// How much is compared before a text and a patch count as too repetitive.
-const MOST_STEPS: usize = 200_000_000;
+const MOST_STEPS: usize = 30_000_000;
 
 /// Lines of the text, for a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -135,15 +135,16 @@ pub(super) fn place<'c>(lines: &Lines<'_>, chunks: &'c [Chunk]) -> Result<Vec<Pl
     }
     narrow(&mut placed, lines.len());
 
-    let mut undecided = 0;
+    let feeds = chunks
+        .iter()
+        .any(|chunk| chunk.hint.is_some())
+        .then(|| Feeds::new(lines));
     while let Some(index) = placed.iter().position(|one| one.spots.len() > 1) {
-        // Each round looks at every hunk, perhaps against every other.
-        undecided += placed.len();
-        if undecided.saturating_mul(placed.len()) > MOST_STEPS {
-            let kind = MisfitKind::TooMuch;
-            return Err(Misfit::new(index, kind));
+        search.seeker.count(placed.len());
+        if search.seeker.steps() > MOST_STEPS {
+            return Err(Misfit::new(index, MisfitKind::TooMuch));
         }
-        let decided = decide(lines, &search, chunks, &placed);
+        let decided = decide(&search, feeds.as_ref(), chunks, &placed);
         let Some((which, spot)) = decided else {
             return Err(not_unique(lines, index, &placed[index]));
         };
@@ -239,24 +240,24 @@ fn narrow(placed: &mut [Placing<'_>], length: usize) {
 /// What besides the lines themselves may tell the place: line numbers that agree with one candidate, a section
 /// heading above one candidate only, or that every candidate gives the same text.
 fn decide(
-    lines: &Lines<'_>,
     search: &Search<'_, '_>,
+    feeds: Option<&Feeds>,
     chunks: &[Chunk],
     placed: &[Placing<'_>],
 ) -> Option<(usize, usize)> {
     let open = || placed.iter().enumerate().filter(|(_, one)| one.spots.len() > 1);
-    let feeds = chunks
-        .iter()
-        .any(|chunk| chunk.hint.is_some())
-        .then(|| Feeds::new(lines));
-    let hint = |index: usize| Some(feeds.as_ref()?.line(chunks[index].hint?.line.saturating_sub(1)));
+    let hint = |index: usize| Some(feeds?.line(chunks[index].hint?.line.saturating_sub(1)));
+    let count = |steps: usize| search.seeker.count(steps);
     for (index, one) in open() {
         let Some(named) = hint(index).filter(|line| *line != usize::MAX) else {
             continue;
         };
         // Where the text has grown or shrunk above, the chunks near by say by how much.
         let shift = |other: usize| match placed[other].spots[..] {
-            [spot] if !placed[other].loose => Some(spot as isize - hint(other)? as isize),
+            [spot] if !placed[other].loose => {
+                let (spot, hint) = (isize::try_from(spot).ok()?, isize::try_from(hint(other)?).ok()?);
+                Some(spot - hint)
+            }
             _ => None,
         };
         const NEAR: usize = 32;
@@ -268,6 +269,7 @@ fn decide(
             .chain([named])
             .find(|spot| one.spots.binary_search(spot).is_ok());
         let meant = exact.or_else(|| by_far_nearest(&one.spots, shifted.unwrap_or(named)));
+        count(placed.len());
         if let Some(spot) = meant.filter(|&spot| consistent(placed, index, spot)) {
             return Some((index, spot));
         }
@@ -289,7 +291,10 @@ fn decide(
         }
     }
     open()
-        .find(|&(index, one)| same_result(lines, placed, index, one))
+        .find(|&(index, one)| {
+            count(placed.len() + one.lines.len() * one.spots.len().min(64));
+            same_result(search.lines, placed, index, one)
+        })
         .map(|(index, one)| (index, one.spots[0]))
 }
 

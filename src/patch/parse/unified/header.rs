@@ -157,10 +157,13 @@ impl Words {
 fn both(sides: Option<(Side, Side)>, header: Option<(String, String)>) -> Option<(String, String)> {
     let (old, new) = match (sides, header) {
         (Some((Side { name: Some(old), .. }, Side { name: Some(new), .. })), _) => (old, new),
-        // No file on one side: whether the other's letter is git's or a folder, the first line can tell.
+        // No file on one side: whether the other's first folder was put there, the first line can tell.
         (Some((Side { name: Some(name), .. }, _) | (_, Side { name: Some(name), .. })), header) => {
-            let letters = header.is_none_or(|(old, new)| names::have_letters(&old, &new));
-            let bare = names::below(&name).filter(|_| letters && names::has_letter(&name));
+            let put = match header {
+                Some((old, new)) => old != new,
+                None => names::has_letter(&name),
+            };
+            let bare = names::below(&name).filter(|_| put);
             let name = bare.unwrap_or(&name).to_owned();
             return Some((name.clone(), name));
         }
