@@ -39,6 +39,9 @@ pub(super) struct Fault {
     /// The process is killed before the step of this number.
     #[cfg(test)]
     pub(super) kills: Option<usize>,
+    /// Somebody else does this before the step of this number.
+    #[cfg(test)]
+    pub(super) meddles: Option<(usize, fn())>,
     /// The file system has no hard links.
     #[cfg(test)]
     pub(super) linkless: bool,
@@ -74,6 +77,11 @@ impl Fault {
     fn at(self, step: usize) -> io::Result<()> {
         if self.kills == Some(step) {
             super::tests::die();
+        }
+        if let Some((number, meddle)) = self.meddles
+            && number == step
+        {
+            meddle();
         }
         if self.fails == Some(step) {
             return Err(io::Error::other("injected fault"));
