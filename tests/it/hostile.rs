@@ -4,5 +4,6 @@
 mod clients;
 mod disk;
 mod edits;
+mod killed;
 mod params;
 mod provider;

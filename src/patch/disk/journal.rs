@@ -254,7 +254,14 @@ impl Journal {
     pub(super) fn append(&mut self, line: &Line) -> io::Result<()> {
         let mut text = serde_json::to_vec(line)?;
         text.push(b'\n');
+        // Half a line is none, and writing past the limit ends the process.
+        super::system::allow_size(self.file.metadata()?.len() + text.len() as u64)?;
         self.file.write_all(&text)
+    }
+
+    /// Waits until what was written is on the disk.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
     }
 
     /// What is in it; `None` if not one whole line is: nothing has been touched then.

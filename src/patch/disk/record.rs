@@ -90,6 +90,22 @@ impl Step {
         }
     }
 
+    /// Whether the tree shows that what was kept of the time before is gone because all was in place: after a power
+    /// failure the disk may know of this, and not of the line in the journal that came before it.
+    pub(super) fn is_over(&self) -> bool {
+        let gone = |path: &Path| look(path).is_ok_and(|found| found.is_none());
+        match self {
+            Self::Replace {
+                path,
+                new,
+                backup,
+                after,
+                ..
+            } => gone(new) && gone(backup) && fs::symlink_metadata(path).is_ok_and(|now| after.shows(&now)),
+            _ => false,
+        }
+    }
+
     /// Puts back what was there, as far as the step was taken: the tree tells. True if there was something to do.
     /// Nothing that somebody wrote since is overwritten or removed.
     pub(super) fn take_back(&self) -> Result<bool, Left> {

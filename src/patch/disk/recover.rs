@@ -188,7 +188,7 @@ pub fn recover_one(path: &Path, roots: Option<&[PathBuf]>) -> Recovery {
 
 fn settle_story(journal: Journal, story: &Story, roots: Option<&[PathBuf]>) -> Recovery {
     let path = journal.path().to_owned();
-    let (did, outcome) = if story.committed {
+    let (did, outcome) = if story.committed || story.steps.iter().any(Step::is_over) {
         finish(story, roots.unwrap_or(&story.roots));
         (Did::Finished, Outcome::default())
     } else {

@@ -7,8 +7,8 @@ use super::journal::{Journal, Line, PREFIX, Story};
 use super::record::Step;
 use super::recover::take_back;
 use super::system::{
-    FolderLock, Stamp, copy_new, copy_over, create, keep, links, make_link, mode_of, oddity, open_source,
-    rename_to_free, set_mode, set_mode_at, size_limit,
+    FolderLock, Stamp, allow_size, copy_new, copy_over, create, keep, links, make_link, mode_of, oddity, open_source,
+    rename_to_free, set_mode, set_mode_at,
 };
 use super::{CommitError, Found, IoKind, New, Transaction, Work};
 use std::collections::HashSet;
@@ -39,6 +39,9 @@ pub(super) struct Fault {
     /// The process is killed before the step of this number.
     #[cfg(test)]
     pub(super) kills: Option<usize>,
+    /// Somebody else does this before the step of this number.
+    #[cfg(test)]
+    pub(super) meddles: Option<(usize, fn())>,
     /// The file system has no hard links.
     #[cfg(test)]
     pub(super) linkless: bool,
@@ -75,6 +78,11 @@ impl Fault {
         if self.kills == Some(step) {
             super::tests::die();
         }
+        if let Some((number, meddle)) = self.meddles
+            && number == step
+        {
+            meddle();
+        }
         if self.fails == Some(step) {
             return Err(io::Error::other("injected fault"));
         }
@@ -108,7 +116,6 @@ pub(super) struct Run<'t> {
     folders: HashSet<PathBuf>,
     /// Holds the folder of the step at hand.
     lock: FolderLock,
-    size_limit: Option<u64>,
 }
 
 /// What a step needs besides its record.
@@ -163,7 +170,6 @@ impl<'t> Run<'t> {
             means: Vec::new(),
             folders,
             lock: FolderLock::default(),
-            size_limit: size_limit(),
         }
     }
 
@@ -182,6 +188,7 @@ impl<'t> Run<'t> {
         }
         let ready = self.story.ready();
         self.note(&ready)?;
+        self.sync()?;
         let mut at = 0;
         while at < self.story.steps.len() {
             if self.swap(at)? {
@@ -211,6 +218,22 @@ impl<'t> Run<'t> {
         let noted = self.step(&path, "writing the journal", || journal.append(line));
         self.journal = Some(journal);
         noted
+    }
+
+    /// From here on the tree is neither as it was nor as it shall be. One step alone is whole by itself; for more the
+    /// journal must be on the disk, should the power fail.
+    fn sync(&mut self) -> Result<(), CommitError> {
+        let Some(journal) = self.journal.take() else {
+            return Ok(());
+        };
+        let mut synced = Ok(());
+        if self.story.steps.len() > 1 || self.transaction.hold {
+            synced = self.step(journal.path(), "waiting until the journal is on the disk", || {
+                journal.sync()
+            });
+        }
+        self.journal = Some(journal);
+        synced
     }
 
     /// All is in place: what was there goes. It could be made and renamed, so this hardly fails; if it does, an extra
@@ -424,18 +447,21 @@ impl<'t> Run<'t> {
                 });
             }
             New::Text { text, mode } => {
-                self.allow_size(path, text.len() as u64)?;
                 let first = if model.is_some() { secret } else { *mode };
                 let mut file = self.step(path, "making a file beside it", || create(&name, first))?;
-                self.step(path, "writing the new text", || file.write_all(text.as_bytes()))?;
+                self.step(path, "writing the new text", || {
+                    allow_size(text.len() as u64)?;
+                    file.write_all(text.as_bytes())
+                })?;
                 file
             }
             New::Copy { from, .. } => {
                 let mut source = self.step(path, "opening what it shall hold", || open_source(from))?;
-                let length = self.step(path, "looking at what it shall hold", || source.metadata())?;
-                self.allow_size(path, length.len())?;
                 let mut file = self.step(path, "making a file beside it", || create(&name, secret))?;
-                self.step(path, "writing what it shall hold", || io::copy(&mut source, &mut file))?;
+                self.step(path, "writing what it shall hold", || {
+                    allow_size(source.metadata()?.len())?;
+                    io::copy(&mut source, &mut file)
+                })?;
                 file
             }
         };
@@ -454,18 +480,6 @@ impl<'t> Run<'t> {
             self.step(path, "setting its permissions", || set_mode(&file, mode))?;
         }
         Ok(Fresh { stamp, alike: true })
-    }
-
-    /// A file that is larger than the process may write would end it.
-    fn allow_size(&self, path: &Path, length: u64) -> Result<(), CommitError> {
-        match self.size_limit {
-            Some(limit) if length > limit => {
-                let error = format!("the limit of this process for the size of a file is {limit} bytes");
-                let error = io::Error::new(io::ErrorKind::FileTooLarge, error);
-                Err(io_error(path, "writing the new text", &error))
-            }
-            _ => Ok(()),
-        }
     }
 
     /// Takes one step. `false` if others take its place, which are still to be taken.

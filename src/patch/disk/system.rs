@@ -72,6 +72,7 @@ pub(super) fn copy_new(file: &Path, to: &Path) -> io::Result<()> {
     if meta.is_symlink() {
         return make_link(&fs::read_link(file)?, to);
     }
+    allow_size(meta.len())?;
     let mut source = open_regular(file)?;
     let mut target = create(to, Some(0o600))?;
     let copied = io::copy(&mut source, &mut target)
@@ -218,12 +219,18 @@ pub(super) fn links(_meta: &Metadata) -> u64 {
     1
 }
 
-/// The largest file that this process may write, in bytes. Writing more would end it with a signal.
-pub(super) fn size_limit() -> Option<u64> {
+/// Says no to a file that is larger than this process may write: the kernel would end it.
+pub(super) fn allow_size(length: u64) -> io::Result<()> {
     #[cfg(unix)]
-    return rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
-    #[cfg(not(unix))]
-    None
+    if let Some(limit) = rustix::process::getrlimit(rustix::process::Resource::Fsize).current
+        && length > limit
+    {
+        let message =
+            format!("{length} bytes are more than a file of this process may have ({limit}; see `ulimit -f`)");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+    }
+    let _ = length;
+    Ok(())
 }
 
 /// What is special about a path that could not be changed, in words.

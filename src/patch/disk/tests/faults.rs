@@ -390,6 +390,95 @@ fn recovery_overwrites_nothing_that_was_changed_since() {
     }
 }
 
+thread_local! {
+    /// The file that somebody else is at.
+    static MEDDLED: std::cell::RefCell<PathBuf> = const { std::cell::RefCell::new(PathBuf::new()) };
+}
+
+/// Somebody writes while a transaction is under way: at whatever step, their text is there at the end, and either all
+/// the rest is as before, or all of it is done.
+#[test]
+fn a_change_while_we_write_is_never_lost() {
+    fn at(act: impl FnOnce(&Path)) {
+        MEDDLED.with_borrow(|path| act(path));
+    }
+    let ways: [(&str, &str, fn(), &str); 4] = [
+        (
+            "writes over",
+            "d/a",
+            || at(|path| fs::write(path, "mine\n").unwrap()),
+            "mine\n",
+        ),
+        (
+            "adds to",
+            "d/a",
+            || {
+                at(|path| {
+                    let mut file = fs::OpenOptions::new().append(true).create(true).open(path).unwrap();
+                    std::io::Write::write_all(&mut file, b"mine\n").unwrap();
+                });
+            },
+            "mine\n",
+        ),
+        (
+            "makes",
+            "d/new",
+            || at(|path| fs::write(path, "mine\n").unwrap()),
+            "mine\n",
+        ),
+        (
+            "writes over what goes",
+            "d/gone",
+            || at(|path| fs::write(path, "mine\n").unwrap()),
+            "mine\n",
+        ),
+    ];
+    for (name, file, meddle, mine) in ways {
+        for step in 0.. {
+            let world = World::new(&[("d/a", "a\n"), ("d/gone", "g\n"), ("e/b", "b\n")]);
+            MEDDLED.set(world.path(file));
+            let transaction = world.transaction(vec![
+                world.write("d/a", "A\n"),
+                world.write("d/new", "N\n"),
+                world.remove("d/gone"),
+                world.write("e/b", "B\n"),
+            ]);
+            let fault = Fault {
+                meddles: Some((step, meddle)),
+                ..Fault::default()
+            };
+            let result = commit_with(&transaction, fault);
+            let found = world.read(file);
+            if found.is_none_or(|text| !text.ends_with(mine)) {
+                // It was done before anybody came.
+                assert!(result.is_ok() && step > 20, "{name} at {step}: {result:?}");
+                break;
+            }
+            let others = [
+                ("d/a", Some("a\n"), Some("A\n")),
+                ("d/new", None, Some("N\n")),
+                ("d/gone", Some("g\n"), None),
+                ("e/b", Some("b\n"), Some("B\n")),
+            ];
+            for (other, before, after) in others.iter().filter(|(other, ..)| *other != file) {
+                let wanted = if result.is_ok() { after } else { before };
+                assert_eq!(
+                    world.read(other).as_deref(),
+                    *wanted,
+                    "{name} at {step}: {other} {result:?}"
+                );
+            }
+            match result {
+                Ok(()) => {}
+                Err(CommitError::Stale { path, .. }) => assert_eq!(path, world.path(file), "{name} at {step}"),
+                // What it was before is kept, since it cannot be told from theirs.
+                Err(CommitError::Stuck { kept, .. }) => assert_eq!(kept[0].path, world.path(file), "{name} at {step}"),
+                Err(other) => panic!("{name} at {step}: {other:?}"),
+            }
+        }
+    }
+}
+
 /// Journals that somebody else wrote, or that were not written to their end.
 #[test]
 fn journals_are_trusted_only_as_far_as_they_go() {
