@@ -260,6 +260,11 @@ impl Snapshots {
         self.shared.home.join("snapshots")
     }
 
+    /// What turns have changed.
+    pub fn records(&self) -> record::Records {
+        record::Records::new(&self.folder())
+    }
+
     fn given_up(&self) -> MutexGuard<'_, HashMap<PathBuf, (Instant, SnapshotError)>> {
         self.shared.given_up.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -317,15 +322,16 @@ impl Snapshots {
         };
         let real = std::fs::canonicalize(root).map_err(folder)?;
         std::fs::read_dir(&real).map_err(folder)?;
-        // Our own files are no part of anybody's work.
+        let name = store_name(&real);
+        let store = self.store(&name);
+        store.make()?;
+        // Our own files, which are there by now, are no part of anybody's work.
         let except: Vec<PathBuf> = except
             .iter()
             .chain([&self.shared.home])
             .filter_map(|path| std::fs::canonicalize(path).ok())
             .filter(|path| *path != real)
             .collect();
-        let name = store_name(&real);
-        let store = self.store(&name);
         let manifest = store.take(&real, &except, &self.shared.limits, stop)?;
         Ok(Snapshot {
             root: root.to_owned(),
@@ -346,13 +352,15 @@ impl Snapshots {
     /// time.
     pub fn tidy(&self, roots: &[PathBuf]) {
         for root in roots {
-            let Ok(real) = std::fs::canonicalize(root) else { continue };
+            let Ok(real) = std::fs::canonicalize(root) else {
+                continue;
+            };
             let store = self.store(&store_name(&real));
             if let Err(error) = store.prune(&self.shared.tidying) {
                 tracing::warn!(root = %root.display(), %error, "old snapshots were not removed");
             }
         }
-        record::prune(&self.folder());
+        self.records().prune();
     }
 
     /// Contents, in the order asked for; nothing for one that is not kept any more. Waits for git.

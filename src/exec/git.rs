@@ -203,7 +203,10 @@ fn path_of_bytes(bytes: &[u8]) -> PathBuf {
 }
 
 /// A folder that only its owner may look into.
-fn make_private(folder: &Path) -> io::Result<()> {
+///
+/// # Errors
+/// It cannot be made.
+pub fn make_private(folder: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]

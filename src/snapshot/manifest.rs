@@ -2,7 +2,6 @@
 //! the marks by which the next look knows that it is still the same.
 
 use std::cmp::Ordering;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// First bytes of a stored manifest; the last is the version of its form.
@@ -97,7 +96,10 @@ pub(super) struct Manifest {
 
 impl Manifest {
     pub(super) fn find(&self, path: &Path) -> Option<&Entry> {
-        let at = self.entries.binary_search_by(|entry| entry.path.as_path().cmp(path)).ok()?;
+        let at = self
+            .entries
+            .binary_search_by(|entry| entry.path.as_path().cmp(path))
+            .ok()?;
         Some(&self.entries[at])
     }
 
@@ -242,17 +244,18 @@ fn take_path(rest: &mut &[u8]) -> Option<PathBuf> {
     let length = usize::try_from(u32::from_le_bytes(take(rest)?)).ok()?;
     let (path, left) = rest.split_at_checked(length)?;
     *rest = left;
-    Some(PathBuf::from(name_of_bytes(path)?))
+    path_of_bytes(path)
 }
 
+/// A path by its bytes; nothing where the system has no such path.
 #[cfg(unix)]
-fn name_of_bytes(bytes: &[u8]) -> Option<OsString> {
+pub(super) fn path_of_bytes(bytes: &[u8]) -> Option<PathBuf> {
     use std::os::unix::ffi::OsStrExt as _;
-    Some(std::ffi::OsStr::from_bytes(bytes).to_owned())
+    Some(std::ffi::OsStr::from_bytes(bytes).into())
 }
 
 #[cfg(not(unix))]
-fn name_of_bytes(bytes: &[u8]) -> Option<OsString> {
+pub(super) fn path_of_bytes(bytes: &[u8]) -> Option<PathBuf> {
     Some(std::str::from_utf8(bytes).ok()?.into())
 }
 
@@ -298,8 +301,14 @@ mod tests {
         longer.push(0);
         assert_eq!(Manifest::decode(&longer), None);
         // Sorting is what finding relies on.
-        assert_eq!(Manifest::decode(&manifest(vec![entry("b", 1), entry("a", 1)]).encode()), None);
-        assert_eq!(Manifest::decode(&Manifest::default().encode()), Some(Manifest::default()));
+        assert_eq!(
+            Manifest::decode(&manifest(vec![entry("b", 1), entry("a", 1)]).encode()),
+            None
+        );
+        assert_eq!(
+            Manifest::decode(&Manifest::default().encode()),
+            Some(Manifest::default())
+        );
     }
 
     #[test]

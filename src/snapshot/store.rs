@@ -40,6 +40,11 @@ pub(super) struct Store {
 struct Lock(#[expect(dead_code, reason = "held for what dropping it does")] File);
 
 impl Store {
+    pub(super) fn make(&self) -> Result<(), SnapshotError> {
+        let failed = |error: io::Error| SnapshotError::io("making the store", self.repository.folder(), &error);
+        self.repository.make().map_err(failed)
+    }
+
     /// The folder's state, as of now; what is new in it is kept.
     pub(super) fn take(
         &self,
@@ -48,8 +53,6 @@ impl Store {
         limits: &Limits,
         stop: &Stop,
     ) -> Result<Manifest, SnapshotError> {
-        let failed = |error: io::Error| SnapshotError::io("making the store", self.repository.folder(), &error);
-        self.repository.make().map_err(failed)?;
         let _lock = self.lock(stop)?;
         let known = self.last();
         match self.take_locked(root, except, &known, limits, stop) {
@@ -191,7 +194,11 @@ impl Store {
             true => KEPT_WHEN_FULL,
             false => MOST_KEPT,
         };
-        let old = too_old(&names.iter().map(|(birth, _)| *birth).collect::<Vec<_>>(), millis_now(), kept);
+        let old = too_old(
+            &names.iter().map(|(birth, _)| *birth).collect::<Vec<_>>(),
+            millis_now(),
+            kept,
+        );
         if old < PRUNED_TOGETHER.min(kept) {
             return Ok(());
         }
@@ -209,7 +216,8 @@ impl Store {
 fn too_old(births: &[u64], now: u64, kept: usize) -> usize {
     let limit = now.saturating_sub(u64::try_from(MOST_AGE.as_millis()).unwrap_or(u64::MAX));
     let aged = births.iter().skip(1).take_while(|birth| **birth < limit).count();
-    aged.max(births.len().saturating_sub(kept)).min(births.len().saturating_sub(1))
+    aged.max(births.len().saturating_sub(kept))
+        .min(births.len().saturating_sub(1))
 }
 
 /// Where snapshots have their names, below the repository's folder.
@@ -347,7 +355,8 @@ impl<'a> Keeping<'a> {
         };
         entry.fresh = is_fresh(&marks, nanos_now());
         entry.digest = digest(&content);
-        match known.filter(|known| known.kind == kind && known.digest == entry.digest && known.marks.size == marks.size) {
+        match known.filter(|known| known.kind == kind && known.digest == entry.digest && known.marks.size == marks.size)
+        {
             Some(known) => entry.oid = known.oid,
             None => self.keep(&entry.path, &content)?,
         }
@@ -429,7 +438,10 @@ impl<'a> Keeping<'a> {
                 remove(&mut gone, &before.path);
             }
             let before = old.next_if(|before| before.path == entry.path);
-            let source = sources.get(entry.path.as_path()).copied().unwrap_or(Source::Known(entry.oid));
+            let source = sources
+                .get(entry.path.as_path())
+                .copied()
+                .unwrap_or(Source::Known(entry.oid));
             let same = before.is_some_and(|before| {
                 matches!(source, Source::Known(oid) if oid == before.oid) && tree_mode(before) == tree_mode(entry)
             });
@@ -462,7 +474,11 @@ impl<'a> Keeping<'a> {
             let Some((mark, oid)) = line.strip_prefix(':').and_then(|line| line.split_once(' ')) else {
                 continue;
             };
-            let Some(path) = mark.parse().ok().and_then(|mark: usize| self.marked.get(mark.checked_sub(1)?)) else {
+            let Some(path) = mark
+                .parse()
+                .ok()
+                .and_then(|mark: usize| self.marked.get(mark.checked_sub(1)?))
+            else {
                 continue;
             };
             let at = entries.binary_search_by(|entry| entry.path.cmp(path));
