@@ -419,7 +419,8 @@ fn stopped(mut item: ThreadItem) -> ThreadItem {
         ThreadItem::AgentMessage { partial, .. } => *partial = true,
         ThreadItem::CommandExecution { status, .. }
         | ThreadItem::FileChange { status, .. }
-        | ThreadItem::ToolCall { status, .. } => *status = ItemStatus::Interrupted,
+        | ThreadItem::ToolCall { status, .. }
+        | ThreadItem::Undo { status, .. } => *status = ItemStatus::Interrupted,
         ThreadItem::UserMessage { .. } | ThreadItem::Reasoning { .. } | ThreadItem::Plan { .. } => {}
     }
     item
