@@ -17,14 +17,13 @@ pub mod record;
 mod store;
 mod walk;
 
-pub use manifest::Kind;
+pub use manifest::{Kind, path_of_bytes};
 
 use crate::exec::git::{GitError, OwnRepository, Stop};
 use manifest::{Entry, Manifest, Oid};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeMap, HashMap};
-use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -125,6 +124,30 @@ pub struct Blob {
     /// Name of the folder's store.
     store: String,
     oid: String,
+    /// The first half of the SHA-256 of the content, in hexadecimal.
+    digest: String,
+}
+
+impl Blob {
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// The name in one word: two with the same have the same content.
+    pub fn key(&self) -> String {
+        format!("{}/{}/{}", self.store, self.oid, self.digest)
+    }
+
+    /// The blob of such a word.
+    pub fn of_key(key: &str) -> Option<Self> {
+        let (store, rest) = key.split_once('/')?;
+        let (oid, digest) = rest.split_once('/')?;
+        Some(Self {
+            store: store.to_owned(),
+            oid: oid.to_owned(),
+            digest: digest.to_owned(),
+        })
+    }
 }
 
 /// What is at a path.
@@ -135,6 +158,8 @@ pub struct State {
     pub mode: u32,
     /// Bytes.
     pub size: u64,
+    /// Tells apart what is not kept; see [`stamp`].
+    pub stamp: String,
     /// The content of a file, or where a link leads.
     pub blob: Option<Blob>,
 }
@@ -195,11 +220,13 @@ impl Snapshot {
         let blob = matches!(entry.kind, Kind::File | Kind::Link).then(|| Blob {
             store: self.store.clone(),
             oid: entry.oid.hex(),
+            digest: manifest::hexadecimal(&entry.digest),
         });
         State {
             kind: entry.kind,
             mode: entry.mode,
             size: entry.marks.size,
+            stamp: entry.marks.stamp(),
             blob,
         }
     }
@@ -411,6 +438,12 @@ impl Snapshots {
     }
 }
 
+/// Size and time stamps of a file in one word: while it is the same, the file most likely is.
+pub fn stamp(path: &Path) -> Option<String> {
+    let meta = std::fs::symlink_metadata(path).ok()?;
+    Some(walk::marks(&meta).1.stamp())
+}
+
 fn crashed(error: &tokio::task::JoinError) -> SnapshotError {
     SnapshotError::Git {
         message: format!("the work broke off: {error}"),
@@ -440,11 +473,7 @@ fn names(blobs: &[Blob], places: Vec<usize>) -> (Vec<Oid>, Vec<usize>) {
 /// The folder of a store: by the real path, so that a folder has one by whatever name it is reached.
 fn store_name(real: &Path) -> String {
     let digest = Sha256::digest(real.as_os_str().as_encoded_bytes());
-    digest[..10].iter().fold(String::with_capacity(20), |mut text, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    manifest::hexadecimal(&digest[..10])
 }
 
 #[cfg(test)]

@@ -35,13 +35,19 @@ impl Oid {
     }
 
     pub(super) fn hex(self) -> String {
-        use std::fmt::Write as _;
-        self.0.iter().fold(String::with_capacity(40), |mut text, byte| {
+        hexadecimal(&self.0)
+    }
+}
+
+pub(super) fn hexadecimal(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes
+        .iter()
+        .fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
             // Writing to a string cannot fail.
             let _ = write!(text, "{byte:02x}");
             text
         })
-    }
 }
 
 /// The marks of an entry by which a look tells that it has not changed.
@@ -52,6 +58,12 @@ pub(super) struct Marks {
     pub(super) modified: i64,
     pub(super) changed: i64,
     pub(super) inode: u64,
+}
+
+impl Marks {
+    pub(super) fn stamp(&self) -> String {
+        format!("{} {} {} {}", self.size, self.modified, self.changed, self.inode)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -249,13 +261,13 @@ fn take_path(rest: &mut &[u8]) -> Option<PathBuf> {
 
 /// A path by its bytes; nothing where the system has no such path.
 #[cfg(unix)]
-pub(super) fn path_of_bytes(bytes: &[u8]) -> Option<PathBuf> {
+pub fn path_of_bytes(bytes: &[u8]) -> Option<PathBuf> {
     use std::os::unix::ffi::OsStrExt as _;
     Some(std::ffi::OsStr::from_bytes(bytes).into())
 }
 
 #[cfg(not(unix))]
-pub(super) fn path_of_bytes(bytes: &[u8]) -> Option<PathBuf> {
+pub fn path_of_bytes(bytes: &[u8]) -> Option<PathBuf> {
     Some(std::str::from_utf8(bytes).ok()?.into())
 }
 

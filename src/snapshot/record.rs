@@ -12,6 +12,8 @@ use std::time::Duration;
 const MOST_AGE: Duration = Duration::from_secs(14 * 24 * 3600);
 /// Records kept in all.
 const MOST_KEPT: usize = 2000;
+/// Between two looks whether there is something to give up.
+const PRUNE_EVERY: Duration = Duration::from_secs(6 * 3600);
 /// The largest record that is read, in bytes.
 const MOST_BYTES: u64 = 512 << 20;
 
@@ -44,6 +46,9 @@ pub struct FileRecord {
     pub path: PathBuf,
     pub before: Option<Side>,
     pub after: Option<Side>,
+    /// The name before the turn of the file that is here now.
+    #[serde(default, with = "optional_path", skip_serializing_if = "Option::is_none")]
+    pub moved_from: Option<PathBuf>,
 }
 
 /// A file or a link at one moment.
@@ -62,13 +67,23 @@ pub enum Content {
     /// A text, here in full.
     Text { text: String },
     /// Bytes that a snapshot keeps.
-    Kept { blob: Blob },
+    Kept { blob: Blob, size: u64 },
     Link {
         #[serde(with = "path")]
         target: PathBuf,
     },
     /// Known to have been there, but not kept: too large, or not to be read.
-    Unkept { size: u64 },
+    Unkept { size: u64, key: String },
+}
+
+impl TurnRecord {
+    /// Whether there is nothing to take back and nothing unknown.
+    pub fn is_empty(&self) -> bool {
+        self.no_snapshot.is_none()
+            && self.files.is_empty()
+            && self.new_folders.is_empty()
+            && self.gone_folders.is_empty()
+    }
 }
 
 /// The records of a home folder.
@@ -146,6 +161,13 @@ impl Records {
 
     /// Gives up old records.
     pub(super) fn prune(&self) {
+        let mark = self.folder.join("pruned");
+        let last = std::fs::metadata(&mark).and_then(|meta| meta.modified()).ok();
+        if last.is_some_and(|last| last.elapsed().is_ok_and(|age| age < PRUNE_EVERY)) || !self.folder.exists() {
+            return;
+        }
+        // Should it not be written, the next turn looks again.
+        let _written = std::fs::write(&mark, "");
         let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let mut found: Vec<(std::time::SystemTime, PathBuf)> = entries
             .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
@@ -197,6 +219,20 @@ mod path {
     }
 }
 
+mod optional_path {
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+    use std::path::PathBuf;
+
+    pub(super) fn serialize<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
+        path.as_deref().map(super::path::to_text).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PathBuf>, D::Error> {
+        let text = Option::<String>::deserialize(deserializer)?;
+        Ok(text.as_deref().and_then(super::path::of_text))
+    }
+}
+
 mod paths {
     use serde::de::Error as _;
     use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
@@ -233,6 +269,7 @@ mod tests {
                 FileRecord {
                     path: "/w/a\nb".into(),
                     before: None,
+                    moved_from: Some("/w/o".into()),
                     after: side(Content::Text {
                         text: "é\0\r\n".to_owned(),
                     }),
@@ -240,7 +277,11 @@ mod tests {
                 FileRecord {
                     path: "base64:x".into(),
                     before: side(Content::Link { target: "../x".into() }),
-                    after: side(Content::Unkept { size: 7 }),
+                    after: side(Content::Unkept {
+                        size: 7,
+                        key: "7".to_owned(),
+                    }),
+                    moved_from: None,
                 },
             ],
             new_folders: vec!["/w/d".into()],

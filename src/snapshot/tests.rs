@@ -388,6 +388,7 @@ async fn a_damaged_store_is_begun_anew() {
         let blob = Blob {
             store: store.to_owned(),
             oid: oid.to_owned(),
+            digest: String::new(),
         };
         let read = place.snapshots.read(&[blob], &Stop::default());
         assert!(read.is_err() || read == Ok(vec![None]));
