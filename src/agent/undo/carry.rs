@@ -44,7 +44,7 @@ pub(super) async fn carry_out(
     let can_delete = scope.desk.editor.has_resource_operations();
     let by_editor = |planned: &&Planned| can_delete && planned.is_open && matches!(planned.disk, Some(None));
     let on_disk: Vec<&Planned> = planned.iter().filter(|one| !by_editor(one)).collect();
-    let (first, then) = disk_changes(scope, &on_disk, &folder.0).await.map_err(failed)?;
+    let changes = disk_changes(scope, &on_disk, &folder.0).await.map_err(failed)?;
     let steps = steps(planned);
     let mut editor_steps = Vec::new();
     for step in &steps {
@@ -68,7 +68,7 @@ pub(super) async fn carry_out(
     }
     let mut tidy = new_folders.to_vec();
     tidy.sort_by_key(|folder| std::cmp::Reverse(folder.components().count()));
-    if let Err(mut message) = write(scope, first, then, &tidy).await {
+    if let Err(mut message) = write(scope, changes, &tidy).await {
         if !steps.is_empty() {
             message.push_str(&take_back(scope, &steps).await.in_words());
         }
@@ -112,81 +112,112 @@ fn steps(planned: &[Planned]) -> Vec<Step> {
     planned.iter().enumerate().filter_map(step).collect()
 }
 
-/// What goes to the disk, in one transaction or, where a file and a folder change places, in two.
-async fn disk_changes(
-    scope: &Scope,
-    planned: &[&Planned],
-    folder: &Path,
-) -> Result<(Vec<DiskChange>, Vec<DiskChange>), String> {
-    let mut blobs: Vec<Blob> = Vec::new();
-    let (mut gone, mut there) = (Vec::new(), Vec::new());
-    let mut texts: Vec<(PathBuf, String)> = Vec::new();
+/// What goes to the disk: in one transaction or, where a file and a folder change places, in two.
+#[derive(Default)]
+struct DiskChanges {
+    /// Only removals, where they have to be first.
+    first: Vec<DiskChange>,
+    /// What takes those back.
+    first_back: Vec<DiskChange>,
+    then: Vec<DiskChange>,
+}
+
+/// Contents that a transaction copies from files.
+struct Copies<'a> {
+    folder: &'a Path,
+    blobs: Vec<Blob>,
+    texts: Vec<(PathBuf, String)>,
+}
+
+async fn disk_changes(scope: &Scope, planned: &[&Planned], folder: &Path) -> Result<DiskChanges, String> {
+    let mut copies = Copies {
+        folder,
+        blobs: Vec::new(),
+        texts: Vec::new(),
+    };
+    let change = |copies: &mut Copies<'_>, planned: &Planned, now: Option<&Thing>, then: Option<&Thing>| {
+        let change = copies.change(&planned.path, now, then);
+        change.ok_or_else(|| format!("What {} held is not kept.", scope.short_name(&planned.path)))
+    };
+    let (mut gone, mut back, mut there) = (Vec::new(), Vec::new(), Vec::new());
     for planned in planned {
         let Some(then) = &planned.disk else { continue };
-        let path = planned.path.clone();
-        let Some(expect) = Thing::expect(planned.there.as_ref()) else {
-            return Err(format!("{} cannot be replaced.", scope.short_name(&path)));
-        };
-        let now = planned.there.as_ref();
+        let made = change(&mut copies, planned, planned.there.as_ref(), then.as_ref())?;
+        if then.is_some() {
+            there.push(made);
+        } else {
+            gone.push(made);
+            back.push(*planned);
+        }
+    }
+    let mut changes = DiskChanges::default();
+    if change_places(&gone, &there) {
+        for planned in back {
+            // As the record knows it, so with the name of its content.
+            let seen = planned.seen.as_ref();
+            changes.first_back.push(change(&mut copies, planned, None, seen)?);
+        }
+        changes.first = gone;
+        changes.then = there;
+    } else {
+        gone.extend(there);
+        changes.then = gone;
+    }
+    export(scope, copies.blobs, copies.texts, folder).await?;
+    Ok(changes)
+}
+
+impl Copies<'_> {
+    /// The change that makes one thing of another; nothing if what shall be there is not kept.
+    fn change(&mut self, path: &Path, now: Option<&Thing>, then: Option<&Thing>) -> Option<DiskChange> {
+        let expect = Thing::expect(now)?;
+        let path = path.to_owned();
         let Some(then) = then else {
-            gone.push(DiskChange::Remove { path, expect });
-            continue;
+            return Some(DiskChange::Remove { path, expect });
         };
         let mode = then.mode.or(now.and_then(|now| now.mode));
         let changed_mode = then.mode.filter(|mode| now.and_then(|now| now.mode) != Some(*mode));
-        let change = match (&then.data, now.map(|now| &now.data)) {
-            (Data::Text(text), Some(Data::Text(now))) => DiskChange::Edit {
-                edits: text_edits(now, text),
-                path,
-                expect,
-                mode: changed_mode,
-            },
-            (Data::Text(text), None) => DiskChange::Write {
-                path,
-                text: text.clone(),
-                expect,
-                mode: then.mode,
-            },
-            // Bytes or a link are there now.
-            (Data::Text(text), Some(_)) => {
-                let from = folder.join(format!("text-{}", texts.len()));
-                texts.push((from.clone(), text.clone()));
-                let content = Content::File {
-                    from,
-                    mode: then.mode.unwrap_or(0o644),
-                };
-                DiskChange::Place { path, content, expect }
-            }
-            (Data::Bytes { .. }, Some(_)) if now.is_some_and(|now| now.same_content(then)) => DiskChange::Edit {
-                path,
-                edits: Vec::new(),
-                expect,
-                mode: changed_mode,
-            },
-            (Data::Bytes { blob: Some(blob), .. }, _) => {
-                let content = Content::File {
-                    from: folder.join(blobs.len().to_string()),
-                    mode: mode.unwrap_or(0o644),
-                };
-                blobs.push(blob.clone());
-                DiskChange::Place { path, content, expect }
-            }
-            (Data::Link(target), _) => {
-                let content = Content::Link { target: target.clone() };
-                DiskChange::Place { path, content, expect }
-            }
-            (Data::Bytes { .. } | Data::Unkept { .. } | Data::Strange(_), _) => {
-                return Err(format!("What {} held is not kept.", scope.short_name(&path)));
-            }
+        let edits = match (&then.data, now.map(|now| &now.data)) {
+            (Data::Link(_), _) => None,
+            (Data::Text(text), Some(Data::Text(now))) => Some(text_edits(now, text)),
+            _ if now.is_some_and(|now| now.same_content(then)) => Some(Vec::new()),
+            _ => None,
         };
-        there.push(change);
+        if let Some(edits) = edits {
+            return Some(DiskChange::Edit {
+                path,
+                edits,
+                expect,
+                mode: changed_mode,
+            });
+        }
+        let content = match &then.data {
+            Data::Text(text) if now.is_none() => {
+                return Some(DiskChange::Write {
+                    path,
+                    text: text.clone(),
+                    expect,
+                    mode: then.mode,
+                });
+            }
+            // Bytes or a link are there now.
+            Data::Text(text) => {
+                let from = self.folder.join(format!("text-{}", self.texts.len()));
+                self.texts.push((from.clone(), text.clone()));
+                let mode = then.mode.unwrap_or(0o644);
+                Content::File { from, mode }
+            }
+            Data::Bytes { blob, .. } => {
+                let from = self.folder.join(self.blobs.len().to_string());
+                self.blobs.push(blob.clone()?);
+                let mode = mode.unwrap_or(0o644);
+                Content::File { from, mode }
+            }
+            Data::Link(target) => Content::Link { target: target.clone() },
+            Data::Unkept { .. } | Data::Strange(_) => return None,
+        };
+        Some(DiskChange::Place { path, content, expect })
     }
-    export(scope, blobs, texts, folder).await?;
-    if change_places(&gone, &there) {
-        return Ok((gone, there));
-    }
-    gone.extend(there);
-    Ok((Vec::new(), gone))
 }
 
 /// Whether something goes where a folder is to be, or a folder goes where something is to be.
@@ -235,20 +266,37 @@ async fn export(scope: &Scope, blobs: Vec<Blob>, texts: Vec<(PathBuf, String)>, 
     .await
 }
 
-async fn write(scope: &Scope, first: Vec<DiskChange>, then: Vec<DiskChange>, tidy: &[PathBuf]) -> Result<(), String> {
+async fn write(scope: &Scope, changes: DiskChanges, tidy: &[PathBuf]) -> Result<(), String> {
     let transaction = |changes: Vec<DiskChange>, tidy: &[PathBuf]| Transaction {
         changes,
         tidy: tidy.to_vec(),
         restores: true,
         ..Transaction::default()
     };
-    if !first.is_empty() {
+    let DiskChanges {
+        first,
+        first_back,
+        then,
+    } = changes;
+    let in_two = !first.is_empty();
+    if in_two {
         commit_confined(scope, transaction(first, tidy)).await?;
     }
     if then.is_empty() && tidy.is_empty() {
         return Ok(());
     }
-    commit_confined(scope, transaction(then, tidy)).await
+    let done = commit_confined(scope, transaction(then, tidy)).await;
+    match done {
+        Err(mut message) if in_two => {
+            if let Err(error) = commit_confined(scope, transaction(first_back, &[])).await {
+                message.push_str(&format!(
+                    " Files that were removed first could not be put back: {error}"
+                ));
+            }
+            Err(message)
+        }
+        done => done,
+    }
 }
 
 /// Deletes files of open documents, through the editor first, so that it closes what shows them. Gives those that are
@@ -286,7 +334,11 @@ async fn delete(scope: &Scope, planned: &[&Planned], tidy: &[PathBuf]) -> Vec<Pa
             expect: Thing::expect(planned.there.as_ref())?,
         })
     });
-    let removed = write(scope, Vec::new(), removals.collect(), tidy).await;
+    let changes = DiskChanges {
+        then: removals.collect(),
+        ..DiskChanges::default()
+    };
+    let removed = write(scope, changes, tidy).await;
     match removed {
         Ok(()) => Vec::new(),
         Err(error) => {

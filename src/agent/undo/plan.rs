@@ -5,7 +5,7 @@ use super::state::{Data, Thing, is_unkept, on_disk};
 use crate::protocol::undo::{UndoConflicts, UndoFile, UndoResult};
 use crate::snapshot::record::TurnRecord;
 use crate::workspace::{Document, Workspace};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// What is to happen to one path.
@@ -83,12 +83,51 @@ pub(super) fn plan(workspace: &Workspace, records: &[TurnRecord], conflicts: Und
             paths.entry(&file.path).or_default().push(change);
         }
     }
-    let planned = paths.into_iter().map(|(path, changes)| Place {
-        path,
-        changes,
-        conflicts,
-    });
-    planned.map(|path| path.plan(workspace)).collect()
+    let new_folders: BTreeSet<&Path> = records
+        .iter()
+        .flat_map(|record| record.new_folders.iter().map(PathBuf::as_path))
+        .collect();
+    let (later, first): (Vec<Place<'_>>, Vec<Place<'_>>) = paths
+        .into_iter()
+        .map(|(path, changes)| Place {
+            path,
+            changes,
+            conflicts,
+        })
+        .partition(|place| new_folders.contains(place.path) && place.path.is_dir());
+    let mut planned: Vec<Planned> = first.iter().map(|place| place.plan(workspace)).collect();
+    // Where a turn made a folder of a file, that is gone once what the turn put into it is.
+    let goes: BTreeSet<PathBuf> = planned
+        .iter()
+        .filter(|planned| matches!(planned.disk, Some(None)))
+        .map(|planned| planned.path.clone())
+        .collect();
+    for place in later {
+        let is_ours = holds_only(place.path, &goes, &new_folders);
+        planned.push(if is_ours {
+            place.closed(None)
+        } else {
+            place.plan(workspace)
+        });
+    }
+    planned.sort_by(|a, b| a.path.cmp(&b.path));
+    planned
+}
+
+/// Whether a folder holds nothing but files that go, in folders that the turns made.
+fn holds_only(folder: &Path, goes: &BTreeSet<PathBuf>, new_folders: &BTreeSet<&Path>) -> bool {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return false;
+    };
+    entries.into_iter().all(|entry| {
+        let Ok(entry) = entry else { return false };
+        let path = entry.path();
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => new_folders.contains(path.as_path()) && holds_only(&path, goes, new_folders),
+            Ok(_) => goes.contains(&path),
+            Err(_) => false,
+        }
+    })
 }
 
 /// One path and what the turns made of it, newest first.

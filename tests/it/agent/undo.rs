@@ -1,6 +1,7 @@
 //! Taking turns back: what patches and sandboxed commands did to a workspace, without losing what came since.
 
 use super::stage::{Setting, Stage, Story, apply_patch, bash, eventually, rollout, say};
+use crate::support::client::Reply;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -428,10 +429,11 @@ async fn open_documents_go_through_the_editor_and_unsaved_text_stays() {
         ("closed.txt".into(), "0\n".into()),
     ];
     let stage = Stage::with(script, Setting { files, ..setting() }).await;
-    stage.client.on_request("countersign/document/save", |_| {
-        crate::support::client::Reply::Ok(json!({"saved": []}))
-    });
+    stage
+        .client
+        .on_request("countersign/document/save", |_| Reply::Ok(json!({"saved": []})));
     // Unsaved text of the person's before the turn.
+    stage.client.on_request("workspace/applyEdit", |_| Reply::Later);
     stage.open("open.txt", "unsaved\n\none\ntwo\nthree\n");
     let mut documents = BTreeMap::from([("open.txt".to_owned(), (1, "unsaved\n\none\ntwo\nthree\n".to_owned()))]);
     let thread = stage.thread().await;
@@ -483,9 +485,10 @@ async fn a_refusal_of_the_editor_takes_everything_back() {
     ]);
     let files = vec![("open.txt".into(), "two\n".into()), ("closed.txt".into(), "0\n".into())];
     let stage = Stage::with(script, Setting { files, ..setting() }).await;
-    stage.client.on_request("countersign/document/save", |_| {
-        crate::support::client::Reply::Ok(json!({"saved": []}))
-    });
+    stage
+        .client
+        .on_request("countersign/document/save", |_| Reply::Ok(json!({"saved": []})));
+    stage.client.on_request("workspace/applyEdit", |_| Reply::Later);
     stage.open("open.txt", "two\n");
     let mut documents = BTreeMap::from([("open.txt".to_owned(), (1, "two\n".to_owned()))]);
     let thread = stage.thread().await;
@@ -493,7 +496,7 @@ async fn a_refusal_of_the_editor_takes_everything_back() {
     stage.take_edit(&mut documents).await;
     stage.finish(&turn).await;
     stage.client.on_request("workspace/applyEdit", |_| {
-        crate::support::client::Reply::Ok(json!({"applied": false, "failureReason": "not now"}))
+        Reply::Ok(json!({"applied": false, "failureReason": "not now"}))
     });
     let undo = stage.undo(json!({"threadId": thread})).await;
     assert_eq!(undo.status(), "failed");
@@ -565,7 +568,10 @@ async fn a_turn_is_taken_back_after_a_restart_of_the_server() {
     // The diff can be read without the thread.
     let params = json!({"threadId": thread});
     let diff = second.client.call("countersign/turn/diff", params).await;
-    assert!(diff["diff"].as_str().expect("a diff").contains("+command"), "{diff}");
+    assert!(
+        diff["diff"].as_str().expect("a diff").contains("+no endcommand"),
+        "{diff}"
+    );
     second.resume(json!({"threadId": thread})).await;
     second.undo_last(&thread).await;
     std::fs::remove_file(second.path("build/out.log")).expect("a file");
