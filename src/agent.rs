@@ -23,6 +23,7 @@ pub mod settings;
 pub mod stream;
 pub mod thread;
 pub mod turn;
+pub mod undo;
 
 use crate::config::{self, Config, Loaded, Sources};
 use crate::ids::ThreadId;
@@ -31,6 +32,7 @@ use crate::protocol::event::{EventKind, ThreadConfigured, ThreadStarted};
 use crate::protocol::thread::{
     GitInfo, Thread, ThreadListParams, ThreadListResult, ThreadResumeParams, ThreadStartParams, ThreadStatus,
 };
+use crate::snapshot::Snapshots;
 use crate::store::{self, Recorder, Resumed, SessionMeta, StoreError};
 use crate::tools::Registry;
 use crate::workspace::Workspace;
@@ -70,6 +72,10 @@ pub enum AgentError {
         expected: crate::ids::TurnId,
         running: crate::ids::TurnId,
     },
+    #[error("A turn is running. Wait for its end or stop it, then undo.")]
+    TurnRunning,
+    #[error("This conversation has no turn {0}.")]
+    UnknownTurn(crate::ids::TurnId),
     #[error("{0}")]
     BadSettings(String),
     #[error("Neither a thread id nor a path was given. Name the thread to resume.")]
@@ -91,6 +97,8 @@ impl AgentError {
             Self::EmptyInput | Self::NothingToResume => kinds::INVALID_PARAMS,
             Self::NoTurn { .. } => kinds::NO_ACTIVE_TURN,
             Self::OtherTurn { .. } => kinds::TURN_MISMATCH,
+            Self::TurnRunning => kinds::TURN_RUNNING,
+            Self::UnknownTurn(_) => kinds::TURN_NOT_FOUND,
             Self::BadSettings(_) | Self::Config(_) => kinds::INVALID_CONFIG,
             Self::Store(StoreError::NotFound { .. } | StoreError::BadId { .. }) => kinds::THREAD_NOT_FOUND,
             Self::Store(StoreError::BadCursor { .. }) => kinds::INVALID_CURSOR,
@@ -152,6 +160,8 @@ impl Agent {
             tools,
             clients: provider::Clients::default(),
             editor: setup.editor,
+            snapshots: Snapshots::new(&setup.home, &setup.env),
+            changing: Arc::default(),
             home: setup.home,
             env: setup.env,
             user_agent: setup.user_agent,
@@ -445,6 +455,17 @@ impl Agent {
             Some(handle) => Ok(handle.snapshot(include_turns)),
             None => Ok(store::read(&self.desk().home, id, include_turns)?),
         }
+    }
+
+    /// What a turn of a live or stored thread has changed.
+    pub fn turn_diff(
+        &self,
+        id: &ThreadId,
+        turn: Option<&crate::ids::TurnId>,
+    ) -> Result<crate::protocol::undo::TurnDiffResult, AgentError> {
+        let thread = self.read_thread(id, true)?;
+        let running = self.thread(id).and_then(|handle| handle.running_turn());
+        undo::diff(self.desk(), &thread.turns, running.as_ref(), turn, &thread.cwd)
     }
 
     pub fn list_threads(&self, params: &ThreadListParams) -> Result<ThreadListResult, AgentError> {

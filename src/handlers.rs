@@ -15,6 +15,7 @@ pub mod progress;
 pub mod proposal;
 pub mod thread;
 pub mod turn;
+pub mod undo;
 
 use crate::agent::AgentError;
 use crate::lsp::client::Client;

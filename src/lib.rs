@@ -12,6 +12,7 @@ pub mod patch;
 pub mod protocol;
 pub mod rehearsal;
 pub mod server;
+pub mod snapshot;
 pub mod store;
 pub mod tools;
 pub mod workspace;

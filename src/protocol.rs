@@ -22,3 +22,4 @@ pub mod proposal;
 pub mod settings;
 pub mod thread;
 pub mod turn;
+pub mod undo;

@@ -21,7 +21,7 @@ pub use call::after_reply;
 
 use crate::handlers::{
     Context, approval, code_action, code_lens, command, config, document, lifecycle, model, progress, proposal, thread,
-    turn,
+    turn, undo,
 };
 use crate::lsp::error::RequestError;
 use crate::protocol::approval::{ApprovalRespondParams, ApprovalRespondResult};
@@ -39,6 +39,7 @@ use crate::protocol::thread::{
 use crate::protocol::turn::{
     TurnInterruptParams, TurnInterruptResult, TurnStartParams, TurnStartResult, TurnSteerParams, TurnSteerResult,
 };
+use crate::protocol::undo::{TurnDiffParams, TurnDiffResult, TurnUndoParams, TurnUndoResult};
 use lsp_types::*;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -184,6 +185,14 @@ impl Server {
         Ok(turn::interrupt(self.0.session()?, params).await?)
     }
 
+    async fn turn_undo(&self, params: TurnUndoParams) -> Result<TurnUndoResult> {
+        Ok(undo::undo(self.0.session()?, params).await?)
+    }
+
+    async fn turn_diff(&self, params: TurnDiffParams) -> Result<TurnDiffResult> {
+        Ok(undo::diff(self.0.session()?, params).await?)
+    }
+
     async fn proposal_list(&self, params: ProposalListParams) -> Result<ProposalListResult> {
         Ok(proposal::list(self.0.session()?, &params)?)
     }
@@ -236,6 +245,8 @@ pub(crate) fn service(context: Arc<Context>) -> (LspService<Server>, ClientSocke
         .custom_method(method::TURN_START, Server::turn_start)
         .custom_method(method::TURN_STEER, Server::turn_steer)
         .custom_method(method::TURN_INTERRUPT, Server::turn_interrupt)
+        .custom_method(method::TURN_UNDO, Server::turn_undo)
+        .custom_method(method::TURN_DIFF, Server::turn_diff)
         .custom_method(method::PROPOSAL_LIST, Server::proposal_list)
         .custom_method(method::PROPOSAL_READ, Server::proposal_read)
         .custom_method(method::PROPOSAL_DECIDE, Server::proposal_decide)

@@ -1,9 +1,9 @@
 //! Applying what was accepted of a proposal: open documents through the editor, closed files through the sandbox,
 //! all files or none; and then looking whether it really happened.
 
-mod in_editor;
-mod on_disk;
-mod take_back;
+pub(super) mod in_editor;
+pub(super) mod on_disk;
+pub(super) mod take_back;
 
 use super::desk::Desk;
 use super::proposals::{Decided, places};
@@ -58,6 +58,8 @@ pub struct Changed {
     pub move_to: Option<PathBuf>,
     pub before: Option<String>,
     pub after: Option<String>,
+    /// The permission bits that the file had, where they are known.
+    pub mode: Option<u32>,
 }
 
 /// What became of a proposal.
@@ -67,6 +69,8 @@ pub struct Outcome {
     pub files: Vec<FileResult>,
     /// What the files were before and are now, also where the change failed.
     pub changed: Vec<Changed>,
+    /// Folders that were made for files.
+    pub made: Vec<PathBuf>,
     /// Why nothing, or not all, was applied, in words.
     pub error: Option<String>,
 }
@@ -136,6 +140,7 @@ pub async fn run(scope: &Scope, id: &ProposalId, decided: &Decided) -> Outcome {
             status: ProposalStatus::Failed,
             files: Vec::new(),
             changed: Vec::new(),
+            made: Vec::new(),
             error: Some(format!("Proposal {id} is gone; nothing was changed.")),
         };
     };
@@ -155,8 +160,9 @@ pub async fn run(scope: &Scope, id: &ProposalId, decided: &Decided) -> Outcome {
         })
         .await;
         if steps.is_empty() {
-            return outcome(files, Vec::new(), None);
+            return outcome(files, Vec::new(), Vec::new(), None);
         }
+        let made = missing_folders(&steps);
         let error = match carry_out(scope, &steps).await {
             Ok(()) => None,
             Err(failure) if failure.overtaken && attempt < MOST_ATTEMPTS => {
@@ -167,7 +173,10 @@ pub async fn run(scope: &Scope, id: &ProposalId, decided: &Decided) -> Outcome {
         };
         let (workspace, noted) = (scope.desk.workspace.clone(), steps.clone());
         let changed = aside(move || {
-            let change = |step: &Step| Changed::now(&workspace, &step.path, step.move_to.as_deref(), step.now.clone());
+            let change = |step: &Step| {
+                let move_to = step.move_to.as_deref();
+                Changed::now(&workspace, &step.path, move_to, step.now.clone(), step.mode)
+            };
             noted.iter().map(change).collect()
         })
         .await;
@@ -178,12 +187,12 @@ pub async fn run(scope: &Scope, id: &ProposalId, decided: &Decided) -> Outcome {
                 instead_of(HunkResult::Taken, HunkResult::NotApplied, result);
             }
         }
-        return outcome(files, changed, error);
+        return outcome(files, changed, made, error);
     }
 }
 
 /// Reads files and compares texts where it holds up no other thread.
-async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+pub(super) async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,
         Err(error) => match error.try_into_panic() {
@@ -207,13 +216,14 @@ fn made_in_place(scope: &Scope, proposal: &Proposal, plan: &Plan, decided: &Deci
             &file.path,
             file.move_to(),
             file.before.clone(),
+            permission_bits(now_at),
         ));
         if decided.trouble.is_some() {
             // Nobody knows which of them the person did not want.
             instead_of(HunkResult::Rejected, HunkResult::NotApplied, result);
         }
     }
-    outcome(files, changed, decided.trouble.clone())
+    outcome(files, changed, Vec::new(), decided.trouble.clone())
 }
 
 fn instead_of(before: HunkResult, after: HunkResult, file: &mut FileResult) {
@@ -224,7 +234,13 @@ fn instead_of(before: HunkResult, after: HunkResult, file: &mut FileResult) {
 
 impl Changed {
     /// What a file was, and what is there now.
-    fn now(workspace: &Workspace, path: &Path, move_to: Option<&Path>, before: Option<String>) -> Self {
+    fn now(
+        workspace: &Workspace,
+        path: &Path,
+        move_to: Option<&Path>,
+        before: Option<String>,
+        mode: Option<u32>,
+    ) -> Self {
         let now = |path: &Path| workspace.read(path).ok().map(|read| read.text);
         let moved = move_to.filter(|_| before.is_some()).and_then(|to| Some((to, now(to)?)));
         let (move_to, after) = match moved {
@@ -236,11 +252,12 @@ impl Changed {
             move_to,
             before,
             after,
+            mode,
         }
     }
 }
 
-fn outcome(files: Vec<FileResult>, changed: Vec<Changed>, error: Option<String>) -> Outcome {
+fn outcome(files: Vec<FileResult>, changed: Vec<Changed>, made: Vec<PathBuf>, error: Option<String>) -> Outcome {
     let any = |result| {
         files
             .iter()
@@ -260,6 +277,7 @@ fn outcome(files: Vec<FileResult>, changed: Vec<Changed>, error: Option<String>)
         status,
         files,
         changed,
+        made,
         error,
     }
 }
@@ -411,11 +429,25 @@ pub(super) async fn carry_out(scope: &Scope, steps: &Arc<Vec<Step>>) -> Result<(
     })
 }
 
+/// The folders that will be made for files.
+fn missing_folders(steps: &[Step]) -> Vec<PathBuf> {
+    let mut missing: Vec<PathBuf> = steps
+        .iter()
+        .filter(|step| step.then.is_some())
+        .map(|step| step.move_to.as_ref().unwrap_or(&step.path))
+        .flat_map(|path| path.ancestors().skip(1).take_while(|folder| is_gone(folder)))
+        .map(Path::to_owned)
+        .collect();
+    missing.sort();
+    missing.dedup();
+    missing
+}
+
 /// The steps that go through the editor.
 fn open_steps(steps: &[Step]) -> impl Iterator<Item = (&Step, &Document)> {
     steps.iter().filter_map(|step| Some((step, step.document.as_ref()?)))
 }
 
-fn is_gone(path: &Path) -> bool {
+pub(super) fn is_gone(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_err()
 }

@@ -1,6 +1,7 @@
 //! A command of the model: decided on, asked about, confined, run and shown; the same way for every tool that runs one.
 
 use super::turn::Turn;
+use super::undo;
 use crate::config::Config;
 use crate::exec::command;
 use crate::exec::decide::{self, Capability, Case, Escalation, Verdict};
@@ -261,6 +262,22 @@ impl Run<'_> {
             timeout: Some(self.timeout),
             stdin: None,
         };
+        let watch = undo::watch(turn, &self.argv, confined).await;
+        if turn.cancel.is_cancelled() {
+            // Stopped while the workspace was looked at.
+            let finished = Finished {
+                exit_code: 130,
+                stdout: String::new(),
+                stderr: String::new(),
+                aggregated: String::new(),
+                duration: Duration::ZERO,
+                timed_out: false,
+                cancelled: true,
+                denied: None,
+            };
+            turn.complete_item(self.finished_item(id, confined, &finished));
+            return Ok(finished);
+        }
         let mut deltas = 0;
         let show = |_stream, text: &str| {
             deltas += 1;
@@ -273,6 +290,7 @@ impl Run<'_> {
             Ok(finished) => turn.complete_item(self.finished_item(id, confined, finished)),
             Err(error) => self.not_run(id, confined, ItemStatus::Failed, &error.to_string()),
         }
+        watch.finish().await;
         result
     }
 

@@ -12,10 +12,13 @@ use crate::protocol::turn::Turn;
 use crate::store::{Recorder, RolloutItem};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use tokio_util::task::TaskTracker;
 
 pub struct Conversation {
     pub id: ThreadId,
     pub stream: Stream,
+    /// Looks at what commands have changed that are still under way, also after their turn.
+    pub looks: TaskTracker,
     /// Absent for a thread that leaves nothing on disk.
     pub recorder: Option<Recorder>,
     data: Mutex<Data>,
@@ -38,6 +41,8 @@ pub struct Data {
     /// The person's first words.
     pub preview: String,
     pub updated_at_ms: i64,
+    /// The person was told that there are no snapshots.
+    pub told_no_snapshot: bool,
 }
 
 /// Whether a folder is there, and no link leads to it.
@@ -68,9 +73,11 @@ impl Conversation {
             turns: Vec::new(),
             preview: String::new(),
             updated_at_ms: super::now_ms(),
+            told_no_snapshot: false,
         };
         Self {
             stream: Stream::new(id.clone()),
+            looks: TaskTracker::new(),
             id,
             recorder,
             data: Mutex::new(data),

@@ -4,11 +4,13 @@ use super::approvals::Approvals;
 use super::editor::Editor;
 use super::proposals::Proposals;
 use super::provider::Clients;
+use crate::snapshot::Snapshots;
 use crate::tools::Registry;
 use crate::workspace::Workspace;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use tokio::sync::RwLock;
 use tokio_util::task::TaskTracker;
 
 pub struct Desk {
@@ -27,6 +29,10 @@ pub struct Desk {
     pub user_agent: String,
     /// Steps that run to their end whatever becomes of the turn that began them.
     pub steps: TaskTracker,
+    /// What the workspace held before commands changed it.
+    pub snapshots: Snapshots,
+    /// Shared by commands that may write while they run, held alone by what takes turns back.
+    pub changing: Arc<RwLock<()>>,
     /// Where threads come from: the client's name, or `cli`.
     pub source: String,
 }

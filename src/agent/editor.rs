@@ -59,6 +59,11 @@ pub trait Editor: Send + Sync + 'static {
     /// Asks for documents that a thread changed to be saved, so that commands see them. Ends when they are, or will not be.
     fn save(&self, thread: ThreadId, documents: Vec<Unsaved>) -> BoxFuture<'static, ()>;
 
+    /// Whether [`Editor::save`] saves without a question to the person.
+    fn saves_on_request(&self) -> bool {
+        false
+    }
+
     /// Whether open files can be renamed and deleted through the editor.
     fn has_resource_operations(&self) -> bool;
 }

@@ -162,13 +162,18 @@ async fn carry_out(
                 move_to,
                 before,
                 after,
+                mode,
             } = changed;
             match (move_to, before, after) {
                 (Some(to), Some(before), Some(after)) => diff.record_move(path, to, before, after),
                 _ => diff.record(path, before.as_deref(), after.as_deref()),
             }
+            if let Some(mode) = mode {
+                diff.record_mode(path, *mode);
+            }
         }
     });
+    turn.track.made_folders(&outcome.made);
     let status = match outcome.status {
         ProposalStatus::Applied => ItemStatus::Completed,
         ProposalStatus::Rejected => ItemStatus::Declined,

@@ -180,7 +180,12 @@ async fn finish_calls(turn: &Arc<Turn>, calls: Calls) -> Option<String> {
     turn.conversation.say(outputs);
     let comparing = turn.clone();
     // A diff that panics is missed by nobody as much as the rest of the turn would be.
-    if let Ok(Some(diff)) = tokio::task::spawn_blocking(move || comparing.changed_diff()).await {
+    let compared = tokio::task::spawn_blocking(move || {
+        // First written down, then shown: what the person sees can be taken back.
+        super::undo::save(&comparing);
+        comparing.changed_diff()
+    });
+    if let Ok(Some(diff)) = compared.await {
         turn.publish(EventKind::TurnDiff(TurnDiff { diff }));
     }
     fatal

@@ -9,6 +9,7 @@ use super::desk::Desk;
 use super::pending::Input;
 use super::stream::Subscription;
 use super::turn::Turn;
+use super::undo;
 use crate::config::Config;
 use crate::ids::{ThreadId, TurnId};
 use crate::protocol::item::UserInput;
@@ -36,6 +37,10 @@ enum Op {
     Interrupt {
         turn: Option<TurnId>,
         reply: oneshot::Sender<Result<bool, AgentError>>,
+    },
+    Undo {
+        request: undo::Request,
+        reply: oneshot::Sender<Result<Started, AgentError>>,
     },
     Settings {
         change: Box<SettingsOverride>,
@@ -180,6 +185,12 @@ impl ThreadHandle {
         running.filter(|turn| !turn.has_ended()).map(|turn| turn.id.clone())
     }
 
+    /// The running turn itself.
+    pub fn running_turn(&self) -> Option<Arc<Turn>> {
+        let running = self.face().running.clone();
+        running.filter(|turn| !turn.has_ended())
+    }
+
     /// Events from now on, or after a number.
     pub fn subscribe(&self, after: Option<u64>) -> Subscription {
         self.shared.conversation.stream.subscribe(after)
@@ -205,6 +216,11 @@ impl ThreadHandle {
     /// Stops the running turn. True if one ran.
     pub async fn interrupt(&self, turn: Option<TurnId>) -> Result<bool, AgentError> {
         self.ask(|reply| Op::Interrupt { turn, reply }).await?
+    }
+
+    /// Takes turns back, in a turn of its own.
+    pub async fn undo(&self, request: undo::Request) -> Result<Started, AgentError> {
+        self.ask(|reply| Op::Undo { request, reply }).await?
     }
 
     /// Changes settings without a turn.

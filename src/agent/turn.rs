@@ -4,6 +4,7 @@ use super::conversation::Conversation;
 use super::desk::Desk;
 use super::pending::Pending;
 use super::provider::Provider;
+use super::undo::Track;
 use crate::config::Config;
 use crate::ids::{ItemId, TurnId};
 use crate::patch::turn_diff::TurnDiff;
@@ -46,6 +47,8 @@ pub struct Turn {
     pub closed: CancellationToken,
     /// Input that came while the turn runs.
     pub pending: Pending,
+    /// What is needed to take the turn back.
+    pub track: Track,
     /// Held while an event of the turn is published; taken before the conversation's data, never after.
     shown: Mutex<Shown>,
 }
@@ -114,6 +117,7 @@ impl Turn {
             cancel: CancellationToken::new(),
             closed: CancellationToken::new(),
             pending: Pending::default(),
+            track: Track::default(),
             shown: Mutex::new(shown),
         }
     }
@@ -419,7 +423,8 @@ fn stopped(mut item: ThreadItem) -> ThreadItem {
         ThreadItem::AgentMessage { partial, .. } => *partial = true,
         ThreadItem::CommandExecution { status, .. }
         | ThreadItem::FileChange { status, .. }
-        | ThreadItem::ToolCall { status, .. } => *status = ItemStatus::Interrupted,
+        | ThreadItem::ToolCall { status, .. }
+        | ThreadItem::Undo { status, .. } => *status = ItemStatus::Interrupted,
         ThreadItem::UserMessage { .. } | ThreadItem::Reasoning { .. } | ThreadItem::Plan { .. } => {}
     }
     item

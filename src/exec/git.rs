@@ -1,7 +1,10 @@
-//! What a folder's repository says of itself, by the `git` program in a clean environment.
+//! The `git` program in a clean environment: what a folder's repository says of itself, and repositories of our own.
 
-use std::path::Path;
-use std::process::Stdio;
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Where a repository stands.
@@ -54,4 +57,323 @@ async fn ask(cwd: &Path, arguments: &[&str]) -> Option<String> {
         .trim()
         .to_owned();
     (output.status.success() && !line.is_empty()).then_some(line)
+}
+
+/// A repository of our own: a folder with objects and names in it, no work tree, no hooks, no filters. Nothing of the
+/// person's configuration reaches a run in it, and no run reaches the person's repository.
+#[derive(Clone, Debug)]
+pub struct OwnRepository {
+    folder: PathBuf,
+    /// Where programs are looked for.
+    path: Option<String>,
+}
+
+/// Settings of every run in a repository of our own.
+const OWN_SETTINGS: &[&str] = &[
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.autocrlf=false",
+    "core.attributesFile=/dev/null",
+    "core.fsync=none",
+    "core.compression=1",
+    "core.logAllRefUpdates=false",
+    "gc.auto=0",
+    "gc.packRefs=false",
+    "maintenance.auto=false",
+    // A snapshot is one pack, not a process more that takes it apart.
+    "fastimport.unpackLimit=1",
+    "pack.threads=1",
+];
+
+/// Why git did not do what it was asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GitError {
+    #[error("the program git was not found")]
+    Missing,
+    #[error("git could not be started: {message}")]
+    Start { message: String },
+    #[error("git {doing} failed: {message}")]
+    Failed { doing: String, message: String },
+    #[error("git was stopped")]
+    Stopped,
+}
+
+impl OwnRepository {
+    /// `path` is the variable `PATH` by which git is found.
+    pub fn new(folder: PathBuf, path: Option<String>) -> Self {
+        Self { folder, path }
+    }
+
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Makes the repository where there is none. Does not need git.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn make(&self) -> io::Result<()> {
+        if self.folder.join("HEAD").exists() {
+            return Ok(());
+        }
+        make_private(&self.folder)?;
+        for inner in ["objects", "refs", "info"] {
+            std::fs::create_dir_all(self.folder.join(inner))?;
+        }
+        std::fs::write(
+            self.folder.join("config"),
+            "[core]\n\trepositoryformatversion = 0\n\tbare = true\n",
+        )?;
+        let attributes = "* -text -filter -ident -eol -working-tree-encoding\n";
+        std::fs::write(self.folder.join("info/attributes"), attributes)?;
+        // The last, since it is what tells that the others are there.
+        std::fs::write(self.folder.join("HEAD"), "ref: refs/heads/none\n")
+    }
+
+    /// Starts git in it. The run ends with `stop`, and when it is dropped.
+    ///
+    /// # Errors
+    /// There is no git, or it does not start.
+    pub fn start(&self, arguments: &[&str], stop: &Stop) -> Result<OwnRun, GitError> {
+        let mut command = std::process::Command::new("git");
+        for setting in OWN_SETTINGS {
+            command.args(["-c", setting]);
+        }
+        command.args(arguments).current_dir(&self.folder).env_clear();
+        if let Some(path) = &self.path {
+            command.env("PATH", path);
+        }
+        command
+            .env("GIT_DIR", &self.folder)
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_CONFIG_SYSTEM", "/dev/null")
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_ATTR_NOSYSTEM", "1")
+            .env("GIT_NO_LAZY_FETCH", "1")
+            .env("GIT_NO_REPLACE_OBJECTS", "1")
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("GIT_OPTIONAL_LOCKS", "0")
+            .env("LC_ALL", "C")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        OwnRun::start(command, arguments, stop)
+    }
+}
+
+/// The tracked files of the person's repository in a folder, relative to it. Only reads.
+///
+/// # Errors
+/// The folder is in no repository that git would read, or git is missing.
+pub fn tracked(folder: &Path, path: Option<&str>, stop: &Stop) -> Result<Vec<PathBuf>, GitError> {
+    let arguments = ["ls-files", "-z"];
+    let mut command = std::process::Command::new("git");
+    command
+        .args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"])
+        .args(arguments)
+        .current_dir(folder)
+        .env_clear();
+    if let Some(path) = path {
+        command.env("PATH", path);
+    }
+    command
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_TERMINAL_PROMPT", "0")
+        .env("GIT_OPTIONAL_LOCKS", "0")
+        .env("GIT_NO_LAZY_FETCH", "1")
+        .env("LC_ALL", "C")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let answer = OwnRun::start(command, &arguments, stop)?.finish()?;
+    let names = answer.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    Ok(names.map(path_of_bytes).collect())
+}
+
+#[cfg(unix)]
+fn path_of_bytes(bytes: &[u8]) -> PathBuf {
+    use std::os::unix::ffi::OsStrExt as _;
+    PathBuf::from(std::ffi::OsStr::from_bytes(bytes))
+}
+
+#[cfg(not(unix))]
+fn path_of_bytes(bytes: &[u8]) -> PathBuf {
+    PathBuf::from(String::from_utf8_lossy(bytes).into_owned())
+}
+
+/// A folder that only its owner may look into.
+///
+/// # Errors
+/// It cannot be made.
+pub fn make_private(folder: &Path) -> io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+/// Ends work on another thread, and the git that it waits for.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<StopState>);
+
+#[derive(Debug, Default)]
+struct StopState {
+    stopped: AtomicBool,
+    child: Mutex<Option<Child>>,
+}
+
+impl Stop {
+    pub fn stop(&self) {
+        self.0.stopped.store(true, Ordering::SeqCst);
+        if let Some(child) = self.child().as_mut() {
+            // It cannot have been reaped: that takes it out of here.
+            let _gone = child.kill();
+        }
+    }
+
+    pub fn is_stopped(&self) -> bool {
+        self.0.stopped.load(Ordering::SeqCst)
+    }
+
+    fn child(&self) -> MutexGuard<'_, Option<Child>> {
+        self.0.child.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One run of git that is fed and read from a thread that may wait.
+pub struct OwnRun {
+    doing: String,
+    stop: Stop,
+    input: Option<BufWriter<ChildStdin>>,
+    output: BufReader<ChildStdout>,
+    errors: ChildStderr,
+}
+
+impl OwnRun {
+    fn start(mut command: std::process::Command, arguments: &[&str], stop: &Stop) -> Result<Self, GitError> {
+        let mut child = command.spawn().map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => GitError::Missing,
+            _ => GitError::Start {
+                message: error.to_string(),
+            },
+        })?;
+        let (Some(input), Some(output), Some(errors)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            let message = "it has no pipes".to_owned();
+            return Err(GitError::Start { message });
+        };
+        *stop.child() = Some(child);
+        let run = Self {
+            doing: arguments.first().copied().unwrap_or_default().to_owned(),
+            stop: stop.clone(),
+            input: Some(BufWriter::with_capacity(64 << 10, input)),
+            output: BufReader::new(output),
+            errors,
+        };
+        if stop.is_stopped() {
+            // Asked before there was something to end.
+            return Err(GitError::Stopped);
+        }
+        Ok(run)
+    }
+
+    /// Gives it input. That it stopped reading shows at the end, with its own words.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), GitError> {
+        let written = self.input.as_mut().is_some_and(|input| input.write_all(bytes).is_ok());
+        if written { Ok(()) } else { Err(self.failure()) }
+    }
+
+    /// Hands over what was written so far.
+    pub fn flush(&mut self) -> Result<(), GitError> {
+        let flushed = self.input.as_mut().is_some_and(|input| input.flush().is_ok());
+        if flushed { Ok(()) } else { Err(self.failure()) }
+    }
+
+    /// A line of its output, without its end.
+    pub fn read_line(&mut self) -> Result<String, GitError> {
+        let mut line = String::new();
+        match self.output.read_line(&mut line) {
+            Ok(read) if read > 0 => {
+                line.truncate(line.trim_end_matches('\n').len());
+                Ok(line)
+            }
+            _ => Err(self.failure()),
+        }
+    }
+
+    /// So many bytes of its output, handed on in pieces.
+    pub fn read_bytes(&mut self, mut count: u64, mut take: impl FnMut(&[u8])) -> Result<(), GitError> {
+        let mut buffer = [0; 16 << 10];
+        while count > 0 {
+            let most = usize::try_from(count).unwrap_or(usize::MAX).min(buffer.len());
+            match self.output.read(&mut buffer[..most]) {
+                Ok(read) if read > 0 => {
+                    take(&buffer[..read]);
+                    count -= read as u64;
+                }
+                _ => return Err(self.failure()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends its input, waits for its end, and gives the rest of its output.
+    pub fn finish(mut self) -> Result<Vec<u8>, GitError> {
+        if let Some(mut input) = self.input.take() {
+            // Should it not have read all, its status tells.
+            let _read = input.flush();
+        }
+        let mut answer = Vec::new();
+        let _ended = self.output.read_to_end(&mut answer);
+        match self.end() {
+            Ok(()) => Ok(answer),
+            Err(message) => Err(self.failed(message)),
+        }
+    }
+
+    fn failure(&mut self) -> GitError {
+        self.input = None;
+        let mut rest = Vec::new();
+        let _ended = self.output.read_to_end(&mut rest);
+        let message = self.end().err().unwrap_or_else(|| "it ended too early".to_owned());
+        self.failed(message)
+    }
+
+    fn failed(&self, message: String) -> GitError {
+        if self.stop.is_stopped() {
+            return GitError::Stopped;
+        }
+        GitError::Failed {
+            doing: self.doing.clone(),
+            message,
+        }
+    }
+
+    /// Waits for its end, which its closed output announces; its last words if it failed.
+    fn end(&mut self) -> Result<(), String> {
+        let mut words = Vec::new();
+        let _ended = (&mut self.errors).take(64 << 10).read_to_end(&mut words);
+        let child = self.stop.child().take();
+        let status = child.map(|mut child| child.wait());
+        match status {
+            Some(Ok(status)) if status.success() => Ok(()),
+            _ => {
+                let words = String::from_utf8_lossy(&words);
+                let line = words.lines().find(|line| !line.trim().is_empty());
+                Err(line.unwrap_or("it gave no reason").trim().to_owned())
+            }
+        }
+    }
+}
+
+impl Drop for OwnRun {
+    fn drop(&mut self) {
+        self.input = None;
+        if let Some(mut child) = self.stop.child().take() {
+            let _gone = child.kill();
+            let _reaped = child.wait();
+        }
+    }
 }

@@ -198,14 +198,14 @@ impl Shown<'_> {
     }
 }
 
-struct Name {
+pub(super) struct Name {
     /// Without `a/` or `b/`.
     plain: String,
-    shown: String,
+    pub(super) shown: String,
 }
 
 impl Name {
-    fn new(side: &str, path: &Path, relative_to: &Path) -> Self {
+    pub(super) fn new(side: &str, path: &Path, relative_to: &Path) -> Self {
         let inside = path
             .strip_prefix(relative_to)
             .ok()

@@ -86,6 +86,10 @@ kinds! {
     NO_ACTIVE_TURN = "noActiveTurn" (-32803),
     /// Another turn runs than the one the request names.
     TURN_MISMATCH = "turnMismatch" (-32803),
+    /// A turn runs; stop it or wait for its end.
+    TURN_RUNNING = "turnRunning" (-32803),
+    /// The thread has no turn with this id.
+    TURN_NOT_FOUND = "turnNotFound" (-32803),
     /// There is no proposal with this id.
     PROPOSAL_NOT_FOUND = "proposalNotFound" (-32803),
     /// The proposal was applied, rejected or withdrawn before.

@@ -1,6 +1,7 @@
 //! Items: the things in a turn.
 
-use crate::ids::{ItemId, ProposalId};
+use crate::ids::{ItemId, ProposalId, TurnId};
+use crate::protocol::undo::UndoFile;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -207,6 +208,18 @@ pub enum ThreadItem {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         duration_ms: Option<u64>,
     },
+    /// Turns that the person takes back.
+    Undo {
+        id: ItemId,
+        /// The turns, oldest first.
+        turns: Vec<TurnId>,
+        files: Vec<UndoFile>,
+        /// `completed`: all files are as `files` says. `failed`: no file was changed.
+        status: ItemStatus,
+        /// What became of it, in words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+    },
 }
 
 impl ThreadItem {
@@ -218,7 +231,8 @@ impl ThreadItem {
             | Self::Plan { id, .. }
             | Self::CommandExecution { id, .. }
             | Self::FileChange { id, .. }
-            | Self::ToolCall { id, .. } => id,
+            | Self::ToolCall { id, .. }
+            | Self::Undo { id, .. } => id,
         }
     }
 }

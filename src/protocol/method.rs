@@ -1,7 +1,9 @@
 //! The table of requests, both ways. Handlers, the generated pages and the plugins all follow it.
 
 #[cfg(test)]
-use super::{approval::*, config::*, document::*, generate::Visitor, model::*, proposal::*, thread::*, turn::*};
+use super::{
+    approval::*, config::*, document::*, generate::Visitor, model::*, proposal::*, thread::*, turn::*, undo::*,
+};
 
 macro_rules! requests {
     ($table:ident, $each:ident: $($(#[doc = $doc:literal])* $name:ident = $method:literal ($params:ident) -> $result:ident),* $(,)?) => {
@@ -38,6 +40,10 @@ requests! { CLIENT_REQUESTS, each_client_request:
     TURN_STEER = "countersign/turn/steer" (TurnSteerParams) -> TurnSteerResult,
     /// Stops the running turn. Answered at once, also when nothing runs.
     TURN_INTERRUPT = "countersign/turn/interrupt" (TurnInterruptParams) -> TurnInterruptResult,
+    /// Takes the last turn back, or all turns from one on. Answered at once; it is a turn of its own.
+    TURN_UNDO = "countersign/turn/undo" (TurnUndoParams) -> TurnUndoResult,
+    /// What a turn has changed, as one diff.
+    TURN_DIFF = "countersign/turn/diff" (TurnDiffParams) -> TurnDiffResult,
     /// The proposals that wait, or all.
     PROPOSAL_LIST = "countersign/proposal/list" (ProposalListParams) -> ProposalListResult,
     /// One proposal, with its hunks placed in today's text.

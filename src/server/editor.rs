@@ -140,6 +140,10 @@ impl Editor for EditorPort {
         .boxed()
     }
 
+    fn saves_on_request(&self) -> bool {
+        self.client.can.plugin
+    }
+
     fn has_resource_operations(&self) -> bool {
         self.client.can.document_changes && self.client.can.rename_files && self.client.can.delete_files
     }

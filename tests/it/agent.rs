@@ -4,6 +4,7 @@
 mod approval;
 mod context;
 mod grants;
+mod diff;
 mod injected;
 mod interrupt;
 mod patch;
@@ -13,3 +14,4 @@ mod steer;
 mod thread;
 mod tools;
 mod turn;
+mod undo;

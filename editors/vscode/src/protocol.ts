@@ -603,6 +603,17 @@ export type ThreadItem =
     status: ItemStatus;
     output?: string | null;
     durationMs?: number | null;
+  }
+  | {
+    "type": "undo";
+    id: ItemId;
+  /** The turns, oldest first. */
+  turns: Array<TurnId>;
+    files: Array<UndoFile>;
+  /** `completed`: all files are as `files` says. `failed`: no file was changed. */
+  status: ItemStatus;
+  /** What became of it, in words. */
+  message?: string | null;
   };
 
 export type ThreadListParams = {
@@ -726,6 +737,19 @@ export type TurnDiff = {
   diff: string;
 };
 
+export type TurnDiffParams = {
+  threadId: ThreadId;
+  /** Absent: the running turn, or else the newest one that changed something and is not taken back. */
+  turnId?: TurnId | null;
+};
+
+export type TurnDiffResult = {
+  /** Absent if no turn has changed anything. */
+  turnId?: TurnId | null;
+  /** Unified diff of all that the turn has changed; empty if nothing. */
+  diff: string;
+};
+
 export type TurnError = {
   /** What happened, to what, and what to do next. */
   message: string;
@@ -735,7 +759,7 @@ export type TurnError = {
 };
 
 /** The machine-readable side of a turn's error; the message says the same in words and what to do. */
-export type TurnErrorKind = "missingKey" | "unauthorized" | "modelNotFound" | "contextWindowExceeded" | "usageLimitExceeded" | "rateLimitExceeded" | "serverOverloaded" | "badRequest" | "serverError" | "connectionFailed" | "streamDisconnected" | "incomplete" | "tooManyRounds" | "sandboxError" | "internal";
+export type TurnErrorKind = "missingKey" | "unauthorized" | "modelNotFound" | "contextWindowExceeded" | "usageLimitExceeded" | "rateLimitExceeded" | "serverOverloaded" | "badRequest" | "serverError" | "connectionFailed" | "streamDisconnected" | "incomplete" | "tooManyRounds" | "sandboxError" | "undoFailed" | "internal";
 
 /** From one input of the person to the agent's final answer. A UUIDv7. */
 export type TurnId = string;
@@ -798,6 +822,36 @@ export type TurnSteerResult = {
   turnId: TurnId;
 };
 
+export type TurnUndoParams = {
+  threadId: ThreadId;
+  /**
+   * The files become what they were before this turn: it and all turns after it are taken back. Absent: the newest
+   * turn that changed something and is not taken back. An undo is a turn too; naming it brings back what it took.
+   */
+  turnId?: TurnId | null;
+  conflicts?: UndoConflicts;
+};
+
+export type TurnUndoResult = {
+  /** The undo's own turn; its events follow. */
+  turnId: TurnId;
+};
+
+/** What happens to a file that the person has changed where the turn had changed it. */
+export type UndoConflicts = "keep" | "restore";
+
+/** One file of an undo. */
+export type UndoFile = {
+  /** Absolute; a name that is no UTF-8 is shown as well as it can be. */
+  path: string;
+  result: UndoResult;
+  /** Why, where it is not what was asked for. */
+  message?: string | null;
+};
+
+/** What became of one file. */
+export type UndoResult = "restored" | "merged" | "kept" | "conflict" | "skipped";
+
 /** One piece of the person's input. */
 export type UserInput =
   | {
@@ -838,6 +892,10 @@ export interface ClientRequests {
   "countersign/turn/steer": { params: TurnSteerParams; result: TurnSteerResult };
   /** Stops the running turn. Answered at once, also when nothing runs. */
   "countersign/turn/interrupt": { params: TurnInterruptParams; result: TurnInterruptResult };
+  /** Takes the last turn back, or all turns from one on. Answered at once; it is a turn of its own. */
+  "countersign/turn/undo": { params: TurnUndoParams; result: TurnUndoResult };
+  /** What a turn has changed, as one diff. */
+  "countersign/turn/diff": { params: TurnDiffParams; result: TurnDiffResult };
   /** The proposals that wait, or all. */
   "countersign/proposal/list": { params: ProposalListParams; result: ProposalListResult };
   /** One proposal, with its hunks placed in today's text. */

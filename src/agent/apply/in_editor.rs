@@ -11,14 +11,14 @@ use std::time::Duration;
 /// How long an editor may take to send the change that it claims to have made.
 pub(super) const SETTLE: Duration = Duration::from_secs(3);
 /// How often the disk is looked at.
-pub(super) const LOOK: Duration = Duration::from_millis(200);
+pub(in crate::agent) const LOOK: Duration = Duration::from_millis(200);
 /// Quiet after which an editor that failed has sent what it changed all the same.
 const QUIET: Duration = Duration::from_millis(400);
 /// How long an editor's answer is waited for once its text is there. Some never answer.
 const ANSWER: Duration = Duration::from_secs(1);
 
 /// The change of an open document, which only the editor may make.
-pub(super) fn edit_document(
+pub(in crate::agent) fn edit_document(
     step: &Step,
     document: &Document,
     resources: bool,
@@ -68,7 +68,7 @@ pub(super) fn edit_document(
 }
 
 /// Hands the change to the editor and looks whether it was made.
-pub(super) async fn change_in_editor(
+pub(in crate::agent) async fn change_in_editor(
     scope: &Scope,
     steps: &[Step],
     editor_steps: Vec<EditorStep>,
@@ -120,7 +120,7 @@ async fn all_done(scope: &Scope, steps: &[Step]) {
 }
 
 /// Waits until the editor has sent nothing for a while.
-pub(super) async fn quiet(scope: &Scope) {
+pub(in crate::agent) async fn quiet(scope: &Scope) {
     let mut changed = scope.desk.workspace.changed();
     let deadline = tokio::time::Instant::now() + SETTLE;
     while tokio::time::Instant::now() < deadline
@@ -129,7 +129,7 @@ pub(super) async fn quiet(scope: &Scope) {
 }
 
 /// Whether an open document holds its new text; the person may have typed elsewhere in it meanwhile.
-pub(super) fn is_done(scope: &Scope, step: &Step) -> bool {
+pub(in crate::agent) fn is_done(scope: &Scope, step: &Step) -> bool {
     let path = step.move_to.as_ref().unwrap_or(&step.path);
     let Some(then) = &step.then else {
         // Some editors keep showing the text of a file that they have deleted.
@@ -151,7 +151,7 @@ pub(super) fn is_done(scope: &Scope, step: &Step) -> bool {
 }
 
 /// Whether a document is not as it was when the change was made for it.
-pub(super) fn moved_on(scope: &Scope, step: &Step) -> bool {
+pub(in crate::agent) fn moved_on(scope: &Scope, step: &Step) -> bool {
     scope
         .desk
         .workspace

@@ -85,14 +85,30 @@ impl Held {
 
 /// Writes closed files, all or none.
 pub(super) async fn write_confined(scope: &Scope, changes: Vec<DiskChange>) -> Result<(), String> {
-    let mut writing = Writing::begin(scope);
-    writing.commit(changes, false).await
+    commit_confined(
+        scope,
+        Transaction {
+            changes,
+            ..Transaction::default()
+        },
+    )
+    .await
+}
+
+/// Carries a transaction out in the same way; its roots are those of the scope.
+pub(in crate::agent) async fn commit_confined(scope: &Scope, transaction: Transaction) -> Result<(), String> {
+    Writing::begin(scope).commit(transaction).await
 }
 
 /// Writes closed files, all or none, and keeps the way back open.
 pub(super) async fn hold_confined(scope: &Scope, changes: Vec<DiskChange>) -> Result<Held, String> {
     let mut writing = Writing::begin(scope);
-    writing.commit(changes, true).await?;
+    let transaction = Transaction {
+        changes,
+        hold: true,
+        ..Transaction::default()
+    };
+    writing.commit(transaction).await?;
     Ok(Held { writing })
 }
 
@@ -132,14 +148,9 @@ impl Writing {
         writing
     }
 
-    async fn commit(&mut self, changes: Vec<DiskChange>, hold: bool) -> Result<(), String> {
-        let transaction = Transaction {
-            roots: self.roots.clone(),
-            changes,
-            journal: Some(self.journal.clone()),
-            hold,
-            ..Transaction::default()
-        };
+    async fn commit(&mut self, mut transaction: Transaction) -> Result<(), String> {
+        transaction.roots = self.roots.clone();
+        transaction.journal = Some(self.journal.clone());
         let input = aside(move || transaction.to_json()).await;
         let done = match input {
             Ok(input) => self.ask(input).await,

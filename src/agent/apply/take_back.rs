@@ -8,7 +8,7 @@ use crate::patch::rebase::{Rebased, rebase};
 use std::path::Path;
 
 /// What an editor that failed has left of a change.
-pub(super) enum Left {
+pub(in crate::agent) enum Left {
     Nothing,
     /// A part was made and taken back, in these documents.
     TakenBack(Vec<String>),
@@ -17,7 +17,7 @@ pub(super) enum Left {
 }
 
 impl Left {
-    pub(super) fn in_words(&self) -> String {
+    pub(in crate::agent) fn in_words(&self) -> String {
         match self {
             Self::Nothing => " No open document was changed.".to_owned(),
             Self::TakenBack(names) => format!(
@@ -33,7 +33,7 @@ impl Left {
 }
 
 /// Takes back what an editor that failed has made of a change all the same, and nothing that the person typed.
-pub(super) async fn take_back(scope: &Scope, steps: &[Step]) -> Left {
+pub(in crate::agent) async fn take_back(scope: &Scope, steps: &[Step]) -> Left {
     let left = || open_steps(steps).map(|(step, _)| (step, inverse(scope, step)));
     let (mut names, mut back) = (Vec::new(), Vec::new());
     for (step, inverse) in left().filter(|(_, inverse)| !inverse.is_empty()) {

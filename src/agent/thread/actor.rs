@@ -6,6 +6,7 @@ use crate::agent::desk::Desk;
 use crate::agent::pending::Input;
 use crate::agent::prompt::BASE_INSTRUCTIONS;
 use crate::agent::turn::{Ended, Turn, TurnParts};
+use crate::agent::undo;
 use crate::agent::{AgentError, now_ms, sampling, settings};
 use crate::config::Config;
 use crate::ids::TurnId;
@@ -83,6 +84,9 @@ impl Actor {
                 Op::Interrupt { turn, reply } => {
                     let _gone = reply.send(self.interrupt(turn));
                 }
+                Op::Undo { request, reply } => {
+                    let _gone = reply.send(self.start_undo(request));
+                }
                 Op::Settings { change, reply } => {
                     let _gone = reply.send(self.change_settings(&change).map(|()| self.settings.clone()));
                 }
@@ -156,6 +160,29 @@ impl Actor {
         })
     }
 
+    /// Begins to take turns back, if none runs.
+    fn start_undo(&mut self, request: undo::Request) -> Result<Started, AgentError> {
+        self.forget_ended();
+        if self.running.is_some() || self.next.is_some() {
+            return Err(AgentError::TurnRunning);
+        }
+        if let Some(turn) = &request.turn
+            && self.conversation.data().turns.iter().all(|known| known.id != *turn)
+        {
+            return Err(AgentError::UnknownTurn(turn.clone()));
+        }
+        let (turn, _no_input) = self.make_turn(TurnId::fresh(), Start::default(), Vec::new());
+        let record = turn.record(TurnStatus::InProgress, None);
+        let (held, released) = oneshot::channel();
+        let work = turn.clone();
+        self.spawn_task(turn, released, async move { undo::run(&work, request).await });
+        Ok(Started {
+            turn: record,
+            steered: false,
+            _held: Some(held),
+        })
+    }
+
     /// A turn whose last event is out counts as gone, also where its task has not said so yet.
     fn forget_ended(&mut self) {
         if let Some(running) = self.running.as_ref().filter(|running| running.turn.has_ended()) {
@@ -196,12 +223,21 @@ impl Actor {
             turn.cancel.cancel();
         }
         whole::tell_environment(&turn);
-        let released = next.released;
+        let work = turn.clone();
+        self.spawn_task(turn, next.released, async move { whole::run(&work, input).await });
+    }
+
+    fn spawn_task(
+        &mut self,
+        turn: Arc<Turn>,
+        released: oneshot::Receiver<()>,
+        work: impl Future<Output = Ended> + Send + 'static,
+    ) {
         let task = tokio::spawn({
             let (turn, thread) = (turn.clone(), self.shared.clone());
             async move {
                 let _released = released.await;
-                let ended = AssertUnwindSafe(whole::run(&turn, input)).catch_unwind().await;
+                let ended = AssertUnwindSafe(work).catch_unwind().await;
                 let ended = ended.unwrap_or_else(|_| Ended::Failed(whole::crashed()));
                 // Whoever added to a turn that fails is not forgotten: the words are in the conversation.
                 while matches!(ended, Ended::Failed(_)) && !turn.pending.close_if_empty() {

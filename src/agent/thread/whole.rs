@@ -5,6 +5,7 @@ use crate::agent::prompt::Environment;
 use crate::agent::provider::{Provider, Unresolved};
 use crate::agent::sampling;
 use crate::agent::turn::{Ended, Turn};
+use crate::agent::undo;
 use crate::model::retry::Retry;
 use crate::protocol::turn::{TurnError, TurnErrorKind};
 use std::sync::Arc;
@@ -17,6 +18,7 @@ pub(super) async fn run(turn: &Arc<Turn>, input: Input) -> Ended {
         if let Some(input) = input.take() {
             turn.begin(window);
             sampling::take_input(turn, vec![input], true);
+            undo::begin(turn);
         }
     };
     let mut retry = None;

@@ -263,7 +263,7 @@ impl View {
             }
             ThreadItem::CommandExecution { .. } => self.command_completed(stage, item).await,
             ThreadItem::FileChange { status, .. } => self.change_completed(stage, status).await,
-            ThreadItem::Plan { .. } | ThreadItem::UserMessage { .. } => Ok(()),
+            ThreadItem::Plan { .. } | ThreadItem::UserMessage { .. } | ThreadItem::Undo { .. } => Ok(()),
         }
     }
 

@@ -11,6 +11,7 @@ use crate::protocol::proposal::*;
 use crate::protocol::settings::*;
 use crate::protocol::thread::*;
 use crate::protocol::turn::*;
+use crate::protocol::undo::*;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -25,9 +26,16 @@ const THREAD: &str = "0199a213-81c0-7800-8aa1-bbab2a035a53";
 const TURN: &str = "0199a213-9f10-7d21-9c39-7a1f6f2f0c11";
 const AT_MS: i64 = 1_767_225_600_000;
 
-pub(super) fn all() -> BTreeMap<&'static str, Example> {
+/// Of the requests, by method.
+pub(super) fn all_requests() -> BTreeMap<&'static str, Example> {
     let mut all = BTreeMap::new();
     requests(&mut all);
+    all
+}
+
+/// Of the notifications, by method; one may have the name of a request.
+pub(super) fn all_events() -> BTreeMap<&'static str, Example> {
+    let mut all = BTreeMap::new();
     for kind in events() {
         let turn_id = match kind {
             EventKind::ThreadStarted(_)
@@ -159,6 +167,28 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
             turn_id: Some(TURN.into()),
         }),
         value(TurnInterruptResult { interrupted: true }),
+    );
+    add(
+        TURN_UNDO,
+        value(TurnUndoParams {
+            thread_id: THREAD.into(),
+            turn_id: None,
+            conflicts: UndoConflicts::Keep,
+        }),
+        value(TurnUndoResult {
+            turn_id: "0199a214-0b52-7c1e-8f5e-1d2b8f9a7c33".into(),
+        }),
+    );
+    add(
+        TURN_DIFF,
+        value(TurnDiffParams {
+            thread_id: THREAD.into(),
+            turn_id: Some(TURN.into()),
+        }),
+        value(TurnDiffResult {
+            turn_id: Some(TURN.into()),
+            diff: DIFF.into(),
+        }),
     );
     add(
         PROPOSAL_LIST,
@@ -610,14 +640,15 @@ fn proposal(status: ProposalStatus, hunk: HunkStatus) -> Proposal {
 
 #[test]
 fn every_method_has_an_example() {
-    let all = all();
-    let requests = CLIENT_REQUESTS
+    let (requests, events) = (all_requests(), all_events());
+    let rows = CLIENT_REQUESTS.iter().chain(SERVER_REQUESTS);
+    let missing_requests = rows
+        .map(|(method, ..)| *method)
+        .filter(|method| !requests.contains_key(method));
+    let missing_events = event::EVENTS
         .iter()
-        .chain(SERVER_REQUESTS)
-        .map(|(method, ..)| *method);
-    let missing: Vec<&str> = requests
-        .chain(event::EVENTS.iter().map(|(method, ..)| *method))
-        .filter(|method| !all.contains_key(method))
-        .collect();
+        .map(|(method, ..)| *method)
+        .filter(|method| !events.contains_key(method));
+    let missing: Vec<&str> = missing_requests.chain(missing_events).collect();
     assert!(missing.is_empty(), "{missing:?}");
 }

@@ -25,7 +25,7 @@ client does not know are to be ignored: new ones can come with any version.
 ";
 
 pub(super) fn page(model: &Model) -> String {
-    let examples = examples::all();
+    let (examples, events) = (examples::all_requests(), examples::all_events());
     let mut page = String::from(INTRODUCTION);
     contents(&mut page);
     let mut shown = BTreeSet::new();
@@ -47,7 +47,7 @@ pub(super) fn page(model: &Model) -> String {
         let _ = writeln!(page, "\n### {method}\n\n{}", doc.trim());
         fields(&mut page, "Fields", model.schemas.get(*params));
         shown.insert((*params).to_owned());
-        example(&mut page, "Example", &examples[*method].params);
+        example(&mut page, "Example", &events[*method].params);
     }
     errors(&mut page);
     page.push_str("\n## Types\n");
@@ -61,9 +61,12 @@ pub(super) fn page(model: &Model) -> String {
 
 fn contents(page: &mut String) {
     page.push_str("\n| method | from | |\n|---|---|---|\n");
-    let mut row = |method: &str, from: &str, doc: &str| {
+    let mut seen = BTreeSet::new();
+    let mut row = |method: &'static str, from: &str, doc: &str| {
         let first = doc.trim().split_inclusive(". ").next().unwrap_or_default().trim();
-        let _ = writeln!(page, "| [{method}](#{}) | {from} | {first} |", anchor(method));
+        // A heading that comes a second time is numbered.
+        let again = if seen.insert(method) { "" } else { "-1" };
+        let _ = writeln!(page, "| [{method}](#{}{again}) | {from} | {first} |", anchor(method));
     };
     for (method, _, _, doc) in CLIENT_REQUESTS {
         row(method, "client", doc);

@@ -43,6 +43,21 @@ pub(super) fn of(method: &str) -> Notes {
              `turn/completed` comes with status `interrupted`.",
             &[error::THREAD_NOT_LOADED, error::TURN_MISMATCH],
         ),
+        "turn/undo" => notes(
+            "Answered at once with the undo's own turn. `turn/started` comes after the answer, then one item `undo`, and \
+             `turn/completed` with status `completed`, or `failed` if nothing was taken back. All files or none: only those \
+             that the item names as conflicts or skipped stay.",
+            &[
+                error::THREAD_NOT_LOADED,
+                error::THREAD_CLOSED,
+                error::TURN_RUNNING,
+                error::TURN_NOT_FOUND,
+            ],
+        ),
+        "turn/diff" => notes(
+            "Nothing is loaded; nothing follows. The notification of the same name brings the diff as it grows.",
+            &[error::THREAD_NOT_FOUND, error::TURN_NOT_FOUND, error::STORE_FAILED],
+        ),
         "proposal/list" => notes("Answered from what the server holds; nothing follows.", &[]),
         "proposal/read" => notes(
             "Answered from what the server holds; nothing follows.",

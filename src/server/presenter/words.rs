@@ -31,6 +31,7 @@ pub(super) fn doing(item: &ThreadItem) -> Option<String> {
             format!("Proposing changes to {}", names.join(", "))
         }
         ThreadItem::ToolCall { title, .. } => title.clone(),
+        ThreadItem::Undo { .. } => "Taking changes back".to_owned(),
         ThreadItem::Plan { .. } | ThreadItem::UserMessage { .. } => return None,
     })
 }
@@ -97,6 +98,10 @@ pub(super) fn done(item: &ThreadItem) -> Option<String> {
             )
         }
         ThreadItem::ToolCall { title, status, .. } => format!("{title} ({})", status_word(*status)),
+        ThreadItem::Undo { status, message, .. } => {
+            let message = message.as_deref().unwrap_or_default();
+            format!("undo ({}): {message}", status_word(*status))
+        }
     })
 }
 

@@ -313,6 +313,11 @@ impl Stage {
         asked.params
     }
 
+    /// Ends the server; the workspace stays as long as what is given back.
+    pub(super) fn end(mut self) -> Option<TempDir> {
+        self.folder.take()
+    }
+
     /// The processes that a thread has started and that still live.
     pub(super) fn processes(thread: &str) -> Vec<String> {
         let marker = format!("COUNTERSIGN_THREAD_ID={thread}");

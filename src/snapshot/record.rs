@@ -1,0 +1,327 @@
+//! What a turn changed, written down in a file of its own, so that it can be taken back after a restart: the paths, the
+//! texts before and after, and the names of what only a snapshot keeps.
+
+use super::{Blob, files};
+use crate::ids::{ThreadId, TurnId};
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Records older than this are given up, like the snapshots that they lean on.
+const MOST_AGE: Duration = Duration::from_secs(14 * 24 * 3600);
+/// Records kept in all.
+const MOST_KEPT: usize = 2000;
+/// Between two looks whether there is something to give up.
+const PRUNE_EVERY: Duration = Duration::from_secs(6 * 3600);
+/// The largest record that is read, in bytes.
+const MOST_BYTES: u64 = 512 << 20;
+
+/// A turn's changes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TurnRecord {
+    pub thread: ThreadId,
+    pub turn: TurnId,
+    /// Why it is not known what the turn's commands changed; absent if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_snapshot: Option<String>,
+    pub files: Vec<FileRecord>,
+    /// Folders that were not there before the turn.
+    #[serde(default, with = "paths", skip_serializing_if = "Vec::is_empty")]
+    pub new_folders: Vec<PathBuf>,
+    /// Empty folders that were there before the turn and are gone.
+    #[serde(default, with = "paths", skip_serializing_if = "Vec::is_empty")]
+    pub gone_folders: Vec<PathBuf>,
+    /// For an undo: the turns that it took back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub undoes: Vec<TurnId>,
+}
+
+/// One path before and after the turn; absent means that nothing was there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileRecord {
+    #[serde(with = "path")]
+    pub path: PathBuf,
+    pub before: Option<Side>,
+    pub after: Option<Side>,
+    /// The name before the turn of the file that is here now.
+    #[serde(default, with = "optional_path", skip_serializing_if = "Option::is_none")]
+    pub moved_from: Option<PathBuf>,
+}
+
+/// A file or a link at one moment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Side {
+    /// Permission bits, where they are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<u32>,
+    pub content: Content,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase")]
+pub enum Content {
+    /// A text, here in full.
+    Text { text: String },
+    /// Bytes that a snapshot keeps.
+    Kept { blob: Blob, size: u64 },
+    Link {
+        #[serde(with = "path")]
+        target: PathBuf,
+    },
+    /// Known to have been there, but not kept: too large, or not to be read.
+    Unkept { size: u64, key: String },
+}
+
+impl TurnRecord {
+    /// Whether there is nothing to take back and nothing unknown.
+    pub fn is_empty(&self) -> bool {
+        self.no_snapshot.is_none()
+            && self.files.is_empty()
+            && self.new_folders.is_empty()
+            && self.gone_folders.is_empty()
+    }
+}
+
+/// The records of a home folder.
+#[derive(Clone, Debug)]
+pub struct Records {
+    folder: PathBuf,
+}
+
+impl Records {
+    /// `folder` is that of the snapshots.
+    pub(super) fn new(folder: &Path) -> Self {
+        Self {
+            folder: folder.join("turns"),
+        }
+    }
+
+    /// Ids also come from clients and from other programs' files.
+    fn path(&self, turn: &TurnId, extension: &str) -> Option<PathBuf> {
+        let name = turn.as_str();
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+        (!name.is_empty() && name.len() <= 128 && name.bytes().all(plain))
+            .then(|| self.folder.join(format!("{name}.{extension}")))
+    }
+
+    /// Writes a turn's record in the place of an earlier one.
+    ///
+    /// # Errors
+    /// The home folder cannot be written.
+    pub fn save(&self, record: &TurnRecord) -> io::Result<()> {
+        let Some(path) = self.path(&record.turn, "json") else {
+            return Err(io::Error::other(format!("{} is no name for a file", record.turn)));
+        };
+        crate::exec::git::make_private(&self.folder)?;
+        files::replace(&path, &serde_json::to_vec(record)?)
+    }
+
+    /// Whether a turn has a record: it changed something, or something in it is not known.
+    pub fn has(&self, turn: &TurnId) -> bool {
+        self.path(turn, "json").is_some_and(|path| path.exists())
+    }
+
+    /// A turn's record. Nothing if it has none, or one that is damaged.
+    pub fn load(&self, turn: &TurnId) -> Option<TurnRecord> {
+        let path = self.path(turn, "json")?;
+        if std::fs::metadata(&path).ok()?.len() > MOST_BYTES {
+            return None;
+        }
+        let bytes = std::fs::read(&path).ok()?;
+        serde_json::from_slice(&bytes)
+            .inspect_err(|error| tracing::warn!(path = %path.display(), %error, "the record of a turn is damaged"))
+            .ok()
+    }
+
+    /// Whether a turn was taken back and not brought back since.
+    pub fn is_undone(&self, turn: &TurnId) -> bool {
+        self.path(turn, "undone").is_some_and(|path| path.exists())
+    }
+
+    /// Notes that a turn was taken back, or (`false`) brought back.
+    ///
+    /// # Errors
+    /// The home folder cannot be written.
+    pub fn set_undone(&self, turn: &TurnId, undone: bool) -> io::Result<()> {
+        let Some(path) = self.path(turn, "undone") else {
+            return Ok(());
+        };
+        if undone {
+            return std::fs::write(path, "");
+        }
+        match std::fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives up old records.
+    pub(super) fn prune(&self) {
+        let mark = self.folder.join("pruned");
+        let last = std::fs::metadata(&mark).and_then(|meta| meta.modified()).ok();
+        if last.is_some_and(|last| last.elapsed().is_ok_and(|age| age < PRUNE_EVERY)) || !self.folder.exists() {
+            return;
+        }
+        // Should it not be written, the next turn looks again.
+        let _written = std::fs::write(&mark, "");
+        let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let mut found: Vec<(std::time::SystemTime, PathBuf)> = entries
+            .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
+            .collect();
+        found.sort();
+        let most = 2 * MOST_KEPT;
+        let too_many = found.len().saturating_sub(most);
+        let is_old = |time: &std::time::SystemTime| time.elapsed().is_ok_and(|age| age > MOST_AGE);
+        for (at, (time, path)) in found.iter().enumerate() {
+            if at < too_many || is_old(time) {
+                let _gone = std::fs::remove_file(path);
+            }
+        }
+    }
+}
+
+/// A path as text; one that is no UTF-8 by its bytes.
+mod path {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use serde::de::Error as _;
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+    use std::path::{Path, PathBuf};
+
+    /// No path begins like this by chance: it would have to be relative.
+    const MARK: &str = "base64:";
+
+    pub(super) fn to_text(path: &Path) -> String {
+        match path.to_str() {
+            Some(text) if !text.starts_with(MARK) => text.to_owned(),
+            _ => format!("{MARK}{}", STANDARD.encode(path.as_os_str().as_encoded_bytes())),
+        }
+    }
+
+    pub(super) fn of_text(text: &str) -> Option<PathBuf> {
+        match text.strip_prefix(MARK) {
+            None => Some(PathBuf::from(text)),
+            Some(code) => super::super::manifest::path_of_bytes(&STANDARD.decode(code).ok()?),
+        }
+    }
+
+    pub(super) fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+        to_text(path).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        of_text(&text).ok_or_else(|| D::Error::custom("not a path"))
+    }
+}
+
+mod optional_path {
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+    use std::path::PathBuf;
+
+    pub(super) fn serialize<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
+        path.as_deref().map(super::path::to_text).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PathBuf>, D::Error> {
+        let text = Option::<String>::deserialize(deserializer)?;
+        Ok(text.as_deref().and_then(super::path::of_text))
+    }
+}
+
+mod paths {
+    use serde::de::Error as _;
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+    use std::path::PathBuf;
+
+    pub(super) fn serialize<S: Serializer>(paths: &[PathBuf], serializer: S) -> Result<S::Ok, S::Error> {
+        let texts: Vec<String> = paths.iter().map(|path| super::path::to_text(path)).collect();
+        texts.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PathBuf>, D::Error> {
+        let texts = Vec::<String>::deserialize(deserializer)?;
+        let paths: Option<Vec<PathBuf>> = texts.iter().map(|text| super::path::of_text(text)).collect();
+        paths.ok_or_else(|| D::Error::custom("not a path"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(turn: &str) -> TurnRecord {
+        let side = |content| {
+            Some(Side {
+                mode: Some(0o755),
+                content,
+            })
+        };
+        TurnRecord {
+            thread: "t".into(),
+            turn: turn.into(),
+            no_snapshot: None,
+            files: vec![
+                FileRecord {
+                    path: "/w/a\nb".into(),
+                    before: None,
+                    moved_from: Some("/w/o".into()),
+                    after: side(Content::Text {
+                        text: "é\0\r\n".to_owned(),
+                    }),
+                },
+                FileRecord {
+                    path: "base64:x".into(),
+                    before: side(Content::Link { target: "../x".into() }),
+                    after: side(Content::Unkept {
+                        size: 7,
+                        key: "7".to_owned(),
+                    }),
+                    moved_from: None,
+                },
+            ],
+            new_folders: vec!["/w/d".into()],
+            gone_folders: Vec::new(),
+            undoes: vec!["u".into()],
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let home = tempfile::tempdir().unwrap();
+        let records = Records::new(home.path());
+        let mut written = record("turn-1");
+        #[cfg(unix)]
+        {
+            use std::os::unix::ffi::OsStrExt as _;
+            written.files[0].path = std::ffi::OsStr::from_bytes(b"/w/\xff\xfe").into();
+        }
+        assert_eq!(records.load(&written.turn), None);
+        records.save(&written).unwrap();
+        assert!(records.has(&written.turn));
+        assert_eq!(records.load(&written.turn), Some(written.clone()));
+        assert!(!records.is_undone(&written.turn));
+        records.set_undone(&written.turn, true).unwrap();
+        assert!(records.is_undone(&written.turn));
+        records.set_undone(&written.turn, false).unwrap();
+        records.set_undone(&written.turn, false).unwrap();
+        assert!(!records.is_undone(&written.turn));
+        std::fs::write(home.path().join("turns/turn-1.json"), "{").unwrap();
+        assert_eq!(records.load(&written.turn), None);
+    }
+
+    #[test]
+    fn an_id_is_never_a_way_out_of_the_folder() {
+        let home = tempfile::tempdir().unwrap();
+        let records = Records::new(&home.path().join("inner"));
+        for id in ["", "../x", "a/b", "..", "a.b", "x\0", &"a".repeat(500)] {
+            assert!(records.save(&record(id)).is_err(), "{id}");
+            assert_eq!(records.load(&id.into()), None, "{id}");
+            assert!(!records.has(&id.into()) && !records.is_undone(&id.into()), "{id}");
+        }
+    }
+}
