@@ -1,6 +1,8 @@
 //! The life of the session: `initialize`, `initialized`, `shutdown`, folders.
 
+use crate::agent::stream::Stream;
 use crate::handlers::Context;
+use crate::ids::ThreadId;
 use crate::lsp::client::Client;
 use crate::lsp::convert;
 use crate::lsp::error::RequestError;
@@ -48,6 +50,7 @@ pub fn initialize(context: &Context, params: InitializeParams) -> Result<Initial
         .register("agent", || async move { agent.shutdown().await });
     // The last events of the threads go out before the answer to `shutdown`.
     context.teardown.register("presenter", || async move {
+        presenter.withdraw_questions();
         let _shown = tokio::time::timeout(PRESENTER_LIMIT, presenter.finished()).await;
     });
     let server_info = ServerInfo {
@@ -66,7 +69,18 @@ pub fn initialized(context: &Context) {
     }
     if let Ok(session) = context.session() {
         fetch_configuration(session);
+        restore_proposals(session);
     }
+}
+
+/// Shows what an earlier server left waiting in the folders of the workspace.
+fn restore_proposals(session: &Session) {
+    let session = session.clone();
+    tokio::spawn(async move {
+        let presenter = session.presenter();
+        let show = |thread: &ThreadId, stream: &Stream| presenter.attach_stream(thread, stream);
+        session.agent().restore_proposals(show).await;
+    });
 }
 
 /// Ends everything that runs, in order, then answers. `exit` follows.
@@ -80,6 +94,9 @@ pub fn folders_changed(context: &Context, params: DidChangeWorkspaceFoldersParam
     roots.retain(|root| !removed.contains(root));
     roots.extend(paths(&params.event.added));
     context.workspace.set_roots(roots);
+    if let Ok(session) = context.session() {
+        restore_proposals(session);
+    }
 }
 
 /// The person's settings in the editor changed. Clients that send them along are taken at their word; from the others

@@ -6,6 +6,7 @@ mod context;
 mod injected;
 mod interrupt;
 mod patch;
+mod proposals;
 mod retry;
 mod stage;
 mod steer;
