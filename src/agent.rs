@@ -18,6 +18,7 @@ pub mod prompt;
 pub mod proposals;
 mod propose;
 pub mod provider;
+pub mod restore;
 mod sampling;
 pub mod settings;
 pub mod stream;
@@ -45,6 +46,7 @@ use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
+use stream::Stream;
 use thread::ThreadHandle;
 use tokio_util::task::TaskTracker;
 
@@ -104,7 +106,7 @@ impl AgentError {
             Self::Store(StoreError::BadCursor { .. }) => kinds::INVALID_CURSOR,
             Self::Store(_) => kinds::STORE_FAILED,
             Self::Proposal(ProposalError::Unknown(_)) => kinds::PROPOSAL_NOT_FOUND,
-            Self::Proposal(ProposalError::Settled(_)) => kinds::PROPOSAL_SETTLED,
+            Self::Proposal(ProposalError::Settled(_) | ProposalError::Stopping(_)) => kinds::PROPOSAL_SETTLED,
             Self::Proposal(ProposalError::Conflicting { .. }) => kinds::HUNK_CONFLICTING,
             Self::Proposal(ProposalError::NotEditable { .. }) => kinds::HUNK_NOT_EDITABLE,
             Self::Proposal(ProposalError::NoHunk { .. } | ProposalError::NoFile { .. }) => kinds::HUNK_NOT_FOUND,
@@ -134,6 +136,8 @@ struct Shared {
     desk: Arc<Desk>,
     client_config: RwLock<Option<serde_json::Value>>,
     threads: Mutex<BTreeMap<ThreadId, ThreadHandle>>,
+    /// Streams of threads that are not live and have proposals that wait.
+    resting: Mutex<BTreeMap<ThreadId, Stream>>,
     /// Taken alone by whoever brings a stored thread back, so that what was asked after it finds the thread.
     resuming: tokio::sync::RwLock<()>,
 }
@@ -152,7 +156,7 @@ impl Agent {
 
     /// An agent whose model is offered these tools and no others.
     pub fn with_tools(setup: Setup, tools: Registry) -> Self {
-        let proposals = proposals::Proposals::new(setup.workspace.clone());
+        let proposals = proposals::Proposals::new(setup.workspace.clone(), &setup.home);
         let desk = Desk {
             workspace: setup.workspace,
             approvals: approvals::Approvals::default(),
@@ -172,6 +176,7 @@ impl Agent {
             desk: Arc::new(desk),
             client_config: RwLock::new(setup.client_config),
             threads: Mutex::default(),
+            resting: Mutex::default(),
             resuming: tokio::sync::RwLock::default(),
         };
         Self {
@@ -349,6 +354,7 @@ impl Agent {
             data.preview = stored.preview.clone();
             data.updated_at_ms = stored.updated_at_ms;
         }
+        self.load_notes(&id).await;
         let thread = Thread {
             id,
             preview: stored.preview,
@@ -393,6 +399,7 @@ impl Agent {
             Entry::Occupied(live) => return live.get().clone(),
             Entry::Vacant(place) => place,
         };
+        self.wake_stream(&conversation);
         conversation.publish(None, EventKind::ThreadStarted(ThreadStarted { thread: thread.clone() }));
         conversation.publish(
             None,
@@ -484,6 +491,7 @@ impl Agent {
 
     /// Closes all threads, side by side: turns are stopped, records written.
     pub async fn shutdown(&self) {
+        self.desk().proposals.keep_for_later().await;
         let threads: Vec<_> = std::mem::take(&mut *self.threads()).into_values().collect();
         futures::future::join_all(threads.iter().map(ThreadHandle::close)).await;
         let steps = &self.desk().steps;

@@ -7,6 +7,7 @@
 //!
 //! Who is asked, where it may be written and how it is shown are decided elsewhere.
 
+pub mod alike;
 pub mod diff;
 pub mod disk;
 pub mod files;
@@ -21,3 +22,13 @@ mod roundtrip;
 mod seek;
 pub mod turn_diff;
 mod update;
+
+/// Some lines of a text, counted from 0, with their ends; what is beyond its end is left out.
+pub fn lines_of(text: &str, lines: std::ops::Range<usize>) -> &str {
+    lines::Lines::new(text).slice(&lines)
+}
+
+/// How many lines a text has, as editors count them; an empty one has none, nor does what follows the last line end.
+pub fn count_lines(text: &str) -> usize {
+    lines::Lines::new(text).len()
+}

@@ -86,7 +86,20 @@ pub(crate) fn capabilities(position_encoding: PositionEncodingKind) -> ServerCap
                 supported: Some(true),
                 change_notifications: Some(OneOf::Left(true)),
             }),
-            file_operations: None,
+            // Proposals follow their files.
+            file_operations: Some(WorkspaceFileOperationsServerCapabilities {
+                did_rename: Some(FileOperationRegistrationOptions {
+                    filters: vec![FileOperationFilter {
+                        scheme: Some("file".to_owned()),
+                        pattern: FileOperationPattern {
+                            glob: "**/*".to_owned(),
+                            matches: None,
+                            options: None,
+                        },
+                    }],
+                }),
+                ..Default::default()
+            }),
         }),
         experimental: Some(json!({ "countersign": { "version": PROTOCOL_VERSION } })),
         ..Default::default()
@@ -127,6 +140,14 @@ impl LanguageServer for Server {
 
     async fn did_change_workspace_folders(&self, params: DidChangeWorkspaceFoldersParams) {
         self.note(|context| lifecycle::folders_changed(context, params));
+    }
+
+    async fn did_rename_files(&self, params: RenameFilesParams) {
+        self.note(|context| {
+            if let Ok(session) = context.session() {
+                proposal::renamed(session, &params);
+            }
+        });
     }
 
     async fn code_action(&self, params: CodeActionParams) -> Result<Option<CodeActionResponse>> {
@@ -194,19 +215,19 @@ impl Server {
     }
 
     async fn proposal_list(&self, params: ProposalListParams) -> Result<ProposalListResult> {
-        Ok(proposal::list(self.0.session()?, &params)?)
+        Ok(proposal::list(self.0.session()?, params).await?)
     }
 
     async fn proposal_read(&self, params: ProposalReadParams) -> Result<ProposalReadResult> {
-        Ok(proposal::read(self.0.session()?, &params)?)
+        Ok(proposal::read(self.0.session()?, params).await?)
     }
 
     async fn proposal_decide(&self, params: ProposalDecideParams) -> Result<ProposalDecideResult> {
-        Ok(proposal::decide(self.0.session()?, &params)?)
+        Ok(proposal::decide_and_keep(self.0.session()?, params).await?)
     }
 
     async fn proposal_edit(&self, params: ProposalEditParams) -> Result<ProposalEditResult> {
-        Ok(proposal::edit(self.0.session()?, &params)?)
+        Ok(proposal::edit(self.0.session()?, params).await?)
     }
 
     async fn approval_respond(&self, params: ApprovalRespondParams) -> Result<ApprovalRespondResult> {
@@ -231,6 +252,7 @@ const NOTIFICATIONS: &[&str] = &[
     "textDocument/didClose",
     "workspace/didChangeConfiguration",
     "workspace/didChangeWorkspaceFolders",
+    "workspace/didRenameFiles",
     "window/workDoneProgress/cancel",
 ];
 

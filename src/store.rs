@@ -3,13 +3,15 @@
 //! A rollout is a file of JSON lines below `<home>/sessions`, one conversation a file, in the form that the
 //! reference system writes too, so that threads can be listed and resumed across both. This room writes them
 //! ([`Recorder`]), reads them back whatever state they are in ([`load`]) and finds them ([`find`], [`list`],
-//! [`read`]). It knows nothing of live threads: whoever holds one says so in the answer.
+//! [`read`]). Beside them it keeps the [`proposals`] that wait. It knows nothing of live threads: whoever holds one
+//! says so in the answer.
 
 pub mod foreign;
 pub mod history;
 pub mod line;
 pub mod list;
 pub mod load;
+pub mod proposals;
 pub mod record;
 pub mod summary;
 pub mod turns;

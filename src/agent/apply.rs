@@ -1,28 +1,38 @@
 //! Applying what was accepted of a proposal: open documents through the editor, closed files through the sandbox,
 //! all files or none; and then looking whether it really happened.
 
+mod altered;
 pub(super) mod in_editor;
 pub(super) mod on_disk;
 pub(super) mod take_back;
 
 use super::desk::Desk;
-use super::proposals::{Decided, places};
+use super::proposals::Decided;
+use super::proposals::placing::{Now, Place, places_now};
 use crate::exec::Confinement;
 use crate::ids::{HunkId, ProposalId};
-use crate::patch::hunk::apply_hunks;
+use crate::patch::hunk::{PlannedHunk, apply_hunks};
 use crate::patch::plan::{FilePlan, Plan};
+use crate::patch::{count_lines, lines_of};
+use crate::protocol::document::{ChangedKind, ChangedPath, FilesChanged};
+use crate::protocol::event::EventKind;
 use crate::protocol::item::FileChangeKind;
-use crate::protocol::proposal::{HunkStatus, Proposal, ProposalFile, ProposalStatus};
-use crate::workspace::{Document, Workspace, disk};
+use crate::protocol::proposal::{Hunk, HunkStatus, Proposal, ProposalFile, ProposalStatus};
+use crate::workspace::{Document, Workspace, uri};
+use altered::altered;
 use in_editor::{change_in_editor, edit_document, is_done, moved_on, quiet};
 pub use on_disk::recover_leftovers;
 use on_disk::{disk_change, hold_confined, made_again, write_confined};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use take_back::{Left, take_back};
 
 /// How often a change is fitted anew because the person typed while it was on its way.
 const MOST_ATTEMPTS: usize = 3;
+/// How long an editor is watched for what it does to a text that it has just changed.
+const AFTERMATH: Duration = Duration::from_millis(40);
 
 /// Where a change is made, and what it may touch: all that applying needs of a turn. It outlives the turn.
 #[derive(Clone)]
@@ -82,14 +92,45 @@ pub struct FileResult {
     pub hunks: Vec<HunkOutcome>,
     /// The change is in an open document and not yet on the disk.
     pub in_editor: bool,
+    /// The change was made, and then the editor changed its lines further, as a formatter does: the difference between
+    /// what was planned and what is there.
+    pub altered: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct HunkOutcome {
     pub id: HunkId,
-    /// Counted from 0, in the text before.
-    pub line: usize,
+    /// Lines of the text that the model saw, counted from 0.
+    pub old: Range<usize>,
+    /// Where it stands now that the others of its file are applied, or about where.
+    pub now: Range<usize>,
     pub result: HunkResult,
+    /// The person's text, where it is not the model's.
+    pub edited: Option<String>,
+    /// The person's text is what was there before.
+    pub changes_nothing: bool,
+    /// The person's words on rejecting it.
+    pub feedback: Option<String>,
+    /// Its text had changed.
+    pub misfit: Option<Misfit>,
+}
+
+/// Why a hunk had no place, and what stands there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Misfit {
+    pub why: String,
+    /// The first of `lines`, counted from 0.
+    pub first: usize,
+    /// The lines that stand there, with one more on each side; absent where the file is not there.
+    pub lines: Option<String>,
+}
+
+impl Misfit {
+    fn new(why: String, about: &Range<usize>, now: Option<&str>) -> Self {
+        let first = about.start.saturating_sub(1);
+        let lines = now.map(|now| lines_of(now, first..about.end.saturating_add(1)).to_owned());
+        Self { why, first, lines }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,9 +190,15 @@ pub async fn run(scope: &Scope, id: &ProposalId, decided: &Decided) -> Outcome {
     }
     let mut attempt = 1;
     loop {
-        let mut files: Vec<FileResult> = proposal.files.iter().map(first_result).collect();
+        // A file that the person has renamed meanwhile is followed.
+        let (proposal, plan) = scope
+            .desk
+            .proposals
+            .decided(id)
+            .unwrap_or((proposal.clone(), plan.clone()));
         let (workspace, planned) = (scope.desk.workspace.clone(), plan.clone());
         let (mut files, steps) = aside(move || {
+            let mut files = first_results(&proposal, &planned);
             let mut steps = Vec::new();
             for (index, (file, result)) in planned.files.iter().zip(&mut files).enumerate() {
                 steps.extend(step(&workspace, index, file, result));
@@ -171,21 +218,34 @@ pub async fn run(scope: &Scope, id: &ProposalId, decided: &Decided) -> Outcome {
             }
             Err(failure) => Some(failure.message),
         };
-        let (workspace, noted) = (scope.desk.workspace.clone(), steps.clone());
-        let changed = aside(move || {
+        if error.is_none() && open_steps(&steps).next().is_some() {
+            // What an editor does to a text of its own accord, it does at once.
+            tokio::time::sleep(AFTERMATH).await;
+        }
+        let (workspace, noted, cwd) = (scope.desk.workspace.clone(), steps.clone(), scope.cwd.clone());
+        let done = error.is_none();
+        let (changed, altered) = aside(move || {
             let change = |step: &Step| {
                 let move_to = step.move_to.as_deref();
                 Changed::now(&workspace, &step.path, move_to, step.now.clone(), step.mode)
             };
-            noted.iter().map(change).collect()
+            let changed = noted.iter().map(change).collect();
+            let altered = |step: &Step| altered(&workspace, &cwd, step).filter(|_| done);
+            (changed, noted.iter().map(altered).collect::<Vec<_>>())
         })
         .await;
-        for step in steps.iter() {
+        for (step, altered) in steps.iter().zip(altered) {
             let result = &mut files[step.index];
             result.in_editor = step.document.is_some() && step.then.is_some();
+            result.altered = altered;
             if error.is_some() {
                 instead_of(HunkResult::Taken, HunkResult::NotApplied, result);
             }
+        }
+        let paths = if done { written_paths(&steps) } else { Vec::new() };
+        if !paths.is_empty() {
+            let announced = EventKind::FilesChanged(FilesChanged { paths });
+            scope.desk.proposals.tell(id, announced);
         }
         return outcome(files, changed, made, error);
     }
@@ -205,7 +265,7 @@ pub(super) async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + '
 
 /// The editor has put what was accepted into the files itself.
 fn made_in_place(scope: &Scope, proposal: &Proposal, plan: &Plan, decided: &Decided) -> Outcome {
-    let mut files: Vec<FileResult> = proposal.files.iter().map(first_result).collect();
+    let mut files = first_results(proposal, plan);
     let mut changed = Vec::new();
     for (file, result) in plan.files.iter().zip(&mut files) {
         let unsaved = |document: Document| document.differs_from_disk();
@@ -282,50 +342,62 @@ fn outcome(files: Vec<FileResult>, changed: Vec<Changed>, made: Vec<PathBuf>, er
     }
 }
 
-fn first_result(file: &ProposalFile) -> FileResult {
-    let hunks = file
-        .hunks
-        .iter()
-        .map(|hunk| HunkOutcome {
-            id: hunk.id.clone(),
-            line: hunk.range.start as usize,
-            result: if hunk.status == HunkStatus::Accepted {
-                HunkResult::Taken
-            } else {
-                HunkResult::Rejected
-            },
-        })
-        .collect();
-    FileResult {
+pub(super) fn first_results(proposal: &Proposal, plan: &Plan) -> Vec<FileResult> {
+    let hunk = |(hunk, planned): (&Hunk, &PlannedHunk)| HunkOutcome {
+        id: hunk.id.clone(),
+        old: planned.old.clone(),
+        now: hunk.range.start as usize..hunk.range.end as usize,
+        result: match hunk.status {
+            // One in conflict was wanted too; where its text is back, it is taken.
+            HunkStatus::Accepted | HunkStatus::Conflicting => HunkResult::Taken,
+            _ => HunkResult::Rejected,
+        },
+        edited: hunk.proposed_text.as_ref().map(|_| hunk.new_text.clone()),
+        changes_nothing: hunk.proposed_text.is_some() && hunk.new_text == hunk.old_text,
+        feedback: hunk.feedback.clone(),
+        misfit: None,
+    };
+    let file = |(file, planned): (&ProposalFile, &FilePlan)| FileResult {
         path: file.path.clone(),
         kind: file.kind.clone(),
-        hunks,
+        hunks: file.hunks.iter().zip(&planned.hunks).map(hunk).collect(),
         in_editor: false,
-    }
+        altered: None,
+    };
+    proposal.files.iter().zip(&plan.files).map(file).collect()
 }
 
 /// Rebases the accepted hunks of a file onto its text of today. Hunks that do not fit are marked, never forced.
 fn step(workspace: &Workspace, index: usize, file: &FilePlan, result: &mut FileResult) -> Option<Step> {
     // One look at the document: what the person types after it is seen by its version.
-    let document = workspace.document(&file.path);
-    let now = match &document {
-        Some(document) => Some(document.text()),
-        None => disk::read_text(&file.path).ok(),
-    };
+    let found = Now::of(workspace, file);
+    let (document, now) = (found.document().cloned(), found.text());
     let mut placed = Vec::new();
-    for ((hunk, planned), place) in result
-        .hunks
-        .iter_mut()
-        .zip(&file.hunks)
-        .zip(places(file, now.as_deref()))
-    {
+    let mut shift = 0isize;
+    let places = places_now(file, &found);
+    for ((hunk, planned), place) in result.hunks.iter_mut().zip(&file.hunks).zip(places) {
+        let Range { start, end } = *place.lines();
+        hunk.now = start.saturating_add_signed(shift)..end.saturating_add_signed(shift);
+        if hunk.result == HunkResult::Taken
+            && let Place::Fits(range) = &place
+        {
+            shift += count_lines(&planned.new_text) as isize - range.len() as isize;
+        }
         match place {
-            _ if hunk.result != HunkResult::Taken => {}
-            Some(range) => placed.push((range, planned.new_text.clone())),
-            None => hunk.result = HunkResult::Conflict,
+            Place::Conflict { why, about } => {
+                hunk.misfit = Some(Misfit::new(why, &about, now.as_deref()));
+                if hunk.result == HunkResult::Taken {
+                    hunk.result = HunkResult::Conflict;
+                }
+            }
+            Place::Fits(range) if hunk.result == HunkResult::Taken => placed.push((range, planned.new_text.clone())),
+            // It is there already: the person made the same change.
+            Place::Fits(_) | Place::There(_) => {}
         }
     }
-    if placed.is_empty() {
+    let taken = result.hunks.iter().any(|hunk| hunk.result == HunkResult::Taken);
+    let moves = file.move_to().is_some() && now.is_some();
+    if !taken || placed.is_empty() && !moves {
         return None;
     }
     let then = match &file.kind {
@@ -333,6 +405,10 @@ fn step(workspace: &Workspace, index: usize, file: &FilePlan, result: &mut FileR
         FileChangeKind::Add => file.after.clone(),
         FileChangeKind::Update { .. } => Some(apply_hunks(now.as_deref().unwrap_or_default(), &placed)),
     };
+    if now == then && !moves {
+        // The person edited it back to what was there.
+        return None;
+    }
     let move_to = match &file.kind {
         FileChangeKind::Update { move_path } => move_path.clone(),
         _ => None,
@@ -446,6 +522,33 @@ fn missing_folders(steps: &[Step]) -> Vec<PathBuf> {
 /// The steps that go through the editor.
 fn open_steps(steps: &[Step]) -> impl Iterator<Item = (&Step, &Document)> {
     steps.iter().filter_map(|step| Some((step, step.document.as_ref()?)))
+}
+
+/// The steps that go to the disk, in order.
+fn written(steps: &[Step]) -> impl Iterator<Item = &Step> {
+    steps.iter().filter(|step| step.document.is_none())
+}
+
+/// What was done on the disk, for whoever shows files.
+fn written_paths(steps: &[Step]) -> Vec<ChangedPath> {
+    let changed = |path: &Path, kind| ChangedPath {
+        path: path.to_owned(),
+        uri: uri::from_path(path),
+        kind,
+    };
+    let mut paths = Vec::new();
+    for step in written(steps) {
+        match (&step.now, &step.then, &step.move_to) {
+            (_, None, _) => paths.push(changed(&step.path, ChangedKind::Deleted)),
+            (Some(_), Some(_), Some(to)) => {
+                paths.push(changed(&step.path, ChangedKind::Deleted));
+                paths.push(changed(to, ChangedKind::Created));
+            }
+            (None, Some(_), _) => paths.push(changed(&step.path, ChangedKind::Created)),
+            (Some(_), Some(_), None) => paths.push(changed(&step.path, ChangedKind::Changed)),
+        }
+    }
+    paths
 }
 
 pub(super) fn is_gone(path: &Path) -> bool {

@@ -8,10 +8,11 @@ use crate::ids::ItemId;
 use crate::protocol::event::{EventKind, PlanUpdated};
 use crate::protocol::item::{PlanStep, ThreadItem};
 use crate::protocol::settings::SandboxPolicy;
+use crate::store::proposals::Bounds;
 use crate::tools::{CommandCall, Host, Registry, ToolError, ToolOutput, apply_patch};
 use crate::workspace::Workspace;
 use futures::future::BoxFuture;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -72,14 +73,23 @@ impl Turn {
 
     /// Where patches may write: the workspace, whatever the policy for commands, since the person decides on each.
     pub fn patch_confinement(&self) -> Confinement {
+        self.bounds(&[]).confinement()
+    }
+
+    /// The same as it can be kept, with further folders that a question named.
+    pub fn bounds(&self, named: &[PathBuf]) -> Bounds {
         let policy = match &self.settings.sandbox_policy {
             SandboxPolicy::WorkspaceWrite { .. } => self.settings.sandbox_policy.clone(),
             _ => SandboxPolicy::from_mode(crate::protocol::settings::SandboxMode::WorkspaceWrite),
         };
-        let tmpdir = self.desk.temporary_folder();
-        let confinement = Confinement::new(&policy, &self.settings.cwd, &self.roots, tmpdir.as_deref());
         let granted = self.conversation.granted_roots();
-        granted.into_iter().fold(confinement, Confinement::with_writable)
+        Bounds {
+            cwd: self.settings.cwd.clone(),
+            policy,
+            roots: self.roots.clone(),
+            temporary_folder: self.desk.temporary_folder(),
+            granted: granted.into_iter().chain(named.iter().cloned()).collect(),
+        }
     }
 
     /// Where this turn's changes are made.

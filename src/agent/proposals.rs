@@ -1,27 +1,45 @@
 //! Patches that wait for the person: what they are, where they lie in today's text, what was decided.
 //!
 //! A proposal is decided hunk by hunk, from any surface. Once no hunk is pending the turn that made it is woken
-//! and applies what was accepted.
+//! and applies what was accepted. While it waits its hunks follow their text: one whose text changes is in conflict, and
+//! can only be rejected until the text is as it was. It outlives the server: what waits is kept on the disk, and shown
+//! again by the next server in the same folders.
+
+mod entry;
+mod error;
+mod fitting;
+mod follow;
+mod keep;
+pub mod placing;
+
+pub use error::ProposalError;
+pub use keep::Adopted;
 
 use super::editor::Unsaved;
 use super::stream::Stream;
 use crate::ids::{HunkId, ItemId, ProposalId, ThreadId, TurnId};
+use crate::patch::hunk::apply_hunks;
 use crate::patch::plan::{FilePlan, Plan};
-use crate::patch::rebase::{Rebased, about, rebase};
-use crate::protocol::event::{EventKind, ProposalChanged};
+use crate::protocol::event::EventKind;
 use crate::protocol::item::{FileChangeKind, LineRange};
 use crate::protocol::proposal::{
-    Hunk, HunkStatus, Proposal, ProposalDecideParams, ProposalDecision, ProposalEditParams, ProposalFile,
-    ProposalStatus,
+    Hunk, HunkStatus, Proposal, ProposalDecideParams, ProposalEditParams, ProposalFile, ProposalStatus,
 };
+use crate::store::proposals::{Bounds, Note, Shelf};
 use crate::workspace::{Document, Workspace, uri};
+use entry::{Entry, open_for_decision};
+use placing::{Now, Place, places_now};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 
 /// Settled proposals kept for those who still ask about them.
 const KEPT: usize = 200;
+/// Bytes of a person's text for one hunk.
+const MOST_TEXT: usize = 8 << 20;
 
 /// All proposals of a server; cheap to clone.
 #[derive(Clone)]
@@ -31,29 +49,37 @@ pub struct Proposals {
 
 struct Shared {
     workspace: Workspace,
-    entries: Mutex<BTreeMap<ProposalId, Entry>>,
+    shelf: Shelf,
+    state: Mutex<State>,
+    /// Held while a proposal's file is written, so that the last state is the one that stays.
+    writing: Mutex<()>,
+    /// The server stops: what waits is left for the next one.
+    stopping: AtomicBool,
 }
 
-struct Entry {
-    proposal: Proposal,
-    plan: Arc<Plan>,
-    stream: Stream,
-    feedback: Vec<String>,
-    waiter: Option<oneshot::Sender<Decided>>,
+#[derive(Default)]
+struct State {
+    entries: BTreeMap<ProposalId, Entry>,
+    /// What live threads are to be told.
+    notes: BTreeMap<ThreadId, Vec<Note>>,
+    /// A task follows what the person types.
+    following: bool,
 }
 
 /// What the person decided, for the turn that waits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decided {
-    /// Words to the model.
+    /// Words to the model about the whole.
     pub feedback: Vec<String>,
     /// The editor has put the accepted hunks into the files itself.
     pub in_place: bool,
     /// What went wrong when it did.
     pub trouble: Option<String>,
+    /// A newer proposal for the same files came first.
+    pub superseded_by: Option<ProposalId>,
 }
 
-/// Where a proposal comes from.
+/// Where a proposal comes from, and what there is to say of it.
 pub struct Origin {
     pub thread_id: ThreadId,
     pub turn_id: TurnId,
@@ -61,87 +87,131 @@ pub struct Origin {
     /// Unified diff of the whole.
     pub diff: String,
     pub reason: Option<String>,
-    /// The first folder outside the workspace that would have to be opened.
+    /// The folder that must be opened for writing first.
     pub grant_root: Option<PathBuf>,
-    /// Nobody is asked about it.
+    /// Nobody is asked.
     pub auto_approved: bool,
+    /// Where it may be applied by a later server; absent for what leaves nothing on the disk.
+    pub bounds: Option<Bounds>,
 }
 
-/// A registered proposal. Dropping it before it is settled withdraws the proposal.
+/// A registered proposal. Dropping it before it is settled withdraws the proposal, unless the server is stopping.
 pub struct Waiting {
     pub id: ProposalId,
     desk: Proposals,
     decided: oneshot::Receiver<Decided>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ProposalError {
-    #[error(
-        "There is no proposal {0}. It may belong to an earlier run of the server; list the proposals to see what waits."
-    )]
-    Unknown(ProposalId),
-    #[error("Proposal {0} is settled already; nothing was changed.")]
-    Settled(ProposalId),
-    #[error("Proposal {proposal} has no hunk {hunk}; nothing was changed.")]
-    NoHunk { proposal: ProposalId, hunk: HunkId },
-    #[error(
-        "The text that hunk {hunk} of proposal {proposal} would replace has changed, so it cannot be accepted; nothing was \
-         decided. Reject it, or bring the text back."
-    )]
-    Conflicting { proposal: ProposalId, hunk: HunkId },
-    #[error("Hunk {hunk} of proposal {proposal} cannot be edited: {why}. Accept or reject it.")]
-    NotEditable {
-        proposal: ProposalId,
-        hunk: HunkId,
-        why: &'static str,
-    },
-    #[error("Proposal {proposal} does not touch {path}; nothing was changed.")]
-    NoFile { proposal: ProposalId, path: PathBuf },
-}
-
 impl Proposals {
-    pub fn new(workspace: Workspace) -> Self {
+    /// `home` is where those that wait are kept.
+    pub fn new(workspace: Workspace, home: &Path) -> Self {
         Self {
             shared: Arc::new(Shared {
                 workspace,
-                entries: Mutex::default(),
+                shelf: Shelf::new(home),
+                state: Mutex::default(),
+                writing: Mutex::default(),
+                stopping: AtomicBool::new(false),
             }),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<ProposalId, Entry>> {
-        self.shared.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Registers a proposal, then shows it.
-    pub fn open(&self, id: ProposalId, plan: Plan, origin: Origin, stream: Stream) -> Waiting {
+    /// The server is stopping, and what waits is left for the next one.
+    pub fn is_stopping(&self) -> bool {
+        self.shared.stopping.load(Ordering::SeqCst)
+    }
+
+    /// Registers a proposal, keeps it, then shows it. An older one of the same thread for some of the same files gives way.
+    pub async fn open(&self, id: ProposalId, plan: Plan, origin: Origin, stream: Stream) -> Waiting {
         let (waiter, decided) = oneshot::channel();
-        let proposal = self.describe(&id, &plan, origin);
-        let entry = Entry {
-            proposal: proposal.clone(),
-            plan: Arc::new(plan),
-            stream: stream.clone(),
-            feedback: Vec::new(),
-            waiter: Some(waiter),
-        };
-        {
-            let mut entries = self.lock();
-            entries.insert(id.clone(), entry);
-            let settled: Vec<_> = entries
-                .iter()
-                .filter(|(_, entry)| entry.waiter.is_none())
-                .map(|(id, _)| id.clone())
-                .collect();
-            for old in settled.iter().take(settled.len().saturating_sub(KEPT)) {
-                entries.remove(old);
-            }
-        }
-        let turn = proposal.turn_id.clone();
-        stream.publish(Some(turn), EventKind::ProposalCreated(ProposalChanged { proposal }));
-        Waiting {
-            id,
+        // From here on, whatever becomes of the task, the proposal is settled.
+        let waiting = Waiting {
+            id: id.clone(),
             desk: self.clone(),
             decided,
+        };
+        let desk = self.clone();
+        aside(move || {
+            let turn = origin.turn_id.clone();
+            let bounds = origin.bounds.clone().filter(|_| !origin.auto_approved);
+            let proposal = desk.describe(&id, &plan, origin);
+            let mut entry = Entry::new(proposal, plan, stream, Some(turn));
+            entry.waiter = Some(waiter);
+            entry.bounds = bounds;
+            desk.look(&mut entry);
+            desk.insert(entry);
+            desk.hold(&id);
+            desk.save(&id);
+            desk.show(&id);
+        })
+        .await;
+        self.follow_typing();
+        waiting
+    }
+
+    /// Puts the hunks of an entry that nobody else sees where their text is.
+    fn look(&self, entry: &mut Entry) {
+        for index in 0..entry.plan.files.len() {
+            let now = Now::of(&self.shared.workspace, &entry.plan.files[index]);
+            entry.place(index, &now);
+        }
+    }
+
+    fn insert(&self, entry: Entry) {
+        let mut state = self.lock();
+        state.entries.insert(entry.proposal.id.clone(), entry);
+        let settled: Vec<_> = state
+            .entries
+            .iter()
+            .filter(|(_, entry)| entry.waiter.is_none())
+            .map(|(id, _)| id.clone())
+            .collect();
+        for old in settled.iter().take(settled.len().saturating_sub(KEPT)) {
+            state.entries.remove(old);
+        }
+    }
+
+    /// Tells of a new proposal, and settles what it takes the place of.
+    fn show(&self, id: &ProposalId) {
+        let mut superseded = Vec::new();
+        {
+            let mut state = self.lock();
+            let Some(new) = state.entries.get(id) else { return };
+            let (thread, plan) = (new.proposal.thread_id.clone(), new.plan.clone());
+            let same_files = |entry: &Entry| plan.paths().any(|path| entry.touches(path));
+            let others = state.entries.iter_mut().filter(|(other, entry)| {
+                *other != id && entry.shown && entry.is_waiting() && entry.waiter.is_some() && same_files(entry)
+            });
+            let mut below = Vec::new();
+            for (other, entry) in others {
+                if entry.proposal.thread_id == thread {
+                    superseded.push(other.clone());
+                } else {
+                    below.push(other.clone());
+                }
+            }
+            if let Some(new) = state.entries.get_mut(id) {
+                new.change().stacked_on = below;
+                new.show();
+            }
+            for old in &superseded {
+                if let Some(entry) = state.entries.get_mut(old) {
+                    entry.change().superseded_by = Some(id.clone());
+                    entry.wake(Decided {
+                        superseded_by: Some(id.clone()),
+                        ..Decided::default()
+                    });
+                    entry.publish();
+                }
+            }
+        }
+        for old in superseded {
+            self.forget(&old);
+            self.unstack(&old);
         }
     }
 
@@ -202,156 +272,147 @@ impl Proposals {
         }
     }
 
-    /// One proposal with its texts, its hunks placed in today's text.
-    pub fn read(&self, id: &ProposalId) -> Result<Proposal, ProposalError> {
-        let (mut proposal, plan) = {
-            let entries = self.lock();
-            let entry = entries.get(id).ok_or_else(|| ProposalError::Unknown(id.clone()))?;
-            (entry.proposal.clone(), entry.plan.clone())
+    /// Looks at the files of waiting proposals, without holding anything up meanwhile, and puts their hunks in place.
+    fn refresh(&self, which: impl Fn(&Entry) -> bool) {
+        let found: Vec<_> = {
+            let state = self.lock();
+            let waiting = state
+                .entries
+                .iter()
+                .filter(|(_, entry)| entry.is_waiting() && which(entry));
+            waiting.map(|(id, entry)| (id.clone(), entry.plan.clone())).collect()
         };
-        self.place(&mut proposal, &plan, |_| true);
-        for (file, planned) in proposal.files.iter_mut().zip(&plan.files) {
-            file.before.clone_from(&planned.before);
-            file.after.clone_from(&planned.after);
+        for (id, plan) in found {
+            let files: Vec<Now> = plan
+                .files
+                .iter()
+                .map(|file| Now::of(&self.shared.workspace, file))
+                .collect();
+            if let Some(entry) = self.lock().entries.get_mut(&id) {
+                for (index, now) in files.iter().enumerate() {
+                    entry.place(index, now);
+                }
+            }
+        }
+    }
+
+    /// One proposal with its texts, its hunks placed in today's text. Reads its files.
+    pub fn read(&self, id: &ProposalId) -> Result<Proposal, ProposalError> {
+        self.refresh(|entry| entry.proposal.id == *id);
+        let (mut proposal, made, plan) = {
+            let state = self.lock();
+            let entry = state.entries.get(id).filter(|entry| entry.shown);
+            let entry = entry.ok_or_else(|| ProposalError::Unknown(id.clone()))?;
+            (Proposal::clone(&entry.proposal), entry.made.clone(), entry.plan.clone())
+        };
+        for ((file, made), planned) in proposal.files.iter_mut().zip(&made.files).zip(&plan.files) {
+            file.before.clone_from(&made.before);
+            file.after.clone_from(&made.after);
+            let now = Now::of(&self.shared.workspace, planned);
+            file.result = match proposal.status.is_waiting() {
+                true => result(file, planned, &now),
+                false => now.text(),
+            };
+            file.current = now.text();
         }
         Ok(proposal)
     }
 
-    /// The proposals that wait, or all, oldest first.
+    /// The proposals that wait, or all, oldest first. Reads the files of those that wait.
     pub fn list(&self, thread: Option<&ThreadId>, include_settled: bool) -> Vec<Proposal> {
-        let found: Vec<_> = self
-            .lock()
+        let of_thread = |entry: &Entry| thread.is_none_or(|id| entry.proposal.thread_id == *id);
+        self.refresh(of_thread);
+        self.lock()
+            .entries
             .values()
-            .filter(|entry| thread.is_none_or(|id| entry.proposal.thread_id == *id))
-            .filter(|entry| include_settled || entry.proposal.status.is_waiting())
-            .map(|entry| (entry.proposal.clone(), entry.plan.clone()))
-            .collect();
-        found
-            .into_iter()
-            .map(|(mut proposal, plan)| {
-                self.place(&mut proposal, &plan, |_| true);
-                proposal
-            })
+            .filter(|entry| entry.shown && of_thread(entry))
+            .filter(|entry| include_settled || entry.is_waiting())
+            .map(|entry| Proposal::clone(&entry.proposal))
             .collect()
     }
 
     /// The waiting proposals that change this document, with its hunks placed in today's text. Looks at no other
-    /// file: cheap enough for every code action request.
-    pub fn on_document(&self, path: &Path, uri: &str) -> Vec<Proposal> {
-        let is_it = |file: &ProposalFile| file.path == path || file.uri == uri;
-        let found: Vec<_> = self
-            .lock()
-            .values()
-            .filter(|entry| entry.proposal.status.is_waiting())
-            .filter(|entry| entry.proposal.files.iter().any(is_it))
-            .map(|entry| (entry.proposal.clone(), entry.plan.clone()))
-            .collect();
-        found
-            .into_iter()
-            .map(|(mut proposal, plan)| {
-                self.place(&mut proposal, &plan, is_it);
-                proposal
-            })
-            .collect()
-    }
-
-    /// Puts the pending hunks of these files where their text is today, and marks those whose text changed.
-    fn place(&self, proposal: &mut Proposal, plan: &Plan, which: impl Fn(&ProposalFile) -> bool) {
-        if !proposal.status.is_waiting() {
-            return;
-        }
-        for (file, planned) in proposal.files.iter_mut().zip(&plan.files) {
-            if !which(file) {
+    /// file, and copies nothing: cheap enough for every code action request.
+    pub fn on_document(&self, path: &Path, uri: &str) -> Vec<Arc<Proposal>> {
+        let document = self.shared.workspace.document_by_uri(uri);
+        let mut found = Vec::new();
+        let mut state = self.lock();
+        for entry in state.entries.values_mut() {
+            if !entry.is_waiting() || !entry.shown {
                 continue;
             }
-            file.open = self.shared.workspace.document(&file.path).is_some();
-            let now = self.shared.workspace.read(&file.path).ok().map(|read| read.text);
-            let places = places(planned, now.as_deref());
-            for ((hunk, planned_hunk), place) in file.hunks.iter_mut().zip(&planned.hunks).zip(places) {
-                if let (None, Some(before), Some(now)) = (&place, &planned.before, &now) {
-                    hunk.range = line_range(&about(before, &planned_hunk.old, now));
-                }
-                match place {
-                    Some(range) => {
-                        hunk.range = line_range(&range);
-                        if hunk.status == HunkStatus::Conflicting {
-                            hunk.status = HunkStatus::Pending;
-                        }
-                    }
-                    None if hunk.status == HunkStatus::Pending => hunk.status = HunkStatus::Conflicting,
-                    None => {}
-                }
-            }
+            let is_it = |file: &ProposalFile| file.path == path || file.uri == uri;
+            let Some(index) = entry.proposal.files.iter().position(is_it) else {
+                continue;
+            };
+            let now = match &document {
+                Some(document) => Now::Open(document.clone()),
+                None => Now::of(&self.shared.workspace, &entry.plan.files[index]),
+            };
+            entry.place(index, &now);
+            found.push(entry.proposal.clone());
         }
+        found
     }
 
-    /// Takes the person's word on some hunks. Wakes the turn once none is left to decide.
+    /// Takes the person's word on some hunks. Wakes the turn once none is left to decide; what is in conflict when the
+    /// whole is accepted is left out. Reads the files.
+    ///
+    /// # Errors
+    /// The proposal does not wait any more, has no such hunk or file, or a hunk in conflict was to be accepted by name.
     pub fn decide(&self, params: &ProposalDecideParams) -> Result<Proposal, ProposalError> {
         let id = &params.proposal_id;
+        self.change(id, |entry| entry.decide(params))
+    }
+
+    /// Changes what a hunk would put into its file. It waits again, whatever was decided on it. Reads the files.
+    ///
+    /// # Errors
+    /// The proposal does not wait any more or has no such hunk, or the hunk is none that has a text to edit.
+    pub fn edit(&self, params: &ProposalEditParams) -> Result<Proposal, ProposalError> {
+        let text = params.new_text.as_deref();
+        self.change(&params.proposal_id, |entry| entry.edit(&params.hunk_id, text))
+    }
+
+    /// Changes a waiting proposal whose hunks are in place, keeps it and tells of it.
+    fn change(
+        &self,
+        id: &ProposalId,
+        change: impl FnOnce(&mut Entry) -> Result<(), ProposalError>,
+    ) -> Result<Proposal, ProposalError> {
+        if self.is_stopping() {
+            return Err(ProposalError::Stopping(id.clone()));
+        }
+        self.refresh(|entry| entry.proposal.id == *id);
         let proposal = {
-            let mut entries = self.lock();
-            let entry = entries.get_mut(id).ok_or_else(|| ProposalError::Unknown(id.clone()))?;
-            if entry.waiter.is_none() || !entry.proposal.status.is_waiting() {
-                return Err(ProposalError::Settled(id.clone()));
-            }
-            let status = match params.decision {
-                ProposalDecision::Accept => HunkStatus::Accepted,
-                ProposalDecision::Reject => HunkStatus::Rejected,
-                ProposalDecision::Reset => HunkStatus::Pending,
-            };
-            for hunk in chosen(&mut entry.proposal, params)? {
-                hunk.status = status;
-            }
-            entry.proposal.status = match params.decision {
-                ProposalDecision::Reset if nothing_decided(&entry.proposal) => ProposalStatus::Proposed,
-                _ => ProposalStatus::PartlyDecided,
-            };
-            entry
-                .feedback
-                .extend(params.feedback.iter().filter(|words| !words.trim().is_empty()).cloned());
-            if all_decided(&entry.proposal) {
-                entry.wake(Decided::default());
+            let mut state = self.lock();
+            let entry = state.entries.get_mut(id).filter(|entry| entry.shown);
+            let entry = entry.ok_or_else(|| ProposalError::Unknown(id.clone()))?;
+            open_for_decision(entry, id)?;
+            change(entry)?;
+            // What was forgotten is looked at again.
+            for index in 0..entry.plan.files.len() {
+                if !entry.placings[index].is_known() {
+                    let now = Now::of(&self.shared.workspace, &entry.plan.files[index]);
+                    entry.place(index, &now);
+                }
             }
             entry.publish()
         };
+        self.save_later(id);
         Ok(proposal)
     }
 
-    /// Changes what a hunk would put into its file. It waits again, whatever was decided on it.
-    pub fn edit(&self, params: &ProposalEditParams) -> Result<Proposal, ProposalError> {
-        let id = &params.proposal_id;
-        let mut entries = self.lock();
-        let entry = entries.get_mut(id).ok_or_else(|| ProposalError::Unknown(id.clone()))?;
-        if entry.waiter.is_none() || !entry.proposal.status.is_waiting() {
-            return Err(ProposalError::Settled(id.clone()));
+    /// Accepts all of a proposal that nobody is asked about, whatever has become of the text: what does not fit is left
+    /// out when it is applied.
+    pub fn accept_unasked(&self, id: &ProposalId) {
+        if let Some(entry) = self.lock().entries.get_mut(id) {
+            for hunk in entry.change().files.iter_mut().flat_map(|file| &mut file.hunks) {
+                hunk.status = HunkStatus::Accepted;
+            }
+            entry.wake(Decided::default());
+            entry.publish();
         }
-        let named = |file: &mut ProposalFile| file.hunks.iter().position(|hunk| hunk.id == params.hunk_id);
-        let mut files = entry.proposal.files.iter_mut();
-        let Some((file, index)) = files
-            .find_map(|file| Some((named(file)?, file)))
-            .map(|(at, file)| (file, at))
-        else {
-            return Err(ProposalError::NoHunk {
-                proposal: id.clone(),
-                hunk: params.hunk_id.clone(),
-            });
-        };
-        if file.kind == FileChangeKind::Delete {
-            return Err(ProposalError::NotEditable {
-                proposal: id.clone(),
-                hunk: params.hunk_id.clone(),
-                why: "it deletes the file",
-            });
-        }
-        let hunk = &mut file.hunks[index];
-        let own = hunk.proposed_text.take();
-        let proposed = own.unwrap_or_else(|| hunk.new_text.clone());
-        hunk.new_text = params.new_text.clone().unwrap_or_else(|| proposed.clone());
-        hunk.proposed_text = (hunk.new_text != proposed).then_some(proposed);
-        if hunk.status != HunkStatus::Conflicting {
-            hunk.status = HunkStatus::Pending;
-        }
-        Ok(entry.publish())
     }
 
     /// The editor's own preview settled the whole proposal: these hunks are in the files now, the others were refused,
@@ -362,12 +423,13 @@ impl Proposals {
         taken: &[HunkId],
         trouble: Option<String>,
     ) -> Result<Proposal, ProposalError> {
-        let mut entries = self.lock();
-        let entry = entries.get_mut(id).ok_or_else(|| ProposalError::Unknown(id.clone()))?;
-        if entry.waiter.is_none() || !entry.proposal.status.is_waiting() {
-            return Err(ProposalError::Settled(id.clone()));
-        }
-        for hunk in entry.proposal.files.iter_mut().flat_map(|file| &mut file.hunks) {
+        let mut state = self.lock();
+        let entry = state
+            .entries
+            .get_mut(id)
+            .ok_or_else(|| ProposalError::Unknown(id.clone()))?;
+        open_for_decision(entry, id)?;
+        for hunk in entry.change().files.iter_mut().flat_map(|file| &mut file.hunks) {
             hunk.status = if taken.contains(&hunk.id) {
                 HunkStatus::Accepted
             } else {
@@ -382,86 +444,111 @@ impl Proposals {
         Ok(entry.publish())
     }
 
-    /// The proposal and its plan, for the turn that applies it.
-    pub fn decided(&self, id: &ProposalId) -> Option<(Proposal, Arc<Plan>)> {
+    /// The proposal and its plan, with what the person edited, for whoever applies it.
+    pub fn decided(&self, id: &ProposalId) -> Option<(Arc<Proposal>, Arc<Plan>)> {
         self.lock()
+            .entries
             .get(id)
             .map(|entry| (entry.proposal.clone(), entry.plan.clone()))
     }
 
     /// The person took these turns back: what was applied of their proposals is undone.
     pub fn mark_undone(&self, turns: &[TurnId]) {
-        let mut entries = self.lock();
+        let mut state = self.lock();
         let of_turns = |entry: &&mut Entry| {
             entry.proposal.status == ProposalStatus::Applied && turns.contains(&entry.proposal.turn_id)
         };
-        for entry in entries.values_mut().filter(of_turns) {
-            entry.proposal.status = ProposalStatus::Undone;
+        for entry in state.entries.values_mut().filter(of_turns) {
+            entry.change().status = ProposalStatus::Undone;
             entry.publish();
         }
     }
 
-    /// The last word on a proposal.
-    pub fn settle(&self, id: &ProposalId, status: ProposalStatus, hunks: &BTreeMap<HunkId, HunkStatus>) {
-        if let Some(entry) = self.lock().get_mut(id) {
+    /// The last word on a proposal; `outcome` says it as the model is told.
+    pub fn settle(
+        &self,
+        id: &ProposalId,
+        status: ProposalStatus,
+        hunks: &BTreeMap<HunkId, HunkStatus>,
+        outcome: Option<String>,
+    ) {
+        if let Some(entry) = self.lock().entries.get_mut(id) {
             entry.waiter = None;
-            entry.proposal.status = status;
-            for hunk in entry.proposal.files.iter_mut().flat_map(|file| &mut file.hunks) {
+            let proposal = entry.change();
+            proposal.status = status;
+            proposal.outcome = outcome;
+            for hunk in proposal.files.iter_mut().flat_map(|file| &mut file.hunks) {
                 if let Some(status) = hunks.get(&hunk.id) {
                     hunk.status = *status;
                 }
             }
             entry.publish();
         }
+        self.forget_later(id);
+        self.unstack(id);
+    }
+
+    /// A proposal is settled: it is not below another any more.
+    fn unstack(&self, id: &ProposalId) {
+        let mut state = self.lock();
+        for entry in state.entries.values_mut() {
+            if entry.is_waiting() && entry.proposal.stacked_on.contains(id) {
+                entry.change().stacked_on.retain(|below| below != id);
+                entry.publish();
+            }
+        }
+    }
+
+    /// The person gave a file, or a folder, another name in the editor: what waits for it follows.
+    pub fn renamed(&self, from: &Path, to: &Path) {
+        let mut moved = Vec::new();
+        {
+            let mut state = self.lock();
+            let open = |entry: &Entry| entry.is_waiting() || entry.proposal.status == ProposalStatus::Accepted;
+            let open = state.entries.iter_mut().filter(|(_, entry)| open(entry));
+            for (id, entry) in open {
+                if entry.rename(from, to) {
+                    moved.push(id.clone());
+                }
+            }
+        }
+        for id in moved {
+            tracing::info!(proposal = %id, from = %from.display(), to = %to.display(), "follows a file to its new name");
+            self.refresh(|entry| entry.proposal.id == id);
+            if let Some(entry) = self.lock().entries.get_mut(&id) {
+                entry.publish();
+            }
+            self.save_later(&id);
+        }
+    }
+
+    /// Publishes an event beside a proposal, in the stream of its thread.
+    pub fn tell(&self, id: &ProposalId, kind: EventKind) {
+        if let Some(entry) = self.lock().entries.get(id) {
+            entry.stream.publish(None, kind);
+        }
     }
 
     /// Which of these files, all open and not saved, the thread has changed by its proposals.
     pub fn changed_by_agent(&self, thread: &ThreadId, unsaved: &[PathBuf]) -> Vec<Unsaved> {
-        let entries = self.lock();
+        let state = self.lock();
         let applied =
             |entry: &&Entry| entry.proposal.thread_id == *thread && entry.proposal.status == ProposalStatus::Applied;
         // The first change tells what was there before the agent: ids sort by their time.
         let first = |path: &PathBuf| {
-            let mut files = entries.values().filter(applied).flat_map(|entry| &entry.proposal.files);
-            let held_unsaved_text = files.find(|file| file.path == *path && took_anything(file))?.unsaved;
+            let mut files = state
+                .entries
+                .values()
+                .filter(applied)
+                .flat_map(|entry| &entry.proposal.files);
+            let is_there = |file: &&ProposalFile| now_at(file) == path && took_anything(file);
+            let held_unsaved_text = files.find(is_there)?.unsaved;
             Some(Unsaved {
                 path: path.clone(),
                 held_unsaved_text,
             })
         };
         unsaved.iter().filter_map(first).collect()
-    }
-}
-
-impl Entry {
-    fn publish(&self) -> Proposal {
-        let proposal = self.proposal.clone();
-        let changed = ProposalChanged {
-            proposal: proposal.clone(),
-        };
-        self.stream
-            .publish(Some(proposal.turn_id.clone()), EventKind::ProposalUpdated(changed));
-        proposal
-    }
-
-    fn wake(&mut self, decided: Decided) {
-        let any = self
-            .proposal
-            .files
-            .iter()
-            .flat_map(|file| &file.hunks)
-            .any(|hunk| hunk.status == HunkStatus::Accepted);
-        self.proposal.status = if any || decided.trouble.is_some() {
-            ProposalStatus::Accepted
-        } else {
-            ProposalStatus::Rejected
-        };
-        if let Some(waiter) = self.waiter.take() {
-            let _gone = waiter.send(Decided {
-                feedback: std::mem::take(&mut self.feedback),
-                ..decided
-            });
-        }
     }
 }
 
@@ -474,41 +561,67 @@ impl Waiting {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        let mut entries = self.desk.lock();
-        if let Some(entry) = entries.get_mut(&self.id)
-            && matches!(
-                entry.proposal.status,
-                ProposalStatus::Proposed | ProposalStatus::PartlyDecided | ProposalStatus::Accepted
-            )
-        {
-            entry.waiter = None;
-            entry.proposal.status = ProposalStatus::Withdrawn;
-            entry.publish();
+        if self.desk.is_stopping() {
+            return;
+        }
+        let withdrawn = {
+            let mut state = self.desk.lock();
+            let entry = state.entries.get_mut(&self.id);
+            // One that is older than the server is nobody's to withdraw.
+            match entry.filter(|entry| entry.turn.is_some()) {
+                Some(entry) if entry.is_waiting() || entry.proposal.status == ProposalStatus::Accepted => {
+                    entry.waiter = None;
+                    entry.change().status = ProposalStatus::Withdrawn;
+                    entry.publish();
+                    true
+                }
+                _ => false,
+            }
+        };
+        if withdrawn {
+            self.desk.forget_later(&self.id);
+            self.desk.unstack(&self.id);
         }
     }
 }
 
-/// Where each hunk of a file lies in its text of today; nothing where it does not fit any more.
-pub fn places(file: &FilePlan, now: Option<&str>) -> Vec<Option<std::ops::Range<usize>>> {
-    let count = file.hunks.len();
-    match (&file.kind, &file.before, now) {
-        // A file to be made fits as long as it is not there, or is there as the plan saw it.
-        (FileChangeKind::Add, before, now) => {
-            let fits = now == before.as_deref() || now.is_some_and(str::is_empty);
-            vec![fits.then_some(0..0); count]
-        }
-        // Deleting takes the whole file, so it fits only the text that the model saw.
-        (FileChangeKind::Delete, Some(before), Some(now)) => {
-            vec![(before == now).then(|| file.hunks[0].old.clone()); count]
-        }
-        (FileChangeKind::Update { .. }, Some(before), Some(now)) => rebase(before, &file.hunks, now)
-            .into_iter()
-            .map(|rebased| match rebased {
-                Rebased::Placed(range) => Some(range),
-                Rebased::Conflict { .. } => None,
-            })
-            .collect(),
-        _ => vec![None; count],
+/// Where each hunk of a file lies in its text of today; nothing where there is nothing to put in: it does not fit any
+/// more, or is there already.
+pub fn places(file: &FilePlan, now: Option<&str>) -> Vec<Option<Range<usize>>> {
+    let now = now.map_or(Now::Gone, |text| Now::Closed(text.to_owned()));
+    let place = |place| match place {
+        Place::Fits(range) => Some(range),
+        Place::There(_) | Place::Conflict { .. } => None,
+    };
+    places_now(file, &now).into_iter().map(place).collect()
+}
+
+/// Today's text with every hunk that fits and is not rejected.
+fn result(file: &ProposalFile, planned: &FilePlan, now: &Now) -> Option<String> {
+    let places = places_now(planned, now);
+    let hunks = file.hunks.iter().zip(&planned.hunks).zip(places);
+    let fitting: Vec<_> = hunks
+        .filter(|((hunk, _), _)| hunk.status != HunkStatus::Rejected)
+        .filter_map(|((_, planned), place)| match place {
+            Place::Fits(range) => Some((range, planned.new_text.clone())),
+            Place::There(_) | Place::Conflict { .. } => None,
+        })
+        .collect();
+    if fitting.is_empty() {
+        return now.text();
+    }
+    match &planned.kind {
+        FileChangeKind::Delete => None,
+        FileChangeKind::Add => planned.after.clone(),
+        FileChangeKind::Update { .. } => now.text().map(|now| apply_hunks(&now, &fitting)),
+    }
+}
+
+/// Where a file that was changed is now.
+fn now_at(file: &ProposalFile) -> &Path {
+    match &file.kind {
+        FileChangeKind::Update { move_path: Some(to) } => to,
+        _ => &file.path,
     }
 }
 
@@ -517,65 +630,25 @@ fn took_anything(file: &ProposalFile) -> bool {
     file.hunks.is_empty() || file.hunks.iter().any(|hunk| hunk.status == HunkStatus::Applied)
 }
 
-fn all_decided(proposal: &Proposal) -> bool {
-    !proposal
-        .files
-        .iter()
-        .flat_map(|file| &file.hunks)
-        .any(|hunk| matches!(hunk.status, HunkStatus::Pending | HunkStatus::Conflicting))
-}
-
-fn nothing_decided(proposal: &Proposal) -> bool {
-    proposal
-        .files
-        .iter()
-        .flat_map(|file| &file.hunks)
-        .all(|hunk| matches!(hunk.status, HunkStatus::Pending | HunkStatus::Conflicting))
-}
-
-/// The undecided hunks that a decision means.
-fn chosen<'a>(proposal: &'a mut Proposal, params: &ProposalDecideParams) -> Result<Vec<&'a mut Hunk>, ProposalError> {
-    let id = &params.proposal_id;
-    if let Some(wanted) = &params.hunk_ids {
-        let known = |hunk: &&HunkId| {
-            proposal
-                .files
-                .iter()
-                .flat_map(|file| &file.hunks)
-                .any(|h| h.id == **hunk)
-        };
-        if let Some(hunk) = wanted.iter().find(|hunk| !known(hunk)) {
-            return Err(ProposalError::NoHunk {
-                proposal: id.clone(),
-                hunk: hunk.clone(),
-            });
-        }
-    }
-    if let Some(path) = &params.path
-        && !proposal.files.iter().any(|file| file.path == *path)
-    {
-        return Err(ProposalError::NoFile {
-            proposal: id.clone(),
-            path: path.clone(),
-        });
-    }
-    Ok(proposal
-        .files
-        .iter_mut()
-        .filter(|file| params.hunk_ids.is_some() || params.path.as_ref().is_none_or(|path| file.path == *path))
-        .flat_map(|file| &mut file.hunks)
-        .filter(|hunk| match &params.hunk_ids {
-            // Naming a hunk again changes an earlier decision.
-            Some(wanted) => wanted.contains(&hunk.id),
-            None => matches!(hunk.status, HunkStatus::Pending | HunkStatus::Conflicting),
-        })
-        .collect())
-}
-
-fn line_range(lines: &std::ops::Range<usize>) -> LineRange {
+fn line_range(lines: &Range<usize>) -> LineRange {
     let line = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     LineRange {
         start: line(lines.start),
         end: line(lines.end),
     }
 }
+
+/// Does what looks at the disk where it holds up no other task. To its end, also if nobody waits for it any more.
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // The runtime is being taken down, and whoever waits with it.
+            Err(_) => std::future::pending().await,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -3,10 +3,10 @@
 mod check;
 mod grant;
 mod place;
-mod report;
+pub(super) mod report;
 
-use super::apply::{Changed, HunkResult, Outcome};
-use super::proposals::{Decided, Origin, Waiting};
+use super::apply::{self, Changed, HunkResult, Outcome, Scope};
+use super::proposals::{Decided, Origin, Proposals, Waiting};
 use super::turn::Turn;
 use crate::ids::{HunkId, ItemId, ProposalId};
 use crate::patch::files::{self, DiskFiles, FileText, Files};
@@ -14,7 +14,7 @@ use crate::patch::parse::parse;
 use crate::patch::plan::error::PlanError;
 use crate::patch::plan::{FilePlan, Plan, plan};
 use crate::protocol::item::{FileChange, ItemStatus, ThreadItem};
-use crate::protocol::proposal::{HunkStatus, ProposalDecideParams, ProposalDecision, ProposalStatus};
+use crate::protocol::proposal::{HunkStatus, ProposalStatus};
 use crate::tools::{ToolError, ToolOutput};
 use crate::workspace::Workspace;
 use check::check;
@@ -79,6 +79,7 @@ pub(super) async fn run(
     };
     let proposal_id = &shown.proposal_id;
     turn.start_item(shown.item(ItemStatus::InProgress, None));
+    let recorded = turn.conversation.recorder.is_some();
     let origin = Origin {
         thread_id: turn.conversation.id.clone(),
         turn_id: turn.id.clone(),
@@ -87,12 +88,15 @@ pub(super) async fn run(
         reason: checked.reason,
         grant_root: checked.grant_root,
         auto_approved: nobody_asked,
+        // A conversation that leaves nothing on the disk leaves no proposal there either.
+        bounds: recorded.then(|| turn.bounds(&[])),
     };
     let stream = turn.conversation.stream.clone();
-    let mut waiting = turn.desk.proposals.open(proposal_id.clone(), planned, origin, stream);
+    let proposals = &turn.desk.proposals;
+    let mut waiting = proposals.open(proposal_id.clone(), planned, origin, stream).await;
     if nobody_asked {
         tracing::info!(thread = %turn.conversation.id, proposal = %proposal_id, "the policy accepts this patch: nobody is asked");
-        accept_all(turn, proposal_id);
+        proposals.accept_unasked(proposal_id);
     }
     let decided = {
         let _waiting_status = (!nobody_asked).then(|| turn.waiting());
@@ -104,12 +108,24 @@ pub(super) async fn run(
         }
     };
     let Some(decided) = decided else {
-        let words = "The turn was stopped before it was decided.";
-        turn.complete_item(shown.item(ItemStatus::Interrupted, Some(words.to_owned())));
-        return Ok(ToolOutput::not_done(
-            "The turn was stopped before the person decided; nothing was changed.",
-        ));
+        let (shown_words, told) = match proposals.is_stopping() && proposals.outlives(proposal_id) {
+            true => (
+                "The server stopped before it was decided; it waits for the next start.",
+                "The server stopped before the person decided; nothing was changed so far. The patch still waits for them, and \
+                 you will be told what became of it. Do not send it again.",
+            ),
+            false => (
+                "The turn was stopped before it was decided.",
+                "The turn was stopped before the person decided; nothing was changed.",
+            ),
+        };
+        turn.complete_item(shown.item(ItemStatus::Interrupted, Some(shown_words.to_owned())));
+        return Ok(ToolOutput::not_done(told));
     };
+    if let Some(words) = Proposals::superseded(&decided) {
+        turn.complete_item(shown.item(ItemStatus::Interrupted, Some(words.clone())));
+        return Ok(ToolOutput::not_done(words));
+    }
     // A task of its own: it runs to its end whatever becomes of the turn. A change is whole, or not at all.
     let carried_out = turn.desk.steps.spawn(carry_out(
         turn.clone(),
@@ -180,26 +196,21 @@ async fn carry_out(
         ProposalStatus::Withdrawn => ItemStatus::Interrupted,
         _ => ItemStatus::Failed,
     };
-    let report = report(&turn, &outcome, &decided.feedback, shown.auto_approved);
-    let hunks = hunk_statuses(&outcome);
-    turn.desk.proposals.settle(&waiting.id, outcome.status, &hunks);
+    let report = report(&turn.scope(), &outcome, &decided.feedback, !shown.auto_approved);
+    let proposals = &turn.desk.proposals;
+    proposals.settle(
+        &waiting.id,
+        outcome.status,
+        &hunk_statuses(&outcome),
+        Some(report.clone()),
+    );
+    for warning in warnings(&turn.scope(), &outcome) {
+        turn.warn(warning);
+    }
     turn.complete_item(shown.item(status, Some(report.clone())));
     ToolOutput {
         text: report,
         success: Some(outcome.status == ProposalStatus::Applied),
-    }
-}
-
-fn accept_all(turn: &Turn, id: &ProposalId) {
-    let all = ProposalDecideParams {
-        proposal_id: id.clone(),
-        decision: ProposalDecision::Accept,
-        hunk_ids: None,
-        path: None,
-        feedback: None,
-    };
-    if let Err(error) = turn.desk.proposals.decide(&all) {
-        tracing::warn!(%error, "a proposal that nobody is asked about could not be accepted");
     }
 }
 
@@ -214,7 +225,7 @@ fn changes(plan: &Plan, cwd: &Path) -> Vec<FileChange> {
         .collect()
 }
 
-fn hunk_statuses(outcome: &Outcome) -> BTreeMap<HunkId, HunkStatus> {
+pub(super) fn hunk_statuses(outcome: &Outcome) -> BTreeMap<HunkId, HunkStatus> {
     let mut statuses = BTreeMap::new();
     for hunk in outcome.files.iter().flat_map(|file| &file.hunks) {
         let status = match hunk.result {
@@ -226,4 +237,17 @@ fn hunk_statuses(outcome: &Outcome) -> BTreeMap<HunkId, HunkStatus> {
         statuses.insert(hunk.id.clone(), status);
     }
     statuses
+}
+
+/// What the person should hear of a change beside what became of its hunks.
+pub(super) fn warnings(scope: &Scope, outcome: &Outcome) -> Vec<String> {
+    let altered = |file: &&apply::FileResult| file.altered.is_some();
+    let name = |file: &apply::FileResult| scope.short_name(&file.path);
+    let names: Vec<_> = outcome.files.iter().filter(altered).map(name).collect();
+    let words = format!(
+        "The agent's change was applied, and the editor changed its lines further: {}. The agent was told; undo in the editor \
+         takes both back.",
+        names.join(", ")
+    );
+    (!names.is_empty()).then_some(words).into_iter().collect()
 }

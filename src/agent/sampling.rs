@@ -40,6 +40,7 @@ pub(super) async fn run(turn: &Arc<Turn>) -> Ended {
             return Ended::Interrupted;
         }
         take_input(turn, turn.pending.take(), false);
+        super::restore::tell_model(turn);
         turn.begin_round();
         match round(turn).await {
             Ok(true) => {}

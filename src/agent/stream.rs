@@ -105,6 +105,19 @@ impl Stream {
         }
     }
 
+    /// Goes on where another stream of the same thread was, which ends: its subscribers get what they have not taken yet,
+    /// and nothing more.
+    pub fn take_over(&self, other: &Self) {
+        let last = {
+            let mut state = lock(&other.shared.state);
+            state.closed = true;
+            state.queues.drain(..).for_each(|queue| queue.end());
+            state.last_seq
+        };
+        let mut state = lock(&self.shared.state);
+        state.last_seq = state.last_seq.max(last);
+    }
+
     /// Number of the latest event.
     pub fn last_seq(&self) -> u64 {
         lock(&self.shared.state).last_seq

@@ -1,7 +1,9 @@
 //! The life of the session: `initialize`, `initialized`, `shutdown`, folders.
 
 use crate::agent::apply;
+use crate::agent::stream::Stream;
 use crate::handlers::Context;
+use crate::ids::ThreadId;
 use crate::lsp::client::Client;
 use crate::lsp::convert;
 use crate::lsp::error::RequestError;
@@ -50,6 +52,7 @@ pub fn initialize(context: &Context, params: InitializeParams) -> Result<Initial
         .register("agent", || async move { agent.shutdown().await });
     // The last events of the threads go out before the answer to `shutdown`.
     context.teardown.register("presenter", || async move {
+        presenter.withdraw_questions();
         let _shown = tokio::time::timeout(PRESENTER_LIMIT, presenter.finished()).await;
     });
     let server_info = ServerInfo {
@@ -72,14 +75,23 @@ pub fn initialized(context: &Context) {
     }
 }
 
-/// Puts right what a server has left that died in the middle of its work; in the background.
+/// Puts right what a server has left that died in the middle of its work, then shows what an earlier one left waiting in
+/// the folders of the workspace; in the background.
 fn put_right(session: &Session) {
     let session = session.clone();
     tokio::spawn(async move {
+        let presenter = session.presenter();
         for words in apply::recover_leftovers(&session.agent().desk().home).await {
-            session.presenter().message(Severity::Warning, &words);
+            presenter.message(Severity::Warning, &words);
         }
+        restore_proposals(&session).await;
     });
+}
+
+/// Shows what an earlier server left waiting in the folders of the workspace.
+async fn restore_proposals(session: &Session) {
+    let show = |thread: &ThreadId, stream: &Stream| session.presenter().attach_stream(thread, stream);
+    session.agent().restore_proposals(show).await;
 }
 
 /// Ends everything that runs, in order, then answers. `exit` follows.
@@ -93,6 +105,10 @@ pub fn folders_changed(context: &Context, params: DidChangeWorkspaceFoldersParam
     roots.retain(|root| !removed.contains(root));
     roots.extend(paths(&params.event.added));
     context.workspace.set_roots(roots);
+    if let Ok(session) = context.session() {
+        let session = session.clone();
+        tokio::spawn(async move { restore_proposals(&session).await });
+    }
 }
 
 /// The person's settings in the editor changed. Clients that send them along are taken at their word; from the others

@@ -3,43 +3,74 @@
 use similar::{Algorithm, DiffTag};
 use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::hash::Hash;
 use std::ops::Range;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// The ranges in which two sequences of lines differ, in order, with at least one equal line between them.
 pub(super) fn changed(old: &[&str], new: &[&str]) -> Vec<(Range<usize>, Range<usize>)> {
-    let same_start = old.iter().zip(new).take_while(|(a, b)| a == b).count();
-    let (old_rest, new_rest) = (&old[same_start..], &new[same_start..]);
-    let same_end = old_rest
-        .iter()
-        .rev()
-        .zip(new_rest.iter().rev())
-        .take_while(|(a, b)| a == b)
-        .count();
-    let old_middle = &old_rest[..old_rest.len() - same_end];
-    let new_middle = &new_rest[..new_rest.len() - same_end];
-    if old_middle.is_empty() && new_middle.is_empty() {
-        return Vec::new();
-    }
-    let (o, n) = (same_start, same_start);
-    if old_middle.is_empty() || new_middle.is_empty() {
-        return vec![(o..o + old_middle.len(), n..n + new_middle.len())];
-    }
+    let (same_start, same_end) = common(old, new);
+    let (old, new) = (
+        &old[same_start..old.len() - same_end],
+        &new[same_start..new.len() - same_end],
+    );
     // Numbers compare faster than lines.
     let mut numbers = HashMap::new();
     let mut number = |line| {
         let next = numbers.len() as u32;
         *numbers.entry(line).or_insert(next)
     };
-    let old_numbers: Vec<u32> = old_middle.iter().map(|line| number(*line)).collect();
-    let new_numbers: Vec<u32> = new_middle.iter().map(|line| number(*line)).collect();
+    let old: Vec<u32> = old.iter().map(|line| number(*line)).collect();
+    let new: Vec<u32> = new.iter().map(|line| number(*line)).collect();
+    differing(&old, &new, same_start, None)
+}
+
+/// The same for lines that have numbers already. Where it would take longer than `limit`, ranges are larger than need be.
+pub(super) fn changed_numbers(old: &[u64], new: &[u64], limit: Duration) -> Vec<(Range<usize>, Range<usize>)> {
+    let (same_start, same_end) = common(old, new);
+    let (old, new) = (
+        &old[same_start..old.len() - same_end],
+        &new[same_start..new.len() - same_end],
+    );
+    differing(old, new, same_start, Some(Instant::now() + limit))
+}
+
+/// How many lines are the same at the start, and how many of the rest at the end.
+fn common<T: PartialEq>(old: &[T], new: &[T]) -> (usize, usize) {
+    let start = old.iter().zip(new).take_while(|(a, b)| a == b).count();
+    let (old, new) = (&old[start..], &new[start..]);
+    let end = old
+        .iter()
+        .rev()
+        .zip(new.iter().rev())
+        .take_while(|(a, b)| a == b)
+        .count();
+    (start, end)
+}
+
+/// The ranges in which two sequences differ that have neither their first nor their last line in common; `above` lines
+/// stand above both.
+fn differing<T: Eq + Hash>(
+    old: &[T],
+    new: &[T],
+    above: usize,
+    deadline: Option<Instant>,
+) -> Vec<(Range<usize>, Range<usize>)> {
+    let shift = |range: Range<usize>| above + range.start..above + range.end;
+    if old.is_empty() && new.is_empty() {
+        return Vec::new();
+    }
+    if old.is_empty() || new.is_empty() {
+        return vec![(shift(0..old.len()), shift(0..new.len()))];
+    }
     let mut found: Vec<(Range<usize>, Range<usize>)> = Vec::new();
-    for op in similar::capture_diff_slices(Algorithm::Myers, &old_numbers, &new_numbers) {
+    for op in similar::capture_diff_slices_deadline(Algorithm::Myers, old, new, deadline) {
         let (tag, old, new) = op.as_tag_tuple();
         if tag == DiffTag::Equal {
             continue;
         }
-        let (old, new) = (o + old.start..o + old.end, n + new.start..n + new.end);
+        let (old, new) = (shift(old), shift(new));
         match found.last_mut() {
             Some(last) if last.0.end == old.start && last.1.end == new.start => {
                 last.0.end = old.end;
@@ -51,12 +82,13 @@ pub(super) fn changed(old: &[&str], new: &[&str]) -> Vec<(Range<usize>, Range<us
     found
 }
 
-/// The same, found from the end backwards: where the text repeats itself the two may differ, and neither is sure.
-pub(super) fn changed_backwards(old: &[&str], new: &[&str]) -> Vec<(Range<usize>, Range<usize>)> {
-    let old_reversed: Vec<&str> = old.iter().rev().copied().collect();
-    let new_reversed: Vec<&str> = new.iter().rev().copied().collect();
+/// As [`changed_numbers`], found from the end backwards: where the text repeats itself the two may differ, and neither is
+/// sure.
+pub(super) fn changed_backwards(old: &[u64], new: &[u64], limit: Duration) -> Vec<(Range<usize>, Range<usize>)> {
+    let old_reversed: Vec<u64> = old.iter().rev().copied().collect();
+    let new_reversed: Vec<u64> = new.iter().rev().copied().collect();
     let turned = |range: Range<usize>, length: usize| length - range.end..length - range.start;
-    let mut found: Vec<_> = changed(&old_reversed, &new_reversed)
+    let mut found: Vec<_> = changed_numbers(&old_reversed, &new_reversed, limit)
         .into_iter()
         .map(|(before, after)| (turned(before, old.len()), turned(after, new.len())))
         .collect();

@@ -2,10 +2,11 @@
 
 use super::diff::{Frame, changed};
 use super::lines::Lines;
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// One contiguous change. Between two hunks there is at least one line that stays.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedHunk {
     /// The lines of the text before that it replaces, from 0, half open; empty for an insertion in front of `start`.
     pub old: Range<usize>,

@@ -12,20 +12,21 @@ use super::parse::{Chunk, Language, LineKind, Patch, Section};
 use super::update::update;
 use crate::protocol::item::FileChangeKind;
 use error::PlanError;
+use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 /// What a patch would do to each file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     /// In the order in which the patch first names them; each path at most once, also counting where files move to.
     pub files: Vec<FilePlan>,
 }
 
 /// What a patch would do to one file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FilePlan {
     /// Absolute and lexically clean; for a move, where the file is now.
     pub path: PathBuf,

@@ -4,11 +4,18 @@
 //! along with them. Text that was moved as a whole is found again by its surroundings if these are unique. Everything
 //! else is a conflict; nothing is placed by guess.
 
-use super::diff::{changed, changed_backwards};
+mod index;
+
+use super::diff::{changed_backwards, changed_numbers};
 use super::hunk::PlannedHunk;
-use super::lines::Lines;
+use index::Index;
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher, RandomState};
 use std::ops::Range;
+use std::time::Duration;
+
+/// How long two texts are compared. Beyond it what differs is taken to be larger than it is, so that more is in conflict.
+const MOST_TIME: Duration = Duration::from_millis(200);
 
 /// Where a hunk is in today's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,31 +40,84 @@ pub enum Conflict {
     NotUnique,
 }
 
+/// Where a hunk is, and where to show it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Followed {
+    pub found: Rebased,
+    /// The lines of today's text that it stands at, also where it has no place: for showing, never for writing.
+    pub shown: Range<usize>,
+}
+
 /// Follows each hunk, made against `before`, into `now`. The answers are in the order of the hunks, and the places
 /// do not overlap.
 pub fn rebase(before: &str, hunks: &[PlannedHunk], now: &str) -> Vec<Rebased> {
-    if before == now {
-        return hunks.iter().map(|hunk| Rebased::Placed(hunk.old.clone())).collect();
+    let mut follower = Follower::default();
+    let followed = follower.follow(before, hunks, now.to_owned());
+    followed.into_iter().map(|followed| followed.found).collect()
+}
+
+/// What stays the same while somebody types, so that hunks can be followed at every key.
+#[derive(Debug, Default)]
+pub struct Follower {
+    keys: RandomState,
+    before: Option<Index>,
+    now: Option<(String, Index)>,
+}
+
+impl Follower {
+    /// The text that hunks were followed into last.
+    pub fn now(&self) -> Option<&str> {
+        self.now.as_ref().map(|(text, _)| text.as_str())
     }
-    let (old_lines, new_lines) = (Lines::new(before), Lines::new(now));
-    let (old, new) = (old_lines.all(), new_lines.all());
+
+    /// As [`rebase`]. A follower belongs to one text `before`.
+    pub fn follow(&mut self, before: &str, hunks: &[PlannedHunk], now: String) -> Vec<Followed> {
+        let keys = &self.keys;
+        let index = match self.now.take() {
+            Some((last, mut index)) => {
+                index.update(&last, &now, keys);
+                index
+            }
+            None if before == now => {
+                // Nothing has happened yet, and perhaps nothing will.
+                let there = |hunk: &PlannedHunk| Followed {
+                    found: Rebased::Placed(hunk.old.clone()),
+                    shown: hunk.old.clone(),
+                };
+                return hunks.iter().map(there).collect();
+            }
+            None => Index::new(&now, keys),
+        };
+        let base = self.before.get_or_insert_with(|| Index::new(before, keys));
+        let (now, index) = self.now.insert((now, index));
+        let (old, new) = (
+            Text {
+                text: before,
+                index: base,
+            },
+            Text { text: now, index },
+        );
+        follow(old, new, hunks)
+    }
+}
+
+fn follow(old: Text<'_>, new: Text<'_>, hunks: &[PlannedHunk]) -> Vec<Followed> {
     let edits = |changes: Vec<(Range<usize>, Range<usize>)>| -> Vec<Edit> {
-        changes
-            .into_iter()
-            .map(|(range, with)| Edit::new(&old, &new, range, with))
-            .collect()
+        let edit = |(range, with)| Edit::new(old.index.numbers(), new.index.numbers(), range, with);
+        changes.into_iter().map(edit).collect()
     };
-    let follow = Follow {
-        old: &old,
-        new: &new,
-        edits: edits(changed(&old, &new)),
+    let (before, now) = (old.index.numbers(), new.index.numbers());
+    let forwards = Follow {
+        old,
+        new,
+        edits: edits(changed_numbers(before, now, MOST_TIME)),
     };
-    let check = Follow {
-        old: &old,
-        new: &new,
-        edits: edits(changed_backwards(&old, &new)),
+    let backwards = Follow {
+        old,
+        new,
+        edits: edits(changed_backwards(before, now, MOST_TIME)),
     };
-    let both = |hunk| match (follow.hunk(hunk), check.hunk(hunk)) {
+    let both = |hunk| match (forwards.hunk(hunk), backwards.hunk(hunk)) {
         (Rebased::Placed(one), Rebased::Placed(other)) if one != other => Rebased::Conflict {
             why: Conflict::NotUnique,
         },
@@ -65,28 +125,28 @@ pub fn rebase(before: &str, hunks: &[PlannedHunk], now: &str) -> Vec<Rebased> {
         (first, _) => first,
     };
     let mut found: Vec<Rebased> = hunks.iter().map(both).collect();
-    follow.find_moved(hunks, &mut found);
-    found
+    forwards.find_moved(hunks, &mut found);
+    let shown = |(hunk, found): (&PlannedHunk, Rebased)| Followed {
+        shown: match &found {
+            Rebased::Placed(range) => range.clone(),
+            Rebased::Conflict { .. } => forwards.about(&hunk.old),
+        },
+        found,
+    };
+    hunks.iter().zip(found).map(shown).collect()
 }
 
-/// About where some lines of `before` are in `now`, also if they have changed: for showing, never for writing.
-pub fn about(before: &str, lines: &Range<usize>, now: &str) -> Range<usize> {
-    let (old, new) = (Lines::new(before), Lines::new(now));
-    let edits = changed(&old.all(), &new.all());
-    let follow = |line: usize| {
-        let mut shift = 0isize;
-        for (range, with) in &edits {
-            if range.start < line && line < range.end {
-                return with.start + (line - range.start).min(with.len());
-            }
-            if range.end <= line && range.start < line {
-                shift += with.len() as isize - range.len() as isize;
-            }
-        }
-        shifted(line, shift)
-    };
-    let start = follow(lines.start).min(new.len());
-    start..follow(lines.end).min(new.len()).max(start)
+/// A text and its lines.
+#[derive(Clone, Copy)]
+struct Text<'a> {
+    text: &'a str,
+    index: &'a Index,
+}
+
+impl<'a> Text<'a> {
+    fn slice(&self, lines: Range<usize>) -> &'a str {
+        &self.text[self.index.bytes(&lines)]
+    }
 }
 
 /// A change that the person made.
@@ -99,7 +159,7 @@ struct Edit {
 }
 
 impl Edit {
-    fn new(old: &[&str], new: &[&str], range: Range<usize>, with: Range<usize>) -> Self {
+    fn new(old: &[u64], new: &[u64], range: Range<usize>, with: Range<usize>) -> Self {
         let (mut up, mut down) = (0, 0);
         let slid = if range.is_empty() {
             Some(&new[with.clone()])
@@ -131,8 +191,8 @@ impl Edit {
 }
 
 struct Follow<'a> {
-    old: &'a [&'a str],
-    new: &'a [&'a str],
+    old: Text<'a>,
+    new: Text<'a>,
     edits: Vec<Edit>,
 }
 
@@ -140,7 +200,7 @@ impl Follow<'_> {
     fn hunk(&self, hunk: &PlannedHunk) -> Rebased {
         let Range { start, end } = hunk.old;
         // A hunk that does not belong to this text has no place in another.
-        if start > end || end > self.old.len() || self.old[start..end].concat() != hunk.old_text {
+        if !self.belongs(hunk) {
             return Rebased::Conflict { why: Conflict::Changed };
         }
         let found = if start == end {
@@ -149,14 +209,44 @@ impl Follow<'_> {
             self.replacement(hunk)
         };
         match found {
-            Rebased::Placed(range) if self.would_run_on(hunk, &range) => Rebased::Conflict { why: Conflict::Changed },
+            Rebased::Placed(range) if !self.fits(hunk, &range) => Rebased::Conflict { why: Conflict::Changed },
             found => found,
         }
     }
 
+    /// Whether the hunk was made against the old text.
+    fn belongs(&self, hunk: &PlannedHunk) -> bool {
+        let Range { start, end } = hunk.old;
+        start <= end && end <= self.old.index.len() && self.old.slice(start..end) == hunk.old_text
+    }
+
+    /// Whether the hunk may take this place: its own text stands there.
+    fn fits(&self, hunk: &PlannedHunk, range: &Range<usize>) -> bool {
+        self.new.slice(range.clone()) == hunk.old_text && !self.would_run_on(hunk, range)
+    }
+
+    /// About where some lines of the old text are, also if they have changed.
+    fn about(&self, lines: &Range<usize>) -> Range<usize> {
+        let follow = |line: usize| {
+            let mut shift = 0isize;
+            for Edit { old, new, .. } in &self.edits {
+                if old.start < line && line < old.end {
+                    return new.start + (line - old.start).min(new.len());
+                }
+                if old.end <= line && old.start < line {
+                    shift += new.len() as isize - old.len() as isize;
+                }
+            }
+            shifted(line, shift)
+        };
+        let last = self.new.index.len();
+        let start = follow(lines.start).min(last);
+        start..follow(lines.end).min(last).max(start)
+    }
+
     /// Whether the hunk's text, made for the end of the text, would run into a line that now follows.
     fn would_run_on(&self, hunk: &PlannedHunk, range: &Range<usize>) -> bool {
-        !hunk.new_text.is_empty() && !hunk.new_text.ends_with(['\n', '\r']) && range.end < self.new.len()
+        !hunk.new_text.is_empty() && !hunk.new_text.ends_with(['\n', '\r']) && range.end < self.new.index.len()
     }
 
     fn replacement(&self, hunk: &PlannedHunk) -> Rebased {
@@ -186,7 +276,7 @@ impl Follow<'_> {
             if edit.old.is_empty() {
                 // Text was put in here, or at a place that cannot be told from here.
                 if edit.blurred.start <= at && at <= edit.blurred.end {
-                    let there = self.new[edit.new.clone()].concat();
+                    let there = self.new.slice(edit.new.clone());
                     let why = if there == hunk.new_text {
                         Conflict::AlreadyThere
                     } else {
@@ -207,7 +297,7 @@ impl Follow<'_> {
             .edits
             .iter()
             .any(|edit| !edit.old.is_empty() && edit.old.start == at);
-        if above && below || above && at == self.old.len() && at > 0 || below && at == 0 {
+        if above && below || above && at == self.old.index.len() && at > 0 || below && at == 0 {
             let why = if self.edits.iter().any(|edit| self.same_change(edit, hunk)) {
                 Conflict::AlreadyThere
             } else {
@@ -225,59 +315,57 @@ impl Follow<'_> {
         let start = edit.old.start.min(hunk.old.start);
         let end = edit.old.end.max(hunk.old.end);
         let wanted = [
-            self.old[start..hunk.old.start].concat(),
-            hunk.new_text.clone(),
-            self.old[hunk.old.end..end].concat(),
-        ]
-        .concat();
+            self.old.slice(start..hunk.old.start),
+            &hunk.new_text,
+            self.old.slice(hunk.old.end..end),
+        ];
         let there = [
-            self.old[start..edit.old.start].concat(),
-            self.new[edit.new.clone()].concat(),
-            self.old[edit.old.end..end].concat(),
-        ]
-        .concat();
-        wanted == there
+            self.old.slice(start..edit.old.start),
+            self.new.slice(edit.new.clone()),
+            self.old.slice(edit.old.end..end),
+        ];
+        same_text(&wanted, &there)
     }
 
     /// Looks for hunks whose text was moved elsewhere as a whole: the lines with at least one unchanged line on each
     /// side must stand in today's text exactly once, and must have stood in the old text exactly once.
     fn find_moved(&self, hunks: &[PlannedHunk], found: &mut [Rebased]) {
-        const MOST_CONTEXT: usize = 3;
-        if found
-            .iter()
-            .all(|one| *one != (Rebased::Conflict { why: Conflict::Changed }))
-        {
+        let lost = |index: &usize| found[*index] == (Rebased::Conflict { why: Conflict::Changed });
+        let lost: Vec<usize> = (0..hunks.len())
+            .filter(lost)
+            .filter(|&index| self.belongs(&hunks[index]))
+            .collect();
+        if lost.is_empty() {
             return;
         }
-        let places = |lines: &[&str]| {
-            let mut places: HashMap<u64, Vec<usize>> = HashMap::new();
-            for (at, line) in lines.iter().enumerate() {
-                places.entry(hash(line)).or_default().push(at);
-            }
-            places
+        let numbers = self.old.index.numbers();
+        let around = |index: usize, context: usize| {
+            let Range { start, end } = hunks[index].old;
+            let lines = start.checked_sub(context)?..end + context;
+            numbers.get(lines.clone()).map(|block| (lines, block))
         };
-        let (in_old, in_new) = (places(self.old), places(self.new));
-        for index in 0..hunks.len() {
-            let hunk = &hunks[index];
-            let inside = hunk.old.start <= hunk.old.end && hunk.old.end <= self.old.len();
-            if found[index] != (Rebased::Conflict { why: Conflict::Changed })
-                || !inside
-                || self.old[hunk.old.clone()].concat() != hunk.old_text
-            {
-                continue;
+        // Only the lines that are looked for.
+        let mut wanted = Places::default();
+        for &index in &lost {
+            let blocks = (1..=MOST_CONTEXT).filter_map(|context| around(index, context));
+            for line in blocks.flat_map(|(_, block)| block) {
+                wanted.entry(*line).or_default();
             }
+        }
+        let mut in_new = wanted.clone();
+        note_places(numbers, &mut wanted);
+        note_places(self.new.index.numbers(), &mut in_new);
+        for index in lost {
+            let hunk = &hunks[index];
             for context in (1..=MOST_CONTEXT).rev() {
-                let (Some(start), end) = (hunk.old.start.checked_sub(context), hunk.old.end + context) else {
+                let Some((lines, block)) = around(index, context) else {
                     continue;
                 };
-                let Some(block) = self.old.get(start..end) else {
-                    continue;
-                };
-                let telling = block.iter().filter(|line| line.trim().len() > 3).count();
-                if telling < 2 || occurrences(self.old, &in_old, block).len() != 1 {
+                let tells = |line: &usize| self.old.slice(*line..line + 1).trim().len() > 3;
+                if lines.filter(tells).take(2).count() < 2 || occurrences(numbers, &wanted, block).len() != 1 {
                     continue;
                 }
-                let [place] = occurrences(self.new, &in_new, block)[..] else {
+                let [place] = occurrences(self.new.index.numbers(), &in_new, block)[..] else {
                     continue;
                 };
                 let place = place + context..place + context + hunk.old.len();
@@ -285,12 +373,57 @@ impl Follow<'_> {
                     Rebased::Placed(taken) => taken.end < place.start || place.end < taken.start,
                     Rebased::Conflict { .. } => true,
                 });
-                if free && !self.would_run_on(hunk, &place) {
+                if free && self.fits(hunk, &place) {
                     found[index] = Rebased::Placed(place);
                 }
                 break;
             }
         }
+    }
+}
+
+/// How many unchanged lines are looked at on each side of text that was moved.
+const MOST_CONTEXT: usize = 3;
+
+/// Where lines stand, by their numbers, which are as good as random.
+type Places = HashMap<u64, Vec<usize>, BuildHasherDefault<AsItIs>>;
+
+#[derive(Default)]
+struct AsItIs(u64);
+
+impl Hasher for AsItIs {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = number;
+    }
+}
+
+fn note_places(lines: &[u64], places: &mut Places) {
+    for (at, line) in lines.iter().enumerate() {
+        if let Some(places) = places.get_mut(line) {
+            places.push(at);
+        }
+    }
+}
+
+/// Whether pieces make up the same text.
+fn same_text(one: &[&str], other: &[&str]) -> bool {
+    let bytes = |pieces: &[&str]| pieces.iter().map(|piece| piece.len()).sum::<usize>();
+    bytes(one) == bytes(other) && {
+        let (one, other) = (
+            one.iter().flat_map(|piece| piece.bytes()),
+            other.iter().flat_map(|piece| piece.bytes()),
+        );
+        one.eq(other)
     }
 }
 
@@ -302,19 +435,12 @@ fn shifted(line: usize, shift: isize) -> usize {
     line.saturating_add_signed(shift)
 }
 
-fn hash(line: &str) -> u64 {
-    use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-    let mut hasher = DefaultHasher::new();
-    line.hash(&mut hasher);
-    hasher.finish()
-}
-
 /// Where the block stands, at most two places.
-fn occurrences(lines: &[&str], places: &HashMap<u64, Vec<usize>>, block: &[&str]) -> Vec<usize> {
+fn occurrences(lines: &[u64], places: &Places, block: &[u64]) -> Vec<usize> {
     let rarest = (0..block.len())
-        .min_by_key(|&line| places.get(&hash(block[line])).map_or(0, Vec::len))
+        .min_by_key(|&line| places.get(&block[line]).map_or(0, Vec::len))
         .unwrap_or(0);
-    let Some(hits) = places.get(&hash(block[rarest])) else {
+    let Some(hits) = block.get(rarest).and_then(|line| places.get(line)) else {
         return Vec::new();
     };
     hits.iter()

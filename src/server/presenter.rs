@@ -13,6 +13,7 @@ mod words;
 use super::idle::Idle;
 use super::outbound::Outbound;
 use crate::agent::Agent;
+use crate::agent::stream::{Stream, Subscription};
 use crate::agent::thread::ThreadHandle;
 use crate::ids::{ApprovalId, ProposalId, ThreadId, TurnId};
 use crate::lsp::client::Client;
@@ -55,8 +56,8 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// Threads whose events are shown.
-    attached: BTreeSet<ThreadId>,
+    /// Threads whose events are shown, live ones and those that only have proposals.
+    attached: BTreeSet<(ThreadId, bool)>,
     /// Turns by their progress token, for the Cancel button.
     tokens: BTreeMap<String, (ThreadId, TurnId)>,
     /// Warnings that were shown.
@@ -94,15 +95,29 @@ impl Presenter {
 
     /// Shows a thread from its first kept event on. A thread that is shown already stays as it is.
     pub fn attach(&self, thread: &ThreadHandle) {
-        if self.state().attached.insert(thread.id().clone()) {
-            let (presenter, subscription) = (self.clone(), thread.subscribe(Some(0)));
-            let id = thread.id().clone();
+        self.attach_to((thread.id().clone(), true), || thread.subscribe(Some(0)));
+    }
+
+    /// The same for the stream of a thread that is not live, whose proposals wait.
+    pub fn attach_stream(&self, thread: &ThreadId, stream: &Stream) {
+        self.attach_to((thread.clone(), false), || stream.subscribe(Some(0)));
+    }
+
+    fn attach_to(&self, shown: (ThreadId, bool), subscribe: impl FnOnce() -> Subscription) {
+        if self.state().attached.insert(shown.clone()) {
+            let (presenter, subscription) = (self.clone(), subscribe());
             tokio::spawn(async move {
                 presenter.show_all(subscription).await;
-                presenter.state().attached.remove(&id);
+                presenter.state().attached.remove(&shown);
                 presenter.shared.ended.send_replace(());
             });
         }
+    }
+
+    /// Takes back what asks about proposals: the server stops, and they wait for the next one.
+    pub fn withdraw_questions(&self) {
+        let asking = std::mem::take(&mut self.state().asking_proposal);
+        asking.into_values().for_each(|asking| asking.task.abort());
     }
 
     /// Ends when every thread that was shown has been shown to its end. From then on nothing new is put on documents.
@@ -110,10 +125,12 @@ impl Presenter {
         self.stop_looking();
         let mut ended = self.shared.ended.subscribe();
         // The channel cannot close while `self` holds its other end.
-        let _open = ended.wait_for(|()| self.state().attached.is_empty()).await;
+        let _open = ended
+            .wait_for(|()| self.state().attached.iter().all(|(_, live)| !live))
+            .await;
     }
 
-    async fn show_all(&self, mut subscription: crate::agent::stream::Subscription) {
+    async fn show_all(&self, mut subscription: Subscription) {
         let mut progress = Progress::new(self.clone());
         while let Some(event) = subscription.next().await {
             if self.shared.client.can.plugin {
@@ -153,6 +170,9 @@ impl Presenter {
                 if let Some(trouble) = words::left_out(&updated.proposal).filter(|_| !plugin) {
                     self.message(Severity::Warning, &trouble);
                 }
+            }
+            EventKind::FilesChanged(changed) => {
+                self.log(Severity::Info, &words::written(&changed));
             }
             EventKind::Warning(warning) => {
                 self.log(Severity::Warning, &warning.message);

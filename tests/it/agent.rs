@@ -3,11 +3,12 @@
 
 mod approval;
 mod context;
-mod grants;
 mod diff;
+mod grants;
 mod injected;
 mod interrupt;
 mod patch;
+mod proposals;
 mod retry;
 mod stage;
 mod steer;

@@ -1,10 +1,11 @@
 //! The part of a change that is in open documents: handed to the editor, and then looked for in what the editor sends.
 //! `applied: true` is a claim, and so is silence.
 
+use super::altered::is_whole;
 use super::{Scope, Step, is_gone, open_steps};
 use crate::agent::editor::{ApplyReply, EditorChange, EditorStep};
-use crate::patch::hunk::{hunks, text_edits};
-use crate::patch::rebase::{Conflict, Rebased, rebase};
+use crate::patch::alike::made_and_changed;
+use crate::patch::hunk::text_edits;
 use crate::workspace::Document;
 use std::time::Duration;
 
@@ -128,7 +129,8 @@ pub(in crate::agent) async fn quiet(scope: &Scope) {
     {}
 }
 
-/// Whether an open document holds its new text; the person may have typed elsewhere in it meanwhile.
+/// Whether an open document holds its new text; the person may have typed elsewhere in it meanwhile, and the editor may
+/// have formatted it.
 pub(in crate::agent) fn is_done(scope: &Scope, step: &Step) -> bool {
     let path = step.move_to.as_ref().unwrap_or(&step.path);
     let Some(then) = &step.then else {
@@ -138,16 +140,8 @@ pub(in crate::agent) fn is_done(scope: &Scope, step: &Step) -> bool {
     let Ok(now) = scope.desk.workspace.read(path) else {
         return false;
     };
-    if *then == now.text {
-        return true;
-    }
     let before = step.now.as_deref().unwrap_or_default();
-    let there = Rebased::Conflict {
-        why: Conflict::AlreadyThere,
-    };
-    rebase(before, &hunks(before, then), &now.text)
-        .iter()
-        .all(|hunk| *hunk == there)
+    *then == now.text || is_whole(before, then, &now.text) || made_and_changed(before, then, &now.text)
 }
 
 /// Whether a document is not as it was when the change was made for it.

@@ -6,7 +6,7 @@
 //! to another place than it did when the patch was planned is never asked about: somebody has put a link into its way.
 
 use super::place::{Lies, Place, existing_folder};
-use crate::agent::apply::{self, FileResult, HunkOutcome, HunkResult, Outcome};
+use crate::agent::apply::{self, HunkResult, Outcome};
 use crate::agent::conversation::is_itself;
 use crate::agent::proposals::Decided;
 use crate::agent::turn::Turn;
@@ -230,25 +230,16 @@ fn nothing_written(turn: &Turn, id: &ProposalId, status: ProposalStatus, error: 
         ProposalStatus::Rejected => HunkResult::Rejected,
         _ => HunkResult::NotApplied,
     };
-    let files = turn.desk.proposals.decided(id).map(|(proposal, _)| proposal.files);
-    let files = files.into_iter().flatten().map(|file| FileResult {
-        path: file.path,
-        kind: file.kind,
-        hunks: file
-            .hunks
-            .into_iter()
-            .map(|hunk| HunkOutcome {
-                id: hunk.id,
-                line: hunk.range.start as usize,
-                result,
-            })
-            .collect(),
-        in_editor: false,
-    });
+    let decided = turn.desk.proposals.decided(id);
+    let mut files = decided.map_or_else(Vec::new, |(proposal, plan)| apply::first_results(&proposal, &plan));
+    for hunk in files.iter_mut().flat_map(|file| &mut file.hunks) {
+        hunk.result = result;
+    }
     Outcome {
         status,
-        files: files.collect(),
+        files,
         changed: Vec::new(),
+        made: Vec::new(),
         error: Some(error),
     }
 }

@@ -18,6 +18,7 @@ use crate::workspace::uri;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// A decision on hunks, from a code action or a lens.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -213,7 +214,7 @@ fn show(session: &Session, id: ProposalId, part: Part) {
     tokio::spawn(async move { presenter.show_diff(&id, part, true).await });
 }
 
-fn known(session: &Session, id: &ProposalId) -> Result<Proposal, RequestError> {
+fn known(session: &Session, id: &ProposalId) -> Result<Arc<Proposal>, RequestError> {
     let found = session.agent().desk().proposals.decided(id);
     let unknown = || AgentError::from(ProposalError::Unknown(id.clone())).into();
     found.map(|(proposal, _)| proposal).ok_or_else(unknown)

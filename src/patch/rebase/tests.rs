@@ -1,6 +1,7 @@
 use super::*;
 use crate::patch::hunk::tests::any_text;
 use crate::patch::hunk::{apply_hunks, hunks, with_hunks};
+use crate::patch::lines::Lines;
 use proptest::prelude::*;
 
 /// The text with every hunk that found a place, and how many did not.
@@ -217,6 +218,73 @@ proptest! {
                 taken.push(range);
             }
         }
+    }
+
+    /// What is kept up while somebody types is what a look from scratch finds.
+    #[test]
+    fn following_step_by_step_is_following_at_once(
+        before in any_text(), after in any_text(), typed in prop::collection::vec(any_text(), 1..6),
+    ) {
+        let hunks = hunks(&before, &after);
+        let mut follower = Follower::default();
+        for now in typed {
+            let found: Vec<_> = follower
+                .follow(&before, &hunks, now.clone())
+                .into_iter()
+                .map(|followed| followed.found)
+                .collect();
+            prop_assert_eq!(found, rebase(&before, &hunks, &now));
+        }
+    }
+
+    /// Random edits: what is not in a hunk's place is never touched, and no hunk goes in twice.
+    #[test]
+    fn only_the_hunks_change_and_each_once(
+        fates in prop::collection::vec(0u8..6, 1..40),
+        typing in prop::collection::vec((0usize..44, 0u8..4), 0..12),
+    ) {
+        let before: String = (0..fates.len()).map(|line| format!("line {line}\n")).collect();
+        let after: String = fates.iter().enumerate().map(|(line, fate)| match fate {
+            0 => format!("HUNK {line}\n"),
+            1 => format!("line {line}\nHUNK {line}\n"),
+            _ => format!("line {line}\n"),
+        }).collect();
+        let mut lines: Vec<String> = before.split_inclusive('\n').map(str::to_owned).collect();
+        for (number, (at, how)) in typing.into_iter().enumerate() {
+            let at = at.min(lines.len());
+            match how {
+                0 => lines.insert(at, format!("typed {number}\n")),
+                1 if at < lines.len() => { lines.remove(at); }
+                2 if at < lines.len() => lines[at] = format!("{} and {number}\n", lines[at].trim_end()),
+                // A line taken elsewhere.
+                3 if at < lines.len() => { let line = lines.remove(at); lines.insert(at / 2, line); }
+                _ => {}
+            }
+        }
+        let now = lines.concat();
+        let hunks = hunks(&before, &after);
+        let mut placed = Vec::new();
+        for (hunk, one) in hunks.iter().zip(rebase(&before, &hunks, &now)) {
+            if let Rebased::Placed(range) = one {
+                placed.push((range, hunk));
+            }
+        }
+        let edits: Vec<_> = placed.iter().map(|(range, hunk)| (range.clone(), hunk.new_text.clone())).collect();
+        let result = apply_hunks(&now, &edits);
+        for line in after.lines().filter(|line| line.starts_with("HUNK")) {
+            let times = result.lines().filter(|seen| *seen == line).count();
+            let of_placed = placed.iter().any(|(_, hunk)| hunk.new_text.lines().any(|new| new == line));
+            prop_assert_eq!(times, usize::from(of_placed), "{}", line);
+        }
+        // Taking the hunks out again, by their own lines, leaves what the person typed.
+        let ours: Vec<&str> = result.lines().filter(|line| !line.starts_with("HUNK")).collect();
+        let replaced: Vec<&str> = placed.iter().flat_map(|(_, hunk)| hunk.old_text.lines()).collect();
+        let kept: Vec<&str> = placed.iter().flat_map(|(_, hunk)| hunk.new_text.lines()).filter(|line| !line.starts_with("HUNK")).collect();
+        let mut expected: Vec<&str> = now.lines().filter(|line| !replaced.contains(line) || kept.contains(line)).collect();
+        let mut ours = ours;
+        ours.sort_unstable();
+        expected.sort_unstable();
+        prop_assert_eq!(ours, expected);
     }
 
     /// Taking a part now and the rest later is the same as taking all, as long as no line stands twice.

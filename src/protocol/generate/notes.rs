@@ -66,8 +66,9 @@ pub(super) fn of(method: &str) -> Notes {
         "proposal/decide" => notes(
             "`proposal/updated` follows each decision. Until the last hunk is decided any decision can be changed. With the \
              last one the status is `accepted`, or `rejected` if no hunk was taken, and a further `proposal/updated` says \
-             what became of it. A hunk in conflict can only be rejected: naming it with `accept` is an error and changes \
-             nothing; where no hunk is named, those in conflict are left waiting.",
+             what became of it. A hunk in conflict can only be rejected: \
+             naming it with `accept` is an error and changes nothing. Accepting a file leaves its hunks in conflict waiting; \
+             accepting the whole leaves them out, and the model is told.",
             &[
                 error::PROPOSAL_NOT_FOUND,
                 error::PROPOSAL_SETTLED,

@@ -1,6 +1,7 @@
 //! Items in words, for progress and the log.
 
 use crate::protocol::approval::CommandApproval;
+use crate::protocol::document::{ChangedKind, FilesChanged};
 use crate::protocol::item::{CommandAction, Confined, FileChangeKind, ItemStatus, ThreadItem};
 use crate::protocol::proposal::{HunkStatus, Proposal, ProposalFile, ProposalStatus};
 use std::path::Path;
@@ -229,4 +230,21 @@ pub(super) fn command_question(approval: &CommandApproval) -> String {
         approval.cwd.display(),
         approval.reason
     )
+}
+
+/// Files that were written on the disk, in one line.
+pub(super) fn written(changed: &FilesChanged) -> String {
+    let names: Vec<_> = changed
+        .paths
+        .iter()
+        .map(|changed| {
+            let word = match changed.kind {
+                ChangedKind::Created => "made",
+                ChangedKind::Changed => "changed",
+                ChangedKind::Deleted => "deleted",
+            };
+            format!("{} ({word})", changed.path.display())
+        })
+        .collect();
+    cut(&format!("Written on the disk: {}", names.join(", ")), 2000)
 }

@@ -5,7 +5,7 @@ use crate::support::client::Reply;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-fn files(files: &[(&str, &str)]) -> Setting {
+pub(super) fn files(files: &[(&str, &str)]) -> Setting {
     Setting {
         files: files
             .iter()
@@ -15,23 +15,23 @@ fn files(files: &[(&str, &str)]) -> Setting {
     }
 }
 
-fn patch(body: &str) -> String {
+pub(super) fn patch(body: &str) -> String {
     format!("*** Begin Patch\n{body}\n*** End Patch")
 }
 
-fn update(name: &str, from: &str, to: &str) -> String {
+pub(super) fn update(name: &str, from: &str, to: &str) -> String {
     format!("*** Update File: {name}\n@@\n-{from}\n+{to}")
 }
 
 /// Runs up to the proposal.
-async fn proposed(stage: &Stage, thread: &str) -> (String, Value, Story) {
+pub(super) async fn proposed(stage: &Stage, thread: &str) -> (String, Value, Story) {
     let turn = stage.start_turn(thread, "Change it").await;
     let story = stage.until_event("proposal/created").await;
     let proposal = story.last()["proposal"].clone();
     (turn, proposal, story)
 }
 
-fn hunk(proposal: &Value, file: usize, hunk: usize) -> Value {
+pub(super) fn hunk(proposal: &Value, file: usize, hunk: usize) -> Value {
     proposal["files"][file]["hunks"][hunk]["id"].clone()
 }
 
@@ -566,4 +566,36 @@ async fn where_patches_may_write() {
     assert_eq!(story.items("fileChange").len(), 0);
     assert!(stage.requests(6)[5].output("c7").unwrap().contains("read-only"));
     assert!(!stage.path("inside2.txt").exists());
+}
+
+/// Shows S-139.
+#[tokio::test]
+async fn names_that_mean_something_else_are_refused_before_anybody_is_asked() {
+    let add = |path: &str| patch(&format!("*** Add File: {path}\n+x"));
+    let script = json!([
+        [
+            apply_patch("c1", &add("~/x")),
+            apply_patch("c2", &add("/proc/self/cwd/x")),
+            apply_patch("c3", &add("/sys/x")),
+            apply_patch("c4", &add("/dev/shm/x")),
+            apply_patch("c5", &add(".git/hooks/pre-commit")),
+        ],
+        [say("I see")],
+    ]);
+    let stage = Stage::with(script, files(&[(".git/HEAD", "ref: refs/heads/main\n")])).await;
+    let thread = stage.thread().await;
+    let story = stage.complete(&thread, "Go").await;
+    assert_eq!(story.count("proposal/created"), 0);
+    let request = &stage.requests(2)[1];
+    for (id, words) in [
+        ("c1", "nothing stands for the home folder"),
+        ("c2", "folder of the kernel"),
+        ("c3", "folder of the kernel"),
+        ("c4", "folder of the kernel"),
+        ("c5", "protected folder"),
+    ] {
+        let output = request.output(id).unwrap();
+        assert!(output.contains(words), "{id}: {output}");
+    }
+    assert!(!stage.path("~").exists());
 }

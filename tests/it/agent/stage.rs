@@ -512,7 +512,11 @@ impl Rules {
         let last = self.seq.insert(thread.to_owned(), seq);
         assert!(last.is_none_or(|last| last < seq), "{method}: {seq} after {last:?}");
         let Some(turn) = params["turnId"].as_str().map(str::to_owned) else {
-            let of_thread = method.starts_with("thread/") || method == "warning";
+            // Proposals of an earlier server belong to no turn of this one.
+            let of_thread = ["thread/", "proposal/", "file/"]
+                .iter()
+                .any(|start| method.starts_with(start))
+                || method == "warning";
             assert!(of_thread, "{method} without a turn: {params}");
             return;
         };

@@ -1,0 +1,300 @@
+//! What waits is kept on the disk, and taken up again by the next server: killed or stopped in order, nothing is lost.
+
+use super::entry::Entry;
+use super::{Decided, Proposals, Waiting, aside};
+use crate::agent::stream::Stream;
+use crate::ids::{ProposalId, ThreadId};
+use crate::protocol::proposal::{HunkStatus, Proposal, ProposalStatus};
+use crate::store::proposals::{Bounds, Kept, Note};
+use std::path::PathBuf;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+use tokio::sync::oneshot;
+
+/// A proposal of an earlier server that waits again.
+pub struct Adopted {
+    pub waiting: Waiting,
+    pub thread_id: ThreadId,
+    /// Where it may be applied.
+    pub bounds: Bounds,
+}
+
+impl Proposals {
+    /// Takes the right to a proposal's file, if it is one that is kept.
+    pub(super) fn hold(&self, id: &ProposalId) {
+        let to_keep = |entry: &Entry| entry.bounds.is_some() && entry.held.is_none();
+        if !self.lock().entries.get(id).is_some_and(to_keep) {
+            return;
+        }
+        let held = match self.shared.shelf.hold(id) {
+            Ok(held) => held,
+            Err(error) => {
+                tracing::warn!("{error}");
+                return;
+            }
+        };
+        if let Some(entry) = self.lock().entries.get_mut(id) {
+            entry.held = held;
+        }
+    }
+
+    /// Writes the proposal as it is now.
+    pub(super) fn save(&self, id: &ProposalId) {
+        let _alone = self.shared.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = {
+            let state = self.lock();
+            let entry = state.entries.get(id).filter(|entry| entry.held.is_some());
+            entry.and_then(Entry::kept)
+        };
+        if let Some(kept) = kept
+            && let Err(error) = self.shared.shelf.keep(&kept)
+        {
+            tracing::warn!("{error}");
+        }
+    }
+
+    /// Removes the proposal's file.
+    pub(super) fn forget(&self, id: &ProposalId) {
+        let _alone = self.shared.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = self.lock().entries.get_mut(id).and_then(|entry| entry.held.take());
+        if let Some(held) = held {
+            self.shared.shelf.forget(id, Some(held));
+        }
+    }
+
+    fn is_kept(&self, id: &ProposalId) -> bool {
+        self.lock().entries.get(id).is_some_and(|entry| entry.held.is_some())
+    }
+
+    pub(super) fn save_later(&self, id: &ProposalId) {
+        if self.is_kept(id) {
+            let (desk, id) = (self.clone(), id.clone());
+            later(move || desk.save(&id));
+        }
+    }
+
+    pub(super) fn forget_later(&self, id: &ProposalId) {
+        if self.is_kept(id) {
+            let (desk, id) = (self.clone(), id.clone());
+            later(move || desk.forget(&id));
+        }
+    }
+
+    /// Ends when what was decided so far is on the disk.
+    pub async fn saved(&self, id: &ProposalId) {
+        if self.is_kept(id) {
+            let (desk, id) = (self.clone(), id.clone());
+            aside(move || desk.save(&id)).await;
+        }
+    }
+
+    /// The server stops in order: from now on nothing is decided, and what waits is left for the next server.
+    pub async fn keep_for_later(&self) {
+        self.shared.stopping.store(true, Ordering::SeqCst);
+        let desk = self.clone();
+        aside(move || {
+            let waiting: Vec<ProposalId> = {
+                let state = desk.lock();
+                let waiting = state.entries.iter().filter(|(_, entry)| entry.is_waiting());
+                waiting.map(|(id, _)| id.clone()).collect()
+            };
+            for id in waiting {
+                desk.save(&id);
+                // The next server may be there before this one is gone.
+                if let Some(entry) = desk.lock().entries.get_mut(&id) {
+                    entry.held = None;
+                }
+            }
+        })
+        .await;
+    }
+
+    /// Whether a proposal outlives this server.
+    pub fn outlives(&self, id: &ProposalId) -> bool {
+        self.lock().entries.get(id).is_some_and(|entry| entry.bounds.is_some())
+    }
+
+    /// Takes up the proposals of earlier servers that change files in these folders and that no live server has. Says
+    /// also whether a live server has some. Reads the disk.
+    pub fn adopt(&self, roots: &[PathBuf], stream_of: impl Fn(&ThreadId) -> Stream) -> (Vec<Adopted>, bool) {
+        let (mut adopted, mut busy) = (Vec::new(), false);
+        for id in self.shared.shelf.list() {
+            if self.is_stopping() {
+                break;
+            }
+            if self.lock().entries.contains_key(&id) {
+                continue;
+            }
+            match self.adopt_one(&id, roots, &stream_of) {
+                Ok(Some(one)) => adopted.push(one),
+                Ok(None) => {}
+                Err(Busy) => busy = true,
+            }
+        }
+        if !adopted.is_empty() {
+            self.follow_typing();
+        }
+        (adopted, busy)
+    }
+
+    fn adopt_one(
+        &self,
+        id: &ProposalId,
+        roots: &[PathBuf],
+        stream_of: &impl Fn(&ThreadId) -> Stream,
+    ) -> Result<Option<Adopted>, Busy> {
+        let shelf = &self.shared.shelf;
+        let read = || match shelf.read(id) {
+            Ok(kept) => kept,
+            Err(error) => {
+                tracing::warn!("{error}");
+                None
+            }
+        };
+        let here = |kept: &Kept| {
+            kept.plan
+                .paths()
+                .any(|path| roots.iter().any(|root| path.starts_with(root)))
+        };
+        if !read().as_ref().is_some_and(here) {
+            return Ok(None);
+        }
+        let held = match shelf.hold(id) {
+            Ok(Some(held)) => held,
+            Ok(None) => return Err(Busy),
+            Err(error) => {
+                tracing::warn!("{error}");
+                return Ok(None);
+            }
+        };
+        if shelf.has_note(id) {
+            // It was settled in the last moment of its server.
+            shelf.forget(id, Some(held));
+            return Ok(None);
+        }
+        // Only now nobody else changes it.
+        let Some(Kept {
+            proposal,
+            plan,
+            bounds,
+            feedback,
+        }) = read()
+        else {
+            return Ok(None);
+        };
+        let thread_id = proposal.thread_id.clone();
+        let (waiter, decided) = oneshot::channel();
+        let mut entry = Entry::new(waiting_again(proposal), plan, stream_of(&thread_id), None);
+        for (planned, file) in std::sync::Arc::make_mut(&mut entry.plan)
+            .files
+            .iter_mut()
+            .zip(&entry.proposal.files)
+        {
+            for (planned, hunk) in planned.hunks.iter_mut().zip(&file.hunks) {
+                planned.new_text.clone_from(&hunk.new_text);
+            }
+            if planned.before.is_none() {
+                planned.after = file.hunks.first().map(|hunk| hunk.new_text.clone());
+            }
+        }
+        entry.waiter = Some(waiter);
+        entry.bounds = Some(bounds.clone());
+        entry.held = Some(held);
+        entry.feedback = feedback;
+        self.look(&mut entry);
+        tracing::info!(proposal = %id, thread = %thread_id, "a proposal of an earlier server waits again");
+        self.insert(entry);
+        self.show(id);
+        Ok(Some(Adopted {
+            waiting: Waiting {
+                id: id.clone(),
+                desk: self.clone(),
+                decided,
+            },
+            thread_id,
+            bounds,
+        }))
+    }
+
+    /// A thread is live (again): events about its proposals go there from now on.
+    pub fn use_stream(&self, thread: &ThreadId, stream: &Stream) {
+        let mut state = self.lock();
+        let of_thread = |entry: &&mut Entry| entry.proposal.thread_id == *thread;
+        for entry in state.entries.values_mut().filter(of_thread) {
+            entry.stream = stream.clone();
+        }
+    }
+
+    /// Keeps what became of a proposal until its thread goes on, and tells it there. `live` says that the thread is
+    /// loaded. Writes to the disk.
+    pub fn note(&self, note: Note, live: bool) {
+        if let Err(error) = self.shared.shelf.keep_note(&note) {
+            tracing::warn!("{error}");
+        }
+        if live {
+            let mut state = self.lock();
+            state.notes.entry(note.thread_id.clone()).or_default().push(note);
+        }
+    }
+
+    /// A thread is loaded: what it is to be told is read from the disk.
+    pub fn load_notes(&self, thread: &ThreadId) {
+        let notes = self.shared.shelf.notes(thread);
+        if !notes.is_empty() {
+            self.lock().notes.insert(thread.clone(), notes);
+        }
+    }
+
+    /// What a thread is to be told now.
+    pub fn take_notes(&self, thread: &ThreadId) -> Vec<Note> {
+        self.lock().notes.remove(thread).unwrap_or_default()
+    }
+
+    /// The model was told.
+    pub fn forget_note(&self, id: &ProposalId) {
+        let (shelf, id) = (self.shared.shelf.clone(), id.clone());
+        later(move || shelf.forget_note(&id));
+    }
+
+    /// Settles a proposal that a newer one has taken the place of.
+    pub fn superseded(decided: &Decided) -> Option<String> {
+        let newer = decided.superseded_by.as_ref()?;
+        Some(format!(
+            "It was never decided: the newer proposal {newer} took its place. Nothing of it was applied."
+        ))
+    }
+}
+
+/// A live server has it.
+struct Busy;
+
+/// A proposal as it is shown again. Where all was decided and the server ended before it was applied, nobody knows how
+/// far that went: the person is asked again.
+fn waiting_again(mut proposal: Proposal) -> Proposal {
+    let hunks = || proposal.files.iter().flat_map(|file| &file.hunks);
+    let undecided = |status| matches!(status, HunkStatus::Pending | HunkStatus::Conflicting);
+    let all_decided = !hunks().any(|hunk| undecided(hunk.status));
+    for hunk in proposal.files.iter_mut().flat_map(|file| &mut file.hunks) {
+        if all_decided || hunk.status == HunkStatus::Applied {
+            hunk.status = HunkStatus::Pending;
+        }
+    }
+    for file in &mut proposal.files {
+        file.open = false;
+        file.version = None;
+    }
+    proposal.status = ProposalStatus::Proposed;
+    proposal.stacked_on.clear();
+    proposal.outcome = None;
+    proposal
+}
+
+/// Does what writes to the disk beside the tasks.
+fn later(work: impl FnOnce() + Send + 'static) {
+    match tokio::runtime::Handle::try_current() {
+        Ok(runtime) => {
+            runtime.spawn_blocking(work);
+        }
+        Err(_) => work(),
+    }
+}

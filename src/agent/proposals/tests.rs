@@ -1,0 +1,382 @@
+use super::*;
+use crate::agent::apply::{self, HunkResult, Scope};
+use crate::agent::approvals::Approvals;
+use crate::agent::desk::Desk;
+use crate::agent::editor::{ApplyReply, Editor, EditorChange, EditorStep};
+use crate::agent::provider::Clients;
+use crate::exec::Confinement;
+use crate::patch::hunk::hunks;
+use crate::protocol::proposal::ProposalDecision;
+use crate::tools::Registry;
+use crate::workspace::Edit;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use proptest::prelude::*;
+
+/// An editor that does what it is asked.
+struct Model(Workspace);
+
+impl Editor for Model {
+    fn apply(&self, change: EditorChange) -> BoxFuture<'static, ApplyReply> {
+        for step in change.steps {
+            let EditorStep::Edit {
+                uri, version, edits, ..
+            } = step
+            else {
+                panic!("only edits are expected: {step:?}");
+            };
+            let document = self.0.document_by_uri(&uri).expect("it is open");
+            assert_eq!(document.version, version);
+            let mut text = document.text();
+            for (range, new) in edits.into_iter().rev() {
+                text.replace_range(range, &new);
+            }
+            set(&self.0, &uri, text);
+        }
+        async { ApplyReply::Applied }.boxed()
+    }
+
+    fn save(&self, _: ThreadId, _: Vec<Unsaved>) -> BoxFuture<'static, ()> {
+        async {}.boxed()
+    }
+
+    fn has_resource_operations(&self) -> bool {
+        true
+    }
+}
+
+fn set(workspace: &Workspace, uri: &str, text: String) {
+    let version = workspace.document_by_uri(uri).expect("it is open").version + 1;
+    let edit = Edit { range: None, text };
+    workspace.edit(uri, version, &[edit]).expect("it is open");
+}
+
+const URI: &str = "file:///w/a.txt";
+
+struct Table {
+    desk: Arc<Desk>,
+    _home: tempfile::TempDir,
+}
+
+impl Table {
+    fn new(text: &str) -> Self {
+        let home = tempfile::tempdir().expect("a folder");
+        let workspace = Workspace::new();
+        workspace.open(URI, Some("/w/a.txt".into()), "text", 1, text);
+        let desk = Desk {
+            approvals: Approvals::default(),
+            proposals: Proposals::new(workspace.clone(), home.path()),
+            tools: Registry::standard(),
+            clients: Clients::default(),
+            snapshots: crate::snapshot::Snapshots::new(home.path(), &BTreeMap::new()),
+            changing: Arc::default(),
+            editor: Arc::new(Model(workspace.clone())),
+            home: home.path().to_owned(),
+            env: BTreeMap::new(),
+            user_agent: String::new(),
+            steps: tokio_util::task::TaskTracker::new(),
+            source: "test".to_owned(),
+            workspace,
+        };
+        Self {
+            desk: Arc::new(desk),
+            _home: home,
+        }
+    }
+
+    async fn propose(&self, id: &str, thread: &str, kind: FileChangeKind, before: &str, after: &str) -> Waiting {
+        let file = FilePlan {
+            mode: None,
+            path: "/w/a.txt".into(),
+            kind,
+            before: Some(before.to_owned()),
+            after: Some(after.to_owned()),
+            hunks: hunks(before, after),
+        };
+        let origin = Origin {
+            thread_id: thread.into(),
+            turn_id: "u".into(),
+            item_id: "i".into(),
+            diff: String::new(),
+            reason: None,
+            grant_root: None,
+            auto_approved: false,
+            bounds: None,
+        };
+        let stream = Stream::new(thread.into());
+        let plan = Plan { files: vec![file] };
+        self.desk.proposals.open(id.into(), plan, origin, stream).await
+    }
+
+    fn update() -> FileChangeKind {
+        FileChangeKind::Update { move_path: None }
+    }
+
+    fn text(&self) -> String {
+        self.desk.workspace.document_by_uri(URI).expect("it is open").text()
+    }
+
+    fn decide(&self, hunk: Option<&HunkId>, decision: ProposalDecision) -> Result<Proposal, ProposalError> {
+        self.desk.proposals.decide(&ProposalDecideParams {
+            proposal_id: "p".into(),
+            decision,
+            hunk_ids: hunk.map(|hunk| vec![hunk.clone()]),
+            path: None,
+            feedback: None,
+        })
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Act {
+    Insert(usize),
+    Remove(usize),
+    Rewrite(usize),
+    PutBack(usize),
+    Decide(usize, ProposalDecision),
+    Edit(usize, bool),
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let decision = prop_oneof![
+        3 => Just(ProposalDecision::Accept),
+        1 => Just(ProposalDecision::Reject),
+        1 => Just(ProposalDecision::Reset),
+    ];
+    prop_oneof![
+        3 => (0usize..30).prop_map(Act::Insert),
+        1 => (0usize..30).prop_map(Act::Remove),
+        1 => (0usize..30).prop_map(Act::Rewrite),
+        1 => (0usize..12).prop_map(Act::PutBack),
+        4 => (0usize..6, decision).prop_map(|(hunk, decision)| Act::Decide(hunk, decision)),
+        1 => (0usize..6, any::<bool>()).prop_map(|(hunk, back)| Act::Edit(hunk, back)),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    /// Deciding, editing and typing in any order: at the end the file is what the person typed, with exactly the hunks
+    /// that they accepted, as they edited them.
+    #[test]
+    fn the_end_is_todays_text_with_what_was_accepted(acts in prop::collection::vec(act(), 0..24)) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(play(acts))?;
+    }
+}
+
+async fn play(acts: Vec<Act>) -> Result<(), TestCaseError> {
+    let before: String = (0..12).map(|line| format!("line {line}\n")).collect();
+    let after: String = (0..12)
+        .map(|line| match line % 2 {
+            0 => format!("line {line}\n"),
+            _ => format!("HUNK {line}\n"),
+        })
+        .collect();
+    let table = Table::new(&before);
+    let mut waiting = table.propose("p", "t", Table::update(), &before, &after).await;
+    let ids: Vec<HunkId> = {
+        let (proposal, _) = table.desk.proposals.decided(&"p".into()).expect("it waits");
+        proposal.files[0].hunks.iter().map(|hunk| hunk.id.clone()).collect()
+    };
+    for (number, act) in acts.into_iter().enumerate() {
+        let mut lines: Vec<String> = table.text().split_inclusive('\n').map(str::to_owned).collect();
+        let at = |line: usize| line.min(lines.len().saturating_sub(1));
+        match act {
+            Act::Insert(line) => {
+                let line = line.min(lines.len());
+                lines.insert(line, format!("typed {number}\n"));
+            }
+            Act::Remove(line) if !lines.is_empty() => {
+                lines.remove(at(line));
+            }
+            Act::Rewrite(line) if !lines.is_empty() => {
+                let line = at(line);
+                lines[line] = format!("rewritten {number}\n");
+            }
+            Act::PutBack(line) => {
+                let text = format!("line {line}\n");
+                if !lines.contains(&text) {
+                    let place = lines.iter().position(|other| *other == format!("line {}\n", line + 1));
+                    lines.insert(place.unwrap_or(lines.len()), text);
+                }
+            }
+            Act::Decide(hunk, decision) => {
+                // Once all is decided there is nothing more to decide.
+                let decided = table.decide(Some(&ids[hunk]), decision);
+                if let Err(error) = decided {
+                    let expected = matches!(error, ProposalError::Conflicting { .. } | ProposalError::Settled(_));
+                    prop_assert!(expected, "{}", error);
+                }
+                continue;
+            }
+            Act::Edit(hunk, back) => {
+                let new_text = (!back).then(|| format!("EDITED {hunk} {number}"));
+                let edited = table.desk.proposals.edit(&ProposalEditParams {
+                    proposal_id: "p".into(),
+                    hunk_id: ids[hunk].clone(),
+                    new_text,
+                });
+                prop_assert!(edited.is_ok() || matches!(edited, Err(ProposalError::Settled(_))));
+                continue;
+            }
+            Act::Remove(_) | Act::Rewrite(_) => continue,
+        }
+        set(&table.desk.workspace, URI, lines.concat());
+    }
+    // What is left is not taken.
+    let _settled = table.decide(None, ProposalDecision::Reject);
+    let decided = waiting.decided().await.expect("all is decided");
+    let (proposal, _) = table.desk.proposals.decided(&"p".into()).expect("it is there");
+    let today = table.text();
+    let scope = Scope {
+        desk: table.desk.clone(),
+        cwd: "/w".into(),
+        confinement: Confinement::outside(),
+    };
+    let outcome = apply::run(&scope, &"p".into(), &decided).await;
+    prop_assert_eq!(&outcome.error, &None);
+    let mut expected = today.clone();
+    for (hunk, result) in proposal.files[0].hunks.iter().zip(&outcome.files[0].hunks) {
+        let accepted = hunk.status == HunkStatus::Accepted;
+        prop_assert_eq!(accepted, result.result != HunkResult::Rejected);
+        if result.result == HunkResult::Taken {
+            prop_assert_eq!(today.matches(&hunk.old_text).count(), 1, "{:?} in {:?}", hunk, today);
+            expected = expected.replace(&hunk.old_text, &hunk.new_text);
+        } else {
+            // Text that changed after the last word on it.
+            prop_assert!(!accepted || result.misfit.is_some());
+        }
+    }
+    prop_assert_eq!(table.text(), expected);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_hunk_follows_its_text_and_waits_again_when_that_has_changed() {
+    let before = "one\ntwo\nthree\nfour\nfive\n";
+    let table = Table::new(before);
+    let _waiting = table
+        .propose("p", "t", Table::update(), before, "one\nTWO\nthree\nFOUR\nfive\n")
+        .await;
+    let now = || table.desk.proposals.on_document(Path::new("/w/a.txt"), URI).remove(0);
+    let statuses = || -> Vec<HunkStatus> { entry::hunks(&now()).map(|hunk| hunk.status).collect() };
+    let second = now().files[0].hunks[1].id.clone();
+    table.decide(Some(&second), ProposalDecision::Accept).expect("it fits");
+    assert_eq!(now().status, ProposalStatus::PartlyDecided);
+    // Text above it: the yes stands.
+    set(&table.desk.workspace, URI, format!("zero\n{before}"));
+    assert_eq!(statuses(), [HunkStatus::Pending, HunkStatus::Accepted]);
+    assert_eq!(now().files[0].hunks[1].range, LineRange { start: 4, end: 5 });
+    // Its own text: the yes was to something else.
+    set(&table.desk.workspace, URI, before.replace("four", "4"));
+    assert_eq!(statuses(), [HunkStatus::Pending, HunkStatus::Conflicting]);
+    assert_eq!(now().status, ProposalStatus::Conflicting);
+    assert!(
+        now().files[0].hunks[1]
+            .conflict
+            .as_deref()
+            .is_some_and(|why| why.contains("have changed"))
+    );
+    assert!(matches!(
+        table.decide(Some(&second), ProposalDecision::Accept),
+        Err(ProposalError::Conflicting { .. })
+    ));
+    set(&table.desk.workspace, URI, String::new());
+    assert_eq!(now().status, ProposalStatus::Stale);
+    // Back again.
+    set(&table.desk.workspace, URI, before.to_owned());
+    assert_eq!(statuses(), [HunkStatus::Pending, HunkStatus::Pending]);
+    assert_eq!(
+        (now().status, &now().files[0].hunks[1].conflict),
+        (ProposalStatus::Proposed, &None)
+    );
+    // The person makes the same change: nothing is in the way, and nothing is left to do.
+    set(&table.desk.workspace, URI, before.replace("four", "FOUR"));
+    assert_eq!(statuses(), [HunkStatus::Pending, HunkStatus::Pending]);
+}
+
+#[tokio::test]
+async fn a_document_that_was_moved_counts_as_changed_by_the_agent() {
+    let table = Table::new("one\n");
+    let kind = FileChangeKind::Update {
+        move_path: Some("/w/b.txt".into()),
+    };
+    let waiting = table.propose("p", "t", kind, "one\n", "two\n").await;
+    let proposal = table.decide(None, ProposalDecision::Accept).expect("it fits");
+    let hunk = proposal.files[0].hunks[0].id.clone();
+    let statuses = BTreeMap::from([(hunk, HunkStatus::Applied)]);
+    table
+        .desk
+        .proposals
+        .settle(&waiting.id, ProposalStatus::Applied, &statuses, None);
+    let changed = |path: &str| {
+        table
+            .desk
+            .proposals
+            .changed_by_agent(&"t".into(), &[PathBuf::from(path)])
+            .len()
+    };
+    assert_eq!((changed("/w/a.txt"), changed("/w/b.txt")), (0, 1));
+}
+
+#[tokio::test]
+async fn a_newer_proposal_takes_the_place_of_an_older_one_or_stands_on_it() {
+    let table = Table::new("one\n");
+    let proposals = &table.desk.proposals;
+    let mut first = table.propose("a", "t", Table::update(), "one\n", "two\n").await;
+    let mut other = table.propose("b", "other", Table::update(), "one\n", "three\n").await;
+    assert_eq!(proposals.read(&"b".into()).expect("it waits").stacked_on, ["a".into()]);
+    let _newer = table.propose("c", "t", Table::update(), "one\n", "four\n").await;
+    let gone = proposals.read(&"a".into()).expect("still known");
+    assert_eq!(
+        (gone.status, gone.superseded_by),
+        (ProposalStatus::Superseded, Some("c".into()))
+    );
+    let told = first.decided().await.expect("told");
+    assert!(Proposals::superseded(&told).is_some_and(|words| words.contains('c')));
+    assert_eq!(
+        proposals.read(&"b".into()).expect("it waits").stacked_on,
+        [] as [ProposalId; 0]
+    );
+    assert_eq!(proposals.read(&"c".into()).expect("it waits").stacked_on, ["b".into()]);
+    assert!(other.decided().now_or_never().is_none(), "it waits on");
+}
+
+#[tokio::test]
+async fn a_renamed_file_is_followed_to_its_new_name() {
+    let table = Table::new("one\n");
+    let _waiting = table.propose("p", "t", Table::update(), "one\n", "two\n").await;
+    let workspace = &table.desk.workspace;
+    workspace.close(URI);
+    workspace.open(
+        "file:///w/deep/b.txt",
+        Some("/w/deep/b.txt".into()),
+        "text",
+        1,
+        "zero\none\n",
+    );
+    table.desk.proposals.renamed(Path::new("/w/other"), Path::new("/x"));
+    table
+        .desk
+        .proposals
+        .renamed(Path::new("/w/a.txt"), Path::new("/w/deep/b.txt"));
+    let proposal = table.desk.proposals.read(&"p".into()).expect("it waits");
+    let file = &proposal.files[0];
+    assert_eq!(
+        (&file.path, &file.uri[..]),
+        (&PathBuf::from("/w/deep/b.txt"), "file:///w/deep/b.txt")
+    );
+    assert_eq!(
+        (file.hunks[0].status, file.hunks[0].range.start),
+        (HunkStatus::Pending, 1)
+    );
+    assert_eq!(file.result.as_deref(), Some("zero\ntwo\n"));
+    // A folder takes all below it along.
+    table
+        .desk
+        .proposals
+        .renamed(Path::new("/w/deep"), Path::new("/w/moved"));
+    let proposal = table.desk.proposals.read(&"p".into()).expect("it waits");
+    assert_eq!(proposal.files[0].path, PathBuf::from("/w/moved/b.txt"));
+}

@@ -1,0 +1,204 @@
+//! Proposals of earlier servers: shown again, decided, applied, and told to the model when its thread goes on.
+
+use super::apply::{self, Scope};
+use super::conversation::Conversation;
+use super::desk::Desk;
+use super::prompt;
+use super::proposals::{Adopted, Decided, Proposals, Waiting};
+use super::propose::report::report;
+use super::propose::{hunk_statuses, warnings};
+use super::stream::Stream;
+use super::turn::Turn;
+use super::{Agent, Shared};
+use crate::ids::{ProposalId, ThreadId};
+use crate::model::item::{ContentPart, ResponseItem};
+use crate::protocol::event::{EventKind, Warning};
+use crate::protocol::proposal::ProposalStatus;
+use crate::store::proposals::{Bounds, Note};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+/// When it is looked once more whether a server that had a proposal is gone.
+const LOOK_AGAIN: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(5), Duration::from_secs(20)];
+
+impl Agent {
+    /// Shows the proposals again that an earlier server left in the folders of the workspace. `show` gets the stream of
+    /// each thread that is not live. Ends when there is nothing more to find.
+    pub async fn restore_proposals(&self, show: impl Fn(&ThreadId, &Stream)) {
+        let roots = self.desk().workspace.roots();
+        let mut looks = LOOK_AGAIN.into_iter();
+        loop {
+            let busy = self.restore_from(roots.clone(), &show).await;
+            let Some(wait) = looks.next().filter(|_| busy) else {
+                return;
+            };
+            // A server that is being replaced takes a moment to go.
+            tokio::time::sleep(wait).await;
+        }
+    }
+
+    /// True if another server has some of them.
+    async fn restore_from(&self, roots: Vec<PathBuf>, show: &impl Fn(&ThreadId, &Stream)) -> bool {
+        // No thread comes to life meanwhile, so that each has one stream.
+        let _none_resumes = self.shared.resuming.read().await;
+        let shared = self.shared.clone();
+        let adopting = tokio::task::spawn_blocking(move || {
+            let stream_of = |thread: &ThreadId| stream_of(&shared, thread);
+            shared.desk.proposals.adopt(&roots, stream_of)
+        });
+        let (adopted, busy) = match adopting.await {
+            Ok(found) => found,
+            Err(error) => {
+                tracing::error!(%error, "looking for proposals of an earlier server broke off");
+                return false;
+            }
+        };
+        for Adopted {
+            waiting,
+            thread_id,
+            bounds,
+        } in adopted
+        {
+            if let Some(resting) = resting(&self.shared).get(&thread_id) {
+                show(&thread_id, resting);
+            }
+            tokio::spawn(wait(self.shared.clone(), waiting, thread_id, bounds));
+        }
+        busy
+    }
+
+    /// A thread comes to life: its events go on where those of its proposals were.
+    pub(super) fn wake_stream(&self, conversation: &Conversation) {
+        if let Some(resting) = resting(&self.shared).remove(&conversation.id) {
+            conversation.stream.take_over(&resting);
+            let proposals = &self.desk().proposals;
+            proposals.use_stream(&conversation.id, &conversation.stream);
+        }
+    }
+
+    /// Reads what a thread is to be told of its proposals.
+    pub(super) async fn load_notes(&self, thread: &ThreadId) {
+        let (desk, thread) = (self.desk().clone(), thread.clone());
+        let loading = tokio::task::spawn_blocking(move || desk.proposals.load_notes(&thread));
+        if let Err(error) = loading.await {
+            tracing::error!(%error, "reading what became of proposals broke off");
+        }
+    }
+}
+
+fn resting(shared: &Shared) -> std::sync::MutexGuard<'_, BTreeMap<ThreadId, Stream>> {
+    shared.resting.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn stream_of(shared: &Shared, thread: &ThreadId) -> Stream {
+    let live = shared.threads.lock().unwrap_or_else(PoisonError::into_inner);
+    match live.get(thread) {
+        Some(handle) => handle.conversation().stream.clone(),
+        None => resting(shared)
+            .entry(thread.clone())
+            .or_insert_with(|| Stream::new(thread.clone()))
+            .clone(),
+    }
+}
+
+/// Waits for the person, applies what they took, and leaves a note for the model.
+async fn wait(shared: Arc<Shared>, mut waiting: Waiting, thread_id: ThreadId, bounds: Bounds) {
+    let Some(decided) = waiting.decided().await else {
+        return;
+    };
+    let desk = shared.desk.clone();
+    // A step of its own: it runs to its end also when the server stops.
+    desk.steps.spawn(carry_out(shared, waiting, thread_id, bounds, decided));
+}
+
+async fn carry_out(shared: Arc<Shared>, waiting: Waiting, thread_id: ThreadId, bounds: Bounds, decided: Decided) {
+    let desk: &Arc<Desk> = &shared.desk;
+    let id = &waiting.id;
+    let words = match Proposals::superseded(&decided) {
+        Some(words) => words,
+        None => {
+            let scope = Scope {
+                desk: desk.clone(),
+                cwd: bounds.cwd.clone(),
+                confinement: bounds.confinement(),
+            };
+            let outcome = apply::run(&scope, id, &decided).await;
+            let words = report(&scope, &outcome, &decided.feedback, true);
+            let trouble =
+                (outcome.status == ProposalStatus::Failed).then(|| format!("The agent's change was not made. {words}"));
+            for message in warnings(&scope, &outcome).into_iter().chain(trouble) {
+                desk.proposals.tell(id, EventKind::Warning(Warning { message }));
+            }
+            let note = note(id, &thread_id, &words);
+            leave(&shared, note).await;
+            desk.proposals
+                .settle(id, outcome.status, &hunk_statuses(&outcome), Some(words));
+            return;
+        }
+    };
+    leave(&shared, note(id, &thread_id, &words)).await;
+    desk.proposals
+        .settle(id, ProposalStatus::Superseded, &BTreeMap::new(), Some(words));
+}
+
+/// On the disk first: whatever happens next, the model hears of it.
+async fn leave(shared: &Arc<Shared>, note: Note) {
+    let shared = shared.clone();
+    let leaving = tokio::task::spawn_blocking(move || {
+        let live = shared
+            .threads
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .contains_key(&note.thread_id);
+        shared.desk.proposals.note(note, live);
+    });
+    if let Err(error) = leaving.await {
+        tracing::error!(%error, "what became of a proposal was not noted");
+    }
+}
+
+fn note(id: &ProposalId, thread_id: &ThreadId, words: &str) -> Note {
+    Note {
+        proposal_id: id.clone(),
+        thread_id: thread_id.clone(),
+        text: format!(
+            "{}\nA patch of yours still waited for the person when the server ended. What has become of it since:\n{words}\n\
+             </countersign_proposal>",
+            opening(id)
+        ),
+    }
+}
+
+/// What tells that the model knows of a proposal.
+fn opening(id: &ProposalId) -> String {
+    format!("<countersign_proposal id=\"{id}\">")
+}
+
+/// Tells the model what became of proposals that it left behind. Between two rounds, where every call has its output.
+pub(super) fn tell_model(turn: &Turn) {
+    let conversation = &turn.conversation;
+    for note in turn.desk.proposals.take_notes(&conversation.id) {
+        let opening = opening(&note.proposal_id);
+        let knows = conversation
+            .data()
+            .history
+            .items()
+            .iter()
+            .any(|item| says(item, &opening));
+        // The server may have ended after it was said and before that was noted.
+        if !knows {
+            conversation.say([prompt::message("user", note.text)]);
+        }
+        turn.desk.proposals.forget_note(&note.proposal_id);
+    }
+}
+
+fn says(item: &ResponseItem, opening: &str) -> bool {
+    let ResponseItem::Message { content, .. } = item else {
+        return false;
+    };
+    let starts = |part: &ContentPart| matches!(part, ContentPart::InputText { text } if text.starts_with(opening));
+    content.iter().any(starts)
+}
