@@ -3,8 +3,8 @@
 
 mod approval;
 mod context;
-mod grants;
 mod diff;
+mod grants;
 mod injected;
 mod interrupt;
 mod patch;
