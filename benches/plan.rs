@@ -1,8 +1,10 @@
-//! What planning costs by itself: from the patch's text to a plan against files on the disk. Each figure is the median.
+//! What planning costs by itself: from the patch's text to a plan against files on the disk; and what writing costs,
+//! without a sandbox. Each figure is the median.
 //! `cargo bench --bench plan`; `benches/cost` reads its lines.
 
 #![expect(clippy::print_stdout, reason = "a bench is there to print")]
 
+use countersign::patch::disk::{DiskChange, Transaction, commit, journal_path};
 use countersign::patch::files::DiskFiles;
 use countersign::patch::parse::parse;
 use countersign::patch::plan::plan;
@@ -26,9 +28,45 @@ fn measure(title: &str, patch: &str, root: &Path) -> Result<(), Box<dyn Error>> 
     Ok(())
 }
 
+/// Writes what a patch would, and then what was there before, so that each run has the same to do.
+fn measure_writing(title: &str, patch: &str, root: &Path, home: &Path) -> Result<(), Box<dyn Error>> {
+    let plan = plan(&parse(patch)?, root, &DiskFiles)?;
+    let mut times = Vec::with_capacity(RUNS);
+    for run in 0..2 * RUNS {
+        let mut changes = Vec::with_capacity(plan.files.len());
+        for file in &plan.files {
+            let mut file = file.clone();
+            if run % 2 == 1 {
+                std::mem::swap(&mut file.before, &mut file.after);
+            }
+            let (Some(before), Some(after)) = (&file.before, &file.after) else {
+                continue;
+            };
+            changes.push(DiskChange::Write {
+                path: file.path.clone(),
+                text: after.clone(),
+                expect: countersign::patch::disk::Expect::of(Some(before)),
+                mode: None,
+            });
+        }
+        let transaction = Transaction {
+            roots: vec![root.to_owned()],
+            changes,
+            journal: Some(journal_path(Some(home), root)),
+            ..Transaction::default()
+        };
+        let start = Instant::now();
+        commit(&transaction)?;
+        times.push(start.elapsed());
+    }
+    times.sort();
+    println!("{title}: {:.3} ms", times[RUNS].as_secs_f64() * 1e3);
+    Ok(())
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
-    let folder = tempfile::tempdir()?;
-    let root = folder.path();
+    let (folder, home) = (tempfile::tempdir()?, tempfile::tempdir()?);
+    let (root, home) = (folder.path(), home.path());
 
     let line = |at: usize| format!("line {at} of a file that is long enough to matter");
     let mut text = String::new();
@@ -42,6 +80,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         line(70_001)
     );
     measure("line of 100,000, plan only", &patch, root)?;
+    measure_writing("line of 100,000, write only", &patch, root, home)?;
 
     let mut text = String::new();
     (0..40).try_for_each(|at| writeln!(text, "line {at}"))?;
@@ -56,5 +95,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         )?;
     }
     patch.push_str("*** End Patch\n");
-    measure("200 files, plan only", &patch, root)
+    measure("200 files, plan only", &patch, root)?;
+    measure_writing("200 files, write only", &patch, root, home)
 }

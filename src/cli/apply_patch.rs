@@ -4,7 +4,7 @@
 //! It also runs when the program is started under the name `apply_patch`, since that is how models call it. As it is
 //! one of many small steps of a script, it starts without the large parser of the command line where it can.
 
-use crate::patch::disk::{CommitError, DiskChange, Expect, Transaction, commit};
+use crate::patch::disk::{CommitError, DiskChange, Expect, Transaction, commit, journal_folder, journal_path, recover};
 use crate::patch::files::{DiskFiles, FileText, Files, ReadError, absolute};
 use crate::patch::parse::parse;
 use crate::patch::plan::error::PlanError;
@@ -175,6 +175,10 @@ fn apply(args: &Args, text: &str) -> Result<String, String> {
         *root = std::fs::canonicalize(&*root)
             .map_err(|error| format!("{}: this folder cannot be found ({error})", root.display()))?;
     }
+    let home = super::home();
+    if !args.check {
+        put_right(home.as_deref(), &roots);
+    }
     let patch = parse(text).map_err(|error| format!("{error}. No file was changed."))?;
     let mut planned = plan(&patch, &cwd, &Within::new(&roots)).map_err(|error| match is_outside(&error) {
         true => format!("{error} To allow it, name a folder with --root."),
@@ -188,12 +192,23 @@ fn apply(args: &Args, text: &str) -> Result<String, String> {
     if !args.check && !planned.files.is_empty() {
         let transaction = Transaction {
             changes: planned.files.into_iter().map(disk_change).collect(),
+            journal: Some(journal_path(home.as_deref(), &roots[0])),
             roots,
             ..Transaction::default()
         };
         commit(&transaction).map_err(|error: CommitError| error.to_string())?;
     }
     Ok(summary)
+}
+
+/// Takes back what others have left half done that were killed: those whose journals are in the home folder, and those
+/// in the roots that had none.
+fn put_right(home: Option<&Path>, roots: &[PathBuf]) {
+    let of_home = home.map(|home| recover(&journal_folder(home), None));
+    let of_roots = roots.iter().flat_map(|root| recover(root, Some(roots)));
+    let all = of_home.into_iter().flatten().chain(of_roots);
+    all.filter_map(|recovery| recovery.in_words())
+        .for_each(|words| tell(&words));
 }
 
 fn is_outside(error: &PlanError) -> bool {

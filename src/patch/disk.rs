@@ -28,11 +28,14 @@
 
 mod attributes;
 mod check;
+mod fault;
 mod journal;
+mod prepare;
 mod record;
 mod recover;
 pub mod role;
 mod step;
+mod swap;
 mod system;
 
 pub use journal::{JournalLock, hold_journal, journal_folder, journal_path, mark_committed};
@@ -41,13 +44,14 @@ pub use recover::{Did, Recovery, leftovers, orphan_roots, recover, recover_one, 
 use super::plan::FilePlan;
 use crate::protocol::item::FileChangeKind;
 use check::Target;
+use fault::Fault;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use step::{Fault, Run};
+use step::Run;
 
 /// Changes to files that happen together or not at all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

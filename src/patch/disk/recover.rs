@@ -8,6 +8,7 @@ use super::system::FolderLock;
 use super::{CommitError, Kept, list};
 use serde::{Deserialize, Serialize};
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -163,6 +164,15 @@ pub fn recover_one(path: &Path, roots: Option<&[PathBuf]>) -> Recovery {
     let mut journal = match Journal::orphaned(path) {
         Ok(Some(journal)) => journal,
         Ok(None) => return Recovery::of(path, Did::Nothing),
+        // Where we may not write, it is for somebody else to do: we are in a sandbox, most likely.
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem
+            ) =>
+        {
+            return Recovery::of(path, Did::Nothing);
+        }
         Err(error) => return failed(format!("its journal cannot be opened ({error})")),
     };
     match journal.story() {

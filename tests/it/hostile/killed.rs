@@ -605,3 +605,46 @@ async fn a_server_killed_between_disk_and_editor_is_taken_back_by_the_next() {
     assert_eq!(entries(&home.join("journal")), [""; 0]);
     assert_eq!(countersign::agent::apply::recover_leftovers(&home).await, [""; 0]);
 }
+
+/// The plain command finds what others left, in the home folder and, where none can be written, in the root.
+#[test]
+fn the_plain_command_takes_back_what_was_left_half_done() {
+    for has_home in [true, false] {
+        let scene = Scene::new();
+        let project = std::fs::canonicalize(scene.project()).expect("a folder");
+        let home = match has_home {
+            true => scene.dir.path().join("home"),
+            false => scene.dir.path().join("raw/home"),
+        };
+        let before = state(&project);
+        let left = Transaction {
+            journal: Some(countersign::patch::disk::journal_path(Some(&home), &project)),
+            hold: true,
+            ..scene.transaction(&project)
+        };
+        // Nobody comes to decide.
+        countersign::patch::disk::commit(&left).expect("room");
+        assert_ne!(state(&project), before);
+        let apply = |patch: &str| {
+            Command::new(PROGRAM)
+                .args(["apply-patch", "--cd"])
+                .arg(&project)
+                .arg(format!("*** Begin Patch\n{patch}*** End Patch\n"))
+                .env("COUNTERSIGN_HOME", &home)
+                .output()
+                .expect("a program")
+        };
+        let output = apply("*** Update File: edited\n@@\n-before\n+mine\n*** Add File: more\n+more\n");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(told.contains("taken back") && told.contains("edited"), "{told}");
+        assert!(output.status.success(), "{told}");
+        let mut wanted = before;
+        wanted.get_mut(&project.join("edited")).expect("a file").1 = b"mine\n".to_vec();
+        let now = state(&project);
+        wanted.insert(project.join("more"), now[&project.join("more")].clone());
+        assert_eq!(now, wanted, "and then does its own");
+        assert!(!has_home || entries(&home.join("journal")).is_empty());
+        let output = apply("*** Delete File: more\n");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "told once");
+    }
+}
