@@ -18,7 +18,6 @@ pub(super) use track::{begin, watch};
 
 use super::AgentError;
 use super::apply::aside;
-use super::conversation::Conversation;
 use super::desk::Desk;
 use super::editor::Unsaved;
 use super::turn::{Ended, Turn};
@@ -40,6 +39,8 @@ use std::time::Duration;
 const MOST_ATTEMPTS: usize = 3;
 /// How long what a stopped turn's commands changed is waited for.
 const LOOKS_LIMIT: Duration = Duration::from_secs(30);
+/// Turns among which one to take back is looked for, for what is offered while the person types.
+const MOST_LOOKED_AT: usize = 100;
 /// Files that the model is told by name.
 const MOST_TOLD: usize = 20;
 
@@ -440,16 +441,10 @@ pub fn diff(
     })
 }
 
-/// Whether there is a turn to take back. Looks at names of files only.
-pub fn is_possible(desk: &Desk, conversation: &Conversation) -> bool {
+/// Whether there is a turn to take back among these. Looks at names of files only, and at the newest turns.
+pub fn is_possible(desk: &Desk, turns: &[TurnShown]) -> bool {
     let records = desk.snapshots.records();
-    let data = conversation.data();
     let is_undo = |turn: &TurnShown| turn.items.iter().any(|item| matches!(item, ThreadItem::Undo { .. }));
-    let mut turns = data
-        .turns
-        .iter()
-        .rev()
-        .filter(|turn| !is_undo(turn))
-        .map(|turn| &turn.id);
-    turns.any(|turn| records.has(turn) && !records.is_undone(turn))
+    let mut newest = turns.iter().rev().take(MOST_LOOKED_AT).filter(|turn| !is_undo(turn));
+    newest.any(|turn| records.has(&turn.id) && !records.is_undone(&turn.id))
 }

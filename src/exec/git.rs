@@ -377,3 +377,16 @@ impl Drop for OwnRun {
         }
     }
 }
+
+/// The person's own git, for tests of others.
+#[cfg(test)]
+pub(crate) fn for_tests(folder: &Path, arguments: &[&str]) -> String {
+    let output = std::process::Command::new("git")
+        .args(["-c", "user.name=p", "-c", "user.email=p@localhost"])
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .expect("git is there");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}

@@ -75,6 +75,9 @@ pub fn actions(session: &Session, params: &CodeActionParams) -> CodeActionRespon
     if wanted(SOURCE) && session.agent().live().iter().any(|thread| thread.running().is_some()) {
         actions.push(action("Stop the agent", SOURCE, command::STOP, &()));
     }
+    if wanted(SOURCE) && super::undo::live_to_undo(session).is_some_and(|thread| thread.running().is_none()) {
+        actions.push(action("Undo the agent's last turn", SOURCE, command::UNDO, &()));
+    }
     let literals = session.client().can.code_action_literals;
     actions
         .into_iter()

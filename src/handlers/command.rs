@@ -5,6 +5,7 @@ mod review;
 
 pub use review::{Decide, NextChange, ShowProposal};
 
+use super::undo;
 use crate::agent::thread::{Start, ThreadHandle};
 use crate::lsp::error::RequestError;
 use crate::protocol::item::{LineRange, UserInput};
@@ -33,6 +34,8 @@ pub const NEXT_CHANGE: &str = "countersign.nextChange";
 pub const ACCEPT_ALL: &str = "countersign.acceptAll";
 pub const REJECT_ALL: &str = "countersign.rejectAll";
 pub const NEW_THREAD: &str = "countersign.newThread";
+pub const UNDO: &str = "countersign.undoLastTurn";
+pub const SHOW_DIFF: &str = "countersign.showTurnDiff";
 
 type Run = fn(&Session, Vec<Value>) -> Result<(), RequestError>;
 
@@ -54,6 +57,14 @@ const COMMANDS: &[(&str, Run)] = &[
     (ACCEPT_ALL, review::accept_all),
     (REJECT_ALL, review::reject_all),
     (NEW_THREAD, new_thread),
+    (UNDO, |session, arguments| {
+        undo::undo_last(session, optional(UNDO, arguments)?.unwrap_or_default());
+        Ok(())
+    }),
+    (SHOW_DIFF, |session, arguments| {
+        undo::show_diff(session, optional(SHOW_DIFF, arguments)?.unwrap_or_default());
+        Ok(())
+    }),
 ];
 
 /// The names, for `initialize`.
@@ -122,12 +133,7 @@ fn review_file(session: &Session, arguments: Vec<Value>) -> Result<(), RequestEr
 }
 
 fn new_thread(session: &Session, arguments: Vec<Value>) -> Result<(), RequestError> {
-    let place: Option<Place> = arguments
-        .into_iter()
-        .next()
-        .filter(|value| !value.is_null())
-        .map(|place| argument(NEW_THREAD, place))
-        .transpose()?;
+    let place: Option<Place> = optional(NEW_THREAD, arguments)?;
     for folder in folders(session, place.as_ref()) {
         session.forget_current_thread(&folder);
     }
@@ -146,6 +152,12 @@ fn first<T: DeserializeOwned>(command: &str, arguments: Vec<Value>) -> Result<T,
             "{command} needs an argument: the object that the code action or lens which offers it carries."
         ))),
     }
+}
+
+/// A command's first argument, where it has one.
+fn optional<T: DeserializeOwned>(command: &str, arguments: Vec<Value>) -> Result<Option<T>, RequestError> {
+    let given = arguments.into_iter().next().filter(|value| !value.is_null());
+    given.map(|value| argument(command, value)).transpose()
 }
 
 fn argument<T: DeserializeOwned>(command: &str, value: Value) -> Result<T, RequestError> {

@@ -8,6 +8,7 @@ mod preview;
 mod progress;
 mod questions;
 mod review;
+mod undone;
 mod words;
 
 use super::idle::Idle;
@@ -200,6 +201,9 @@ impl Presenter {
                 if let Some(line) = words::done(&completed.item) {
                     self.log(Severity::Info, &line);
                 }
+                if !plugin {
+                    undone::show(self, &event.at.thread_id, &completed.item);
+                }
                 if let Some(trouble) = words::trouble(&completed.item).filter(|_| !plugin) {
                     self.message(Severity::Warning, &trouble);
                 }
@@ -211,6 +215,11 @@ impl Presenter {
             }
             _ => {}
         }
+    }
+
+    /// Shows what an undo came to, to a client that would not be told otherwise.
+    pub fn undone(&self, thread: &ThreadId, item: &crate::protocol::item::ThreadItem) {
+        undone::show(self, thread, item);
     }
 
     /// Shows a message without asking anything.

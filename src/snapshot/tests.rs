@@ -76,14 +76,7 @@ impl Place {
     }
 
     fn git(&self, arguments: &[&str]) -> String {
-        let output = std::process::Command::new("git")
-            .args(["-c", "user.name=p", "-c", "user.email=p@localhost"])
-            .args(arguments)
-            .current_dir(&self.root)
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
+        crate::exec::git::for_tests(&self.root, arguments)
     }
 }
 
@@ -234,11 +227,7 @@ async fn the_persons_repository_is_not_touched_and_what_it_ignores_is_left_out()
     place.git(&["add", "staged"]);
     // Nested repositories: their files count, their own folders do not.
     place.write("nested/inner", "n");
-    std::process::Command::new("git")
-        .args(["init", "-q"])
-        .current_dir(place.root.join("nested"))
-        .status()
-        .unwrap();
+    crate::exec::git::for_tests(&place.root.join("nested"), &["init", "-q"]);
     let state = all(&place.root);
     let before = place.take().await;
     assert_eq!(all(&place.root), state, "nothing in the folder has changed");

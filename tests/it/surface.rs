@@ -6,3 +6,4 @@ mod plain;
 mod preview;
 mod progress;
 mod questions;
+mod undo;

@@ -3,7 +3,7 @@
 
 use super::change::{self, Change};
 use super::{Presenter, Severity, words};
-use crate::ids::{HunkId, ProposalId};
+use crate::ids::{HunkId, ProposalId, TurnId};
 use crate::patch::diff::unified_diff;
 use crate::patch::hunk::{apply_hunks, placed_edits};
 use crate::protocol::item::FileChangeKind;
@@ -56,6 +56,32 @@ impl Presenter {
                 Severity::Info,
                 &format!("The diff of {title} is in this editor's log of Countersign, and in the file {path}"),
             );
+        }
+    }
+
+    /// Shows what a turn has changed. The person asked for it by a command.
+    pub async fn show_turn_diff(&self, turn: &TurnId, diff: &str) {
+        let (folder, stem, text) = (
+            self.shared.agent.desk().home.join("diffs"),
+            turn.to_string(),
+            diff.to_owned(),
+        );
+        let written = tokio::task::spawn_blocking(move || write(&folder, &stem, &text)).await;
+        let path = match written {
+            Ok(Ok(path)) => path,
+            Ok(Err(error)) => {
+                let trouble = format!("The diff of the turn could not be written: {error}.");
+                return self.message(Severity::Warning, &trouble);
+            }
+            Err(error) => return tracing::error!(%error, "writing a diff broke off"),
+        };
+        if !self.show_document(&uri::from_path(&path), None, true).await {
+            self.log(Severity::Info, &words::cut(diff, LOGGED));
+            let message = format!(
+                "What the turn changed is in this editor's log of Countersign, and in the file {}",
+                path.display()
+            );
+            self.message(Severity::Info, &message);
         }
     }
 

@@ -1,0 +1,61 @@
+//! Shows what an undo came to, and offers to restore what it left.
+
+use super::{Presenter, Severity};
+use crate::agent::undo::Request;
+use crate::ids::{ThreadId, TurnId};
+use crate::protocol::item::{ItemStatus, ThreadItem};
+use crate::protocol::undo::{UndoConflicts, UndoResult};
+use crate::server::editor::Choice;
+use serde_json::json;
+
+const RESTORE: &str = "Restore anyway";
+const KEEP: &str = "Keep as it is";
+
+/// Shows the item of an undo; others are not its affair.
+pub(super) fn show(presenter: &Presenter, thread: &ThreadId, item: &ThreadItem) {
+    let ThreadItem::Undo {
+        turns,
+        files,
+        status,
+        message,
+        ..
+    } = item
+    else {
+        return;
+    };
+    let message = message.clone().unwrap_or_default();
+    let left = files.iter().any(|file| file.result == UndoResult::Conflict);
+    match turns.first() {
+        Some(first) if left => {
+            tokio::spawn(ask(presenter.clone(), thread.clone(), first.clone(), message));
+        }
+        _ if *status == ItemStatus::Completed => presenter.message(Severity::Info, &message),
+        // The error of the turn has the same words.
+        _ if !presenter.shared.client.can.plugin => {}
+        _ => presenter.message(Severity::Error, &message),
+    }
+}
+
+async fn ask(presenter: Presenter, thread: ThreadId, first: TurnId, message: String) {
+    let actions = [RESTORE, KEEP].map(|title| json!({"title": title}));
+    let params = json!({"type": 2, "message": message, "actions": actions});
+    let asked = presenter
+        .shared
+        .outbound
+        .request::<Option<Choice>>("window/showMessageRequest", params);
+    let Ok(Some(chosen)) = asked.await else { return };
+    if chosen.title != RESTORE {
+        return;
+    }
+    let request = Request {
+        turn: Some(first),
+        conflicts: UndoConflicts::Restore,
+    };
+    let done = match presenter.shared.agent.get(&thread) {
+        Ok(thread) => thread.undo(request).await.map(drop),
+        Err(error) => Err(error),
+    };
+    if let Err(error) = done {
+        presenter.message(Severity::Error, &error.to_string());
+    }
+}
