@@ -2,7 +2,10 @@
 //! the recorded abilities of real editors.
 
 mod actions;
+mod asking;
+mod hints;
 mod plain;
 mod preview;
 mod progress;
 mod questions;
+mod waiting;
