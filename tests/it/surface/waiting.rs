@@ -1,7 +1,7 @@
 //! The commands about waiting changes, and what they cost.
 
 use crate::support::client::Reply;
-use crate::support::work::{Work, proposes, titles};
+use crate::support::work::{Setting, Work, proposes, titles};
 use countersign::workspace::uri;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
@@ -376,4 +376,62 @@ async fn without_documents_to_show_places_are_told() {
     assert!(told["message"].as_str().unwrap().contains(".diff"), "{told}");
     work.press(&question, "Reject");
     work.done().await;
+}
+
+/// What waited when the editor was closed waits again in the next one. It is told of once and quietly: nothing is asked, in
+/// front of a person who has just begun; it is decided at its place as ever.
+///
+/// Shows S-130.
+#[tokio::test]
+async fn what_waited_before_is_told_quietly() {
+    for editor in ["helix-25.07.1", "vscode-1.139-lc11"] {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("project");
+        std::fs::create_dir(&root).unwrap();
+        let setting = |editor, files: &[(&'static str, &str)]| Setting {
+            editor,
+            files: files.iter().map(|(name, text)| (*name, (*text).to_owned())).collect(),
+            home: Some(folder.path().join("home")),
+            folder: Some(root.clone()),
+            ..Setting::default()
+        };
+        let files = &[("a.txt", NINE), ("b.txt", "b\n")];
+        let mut before = Work::with(setting("helix-25.07.1", files), proposes(PATCH)).await;
+        before.open("a.txt");
+        before.fix("a.txt").await;
+        let question = before.question().await;
+        before.client.call("shutdown", Value::Null).await;
+        before.client.expect_withdrawn(&question).await;
+        before.client.notify("exit", Value::Null);
+        assert_eq!(before.client.expect_end().await, 0, "{editor}");
+
+        let work = Work::with(setting(editor, &[]), json!([])).await;
+        let told =
+            "A proposal of the agent from before waits: 3 files, +4 −3: a.txt (+2 −2), b.txt (+1 −1), new new.txt (+1)";
+        if editor.starts_with("vscode") {
+            let question = work.question().await;
+            assert_eq!(question.params["message"], told);
+            assert_eq!(titles(&question), ["Show", "Later"]);
+            work.press(&question, "Show");
+            while work.editor.shown().is_empty() {
+                work.client.settle().await;
+            }
+        } else {
+            let message = work.client.expect_notification("window/showMessage").await;
+            assert!(message["message"].as_str().unwrap().starts_with(told), "{message}");
+        }
+        work.open("a.txt");
+        assert_eq!(work.lenses("a.txt").await.len(), 12, "{editor}");
+        command(&work, "acceptAll", json!([])).await;
+        while !work.buffer("a.txt").contains("eight") || work.disk("new.txt").is_none() {
+            work.client.settle().await;
+        }
+        let trace = work.client.trace();
+        let asked = trace
+            .iter()
+            .filter(|method| *method == "window/showMessageRequest")
+            .count();
+        assert_eq!(asked, usize::from(editor.starts_with("vscode")), "{editor}");
+        work.client.ignore("window/showMessage");
+    }
 }
