@@ -7,6 +7,7 @@ mod hints;
 mod preview;
 mod progress;
 mod questions;
+mod restored;
 mod review;
 mod undone;
 mod words;
@@ -23,6 +24,7 @@ use crate::protocol::proposal::Proposal;
 use progress::Progress;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
@@ -66,6 +68,8 @@ struct State {
     /// What asks the person; aborting it takes the question back.
     asking_approval: BTreeMap<ApprovalId, AbortHandle>,
     asking_proposal: BTreeMap<ProposalId, AskingProposal>,
+    /// Proposals of an earlier server that the person is not told of yet.
+    restored: Vec<Proposal>,
 }
 
 struct AskingProposal {
@@ -99,7 +103,8 @@ impl Presenter {
         self.attach_to((thread.id().clone(), true), || thread.subscribe(Some(0)));
     }
 
-    /// The same for the stream of a thread that is not live, whose proposals wait.
+    /// The same for the stream of a thread that is not live, whose proposals wait. They are shown quietly: the person is
+    /// told that they are there, and asked nothing.
     pub fn attach_stream(&self, thread: &ThreadId, stream: &Stream) {
         self.attach_to((thread.clone(), false), || stream.subscribe(Some(0)));
     }
@@ -108,7 +113,7 @@ impl Presenter {
         if self.state().attached.insert(shown.clone()) {
             let (presenter, subscription) = (self.clone(), subscribe());
             tokio::spawn(async move {
-                presenter.show_all(subscription).await;
+                presenter.show_all(subscription, shown.1).await;
                 presenter.state().attached.remove(&shown);
                 presenter.shared.ended.send_replace(());
             });
@@ -131,7 +136,7 @@ impl Presenter {
             .await;
     }
 
-    async fn show_all(&self, mut subscription: Subscription) {
+    async fn show_all(&self, mut subscription: Subscription, live: bool) {
         let mut progress = Progress::new(self.clone());
         while let Some(event) = subscription.next().await {
             if self.shared.client.can.plugin {
@@ -140,11 +145,11 @@ impl Presenter {
                     .notify_paced(event.kind.method(), event.params())
                     .await;
             }
-            self.show(event, &mut progress);
+            self.show(event, &mut progress, live);
         }
     }
 
-    fn show(&self, event: Event, progress: &mut Progress) {
+    fn show(&self, event: Event, progress: &mut Progress, live: bool) {
         progress.follow(&event);
         let plugin = self.shared.client.can.plugin;
         match event.kind {
@@ -161,8 +166,11 @@ impl Presenter {
             EventKind::ProposalCreated(created) => {
                 self.look_over();
                 // One that the policy accepted asks nobody.
-                if !plugin && created.proposal.status.is_waiting() && !created.proposal.auto_approved {
-                    self.ask_about(created.proposal);
+                let asks = created.proposal.status.is_waiting() && !created.proposal.auto_approved;
+                match live {
+                    _ if plugin || !asks => {}
+                    true => self.ask_about(created.proposal),
+                    false => restored::tell(self, created.proposal),
                 }
             }
             EventKind::ProposalUpdated(updated) => {
@@ -244,6 +252,25 @@ impl Presenter {
     /// A proposal in one line of at most about so many characters.
     pub fn in_words(&self, proposal: &Proposal, most: usize) -> String {
         words::cut(&words::proposal(proposal, &self.folder_of(proposal)), most)
+    }
+
+    /// What was to be accepted and does not fit keeps waiting, and the person hears of it. With a path only that file was
+    /// meant.
+    pub fn tell_what_still_waits(&self, proposal: &Proposal, path: Option<&Path>) {
+        let left = change::waiting(proposal)
+            .filter(|change| change.trouble().is_some() && path.is_none_or(|path| change.file.path == path));
+        let names: BTreeSet<_> = left.map(|change| words::name(&change.file.path)).collect();
+        if proposal.status.is_waiting() && !names.is_empty() {
+            let names: Vec<_> = names.into_iter().collect();
+            self.message(
+                Severity::Warning,
+                &format!(
+                    "Not all of the agent's changes could be accepted: in {} the text that they replace has changed. What does \
+                     not fit still waits; reject it, or bring the text back.",
+                    words::cut(&names.join(", "), 300)
+                ),
+            );
+        }
     }
 
     fn ask_about(&self, proposal: Proposal) {

@@ -2,8 +2,11 @@
 //! the recorded abilities of real editors.
 
 mod actions;
+mod asking;
+mod hints;
 mod plain;
 mod preview;
 mod progress;
 mod questions;
 mod undo;
+mod waiting;

@@ -103,7 +103,12 @@ fn take(session: &Session, decide: Decide) -> Result<(), RequestError> {
         path: decide.path,
         feedback: decide.feedback,
     };
-    proposal::decide(session, &params).map(|_| ())
+    let decided = proposal::decide(session, &params)?;
+    if params.decision == ProposalDecision::Accept && params.hunk_ids.is_none() {
+        let path = params.path.as_deref();
+        session.presenter().tell_what_still_waits(&decided.proposal, path);
+    }
+    Ok(())
 }
 
 /// Ready-made words to the model, for clients that cannot ask for words of the person's own.

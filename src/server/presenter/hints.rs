@@ -12,7 +12,9 @@ use crate::protocol::proposal::HunkStatus;
 use crate::workspace::{Document, position};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -32,6 +34,8 @@ pub(super) struct Surface {
     lenses: watch::Sender<()>,
     runs: AtomicBool,
     over: AtomicBool,
+    /// Whether the configuration wants hints, by folder; read anew after each event about proposals.
+    wanted: Mutex<BTreeMap<PathBuf, bool>>,
 }
 
 /// What was last told of a document.
@@ -47,6 +51,7 @@ impl Presenter {
     /// Something about the proposals is different.
     pub(super) fn look_over(&self) {
         let surface = &self.shared.surface;
+        surface.wanted().clear();
         if !surface.runs.swap(true, Ordering::AcqRel) {
             tokio::spawn(follow(self.clone()));
             if self.shared.client.can.code_lens_refresh {
@@ -61,10 +66,34 @@ impl Presenter {
         self.shared.surface.over.store(true, Ordering::Release);
     }
 
-    /// Whether hints are wanted. Our plugins draw their own.
-    fn wants_hints(&self) -> bool {
+    /// Whether hints can be shown. Our plugins draw their own.
+    fn shows_hints(&self) -> bool {
         let can = &self.shared.client.can;
         can.diagnostics && !can.plugin
+    }
+
+    /// Whether the person wants hints in a file. Reads the configuration once for each folder.
+    fn wants_hints(&self, path: &Path) -> bool {
+        let agent = &self.shared.agent;
+        let folder = agent.desk().workspace.root_of(path);
+        let Some(folder) = folder.or_else(|| path.parent().map(Path::to_owned)) else {
+            return true;
+        };
+        if let Some(wanted) = self.shared.surface.wanted().get(&folder) {
+            return *wanted;
+        }
+        // What is wrong with the configuration is told where a thread starts.
+        let wanted = agent
+            .load_config(Some(&folder), None)
+            .map_or(true, |loaded| loaded.config.edits.hints);
+        self.shared.surface.wanted().insert(folder, wanted);
+        wanted
+    }
+}
+
+impl Surface {
+    fn wanted(&self) -> MutexGuard<'_, BTreeMap<PathBuf, bool>> {
+        self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -118,12 +147,16 @@ impl Presenter {
                 ..Told::default()
             };
             let Some(path) = document.path() else { return told };
-            for proposal in desk.proposals.on_document(path, document.uri()) {
+            let waiting = desk.proposals.on_document(path, document.uri());
+            let hints = self.shows_hints() && !waiting.is_empty() && self.wants_hints(path);
+            for proposal in waiting {
                 let here = |file: &&_| is_document(file, path, document.uri());
                 for file in proposal.files.iter().filter(here) {
                     for change in waiting_in(&proposal, file) {
                         let summary = change.summary();
-                        told.hints.push(self.hint(document, &change, &summary));
+                        if hints {
+                            told.hints.push(self.hint(document, &change, &summary));
+                        }
                         told.lenses.push((change.hunk.id.clone(), change.hunk.status, summary));
                     }
                 }
@@ -170,7 +203,7 @@ impl Presenter {
 
     fn tell(&self, before: &BTreeMap<String, Told>, now: &BTreeMap<String, Told>) {
         let nothing = Told::default();
-        if self.wants_hints() {
+        if self.shows_hints() {
             let gone = before
                 .keys()
                 .filter(|uri| !now.contains_key(*uri))

@@ -110,8 +110,9 @@ fn decide(presenter: &Presenter, proposal: &Proposal, decision: ProposalDecision
         path: None,
         feedback: None,
     };
-    if let Err(error) = presenter.shared.agent.desk().proposals.decide(&all) {
-        tracing::info!(%error, "an answer about a proposal came too late");
+    match presenter.shared.agent.desk().proposals.decide(&all) {
+        Ok(proposal) => presenter.tell_what_still_waits(&proposal, None),
+        Err(error) => tracing::info!(%error, "an answer about a proposal came too late"),
     }
 }
 

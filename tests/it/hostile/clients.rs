@@ -83,6 +83,36 @@ async fn a_client_that_vanishes_with_a_question_open_has_declined_it() {
     }
 }
 
+/// The same while the question is still held back, since the person types.
+///
+/// Shows S-128.
+#[tokio::test]
+async fn a_client_that_vanishes_before_it_was_asked_has_declined_too() {
+    let mut script = proposes("*** Update File: a.txt\n@@\n-a\n+A\n");
+    script[0]
+        .as_array_mut()
+        .expect("outputs")
+        .insert(0, json!({"hold": "thinking"}));
+    let mut work = Work::start("helix-25.07.1", &[("a.txt", "a\n")], script).await;
+    work.open("a.txt");
+    work.fix("a.txt").await;
+    work.model.wait_for_hold("thinking").await;
+    work.model.release("thinking");
+    while work.lenses("a.txt").await.is_empty() {
+        work.editor.type_at(&work.path("a.txt"), 0, "z\n");
+    }
+    work.client.hang_up();
+    assert_eq!(work.client.expect_end().await, 1);
+    assert_eq!(work.disk("a.txt").unwrap(), "a\n");
+    let asked = work
+        .client
+        .trace()
+        .iter()
+        .any(|method| method == "window/showMessageRequest");
+    assert!(!asked, "nobody was asked");
+    recorded_output(work.client.home(), "call_1");
+}
+
 /// Gone while a command runs, inside or outside the sandbox: nothing of it is left.
 #[tokio::test]
 async fn a_client_that_vanishes_takes_its_commands_along() {

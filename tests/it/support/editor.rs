@@ -447,6 +447,21 @@ impl State {
     /// VS Code's panel: only what is ticked is made; whether the rest was wanted nobody hears.
     fn preview(&mut self, params: &Value, changes: Vec<Change>, voice: &Voice) -> Reply {
         let annotations = params["edit"]["changeAnnotations"].clone();
+        let is_stale = |change: &Change| match change {
+            Change::Edits {
+                uri,
+                version: Some(version),
+                ..
+            } => {
+                let buffer = self.buffers.get(&path_of(&json!(uri)));
+                buffer.is_none_or(|buffer| i64::from(buffer.version) != *version)
+            }
+            _ => false,
+        };
+        // "Cannot apply refactoring because … has changed in the meantime": what is left is Discard.
+        if changes.iter().any(is_stale) {
+            return Reply::Ok(json!({ "applied": false }));
+        }
         let mut ticked = |change: &Value| {
             let annotation = &annotations[change["annotationId"].as_str().unwrap_or_default()];
             if annotation["needsConfirmation"] != true {

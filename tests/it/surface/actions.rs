@@ -428,6 +428,8 @@ async fn hunks_are_decided_where_they_lie() {
 }
 
 /// *Accept all* among the actions of one file decides the others as well; the question that was open is withdrawn.
+///
+/// Shows S-131.
 #[tokio::test]
 async fn all_of_a_proposal_is_decided_from_any_of_its_files() {
     let patch = "*** Update File: a.txt\n@@\n-a\n+A\n*** Update File: b.txt\n@@\n-b\n+B\n*** Add File: c.txt\n+C\n";

@@ -148,6 +148,8 @@ async fn open_files_are_moved_and_deleted_by_the_editor() {
 }
 
 /// A message that is closed, or answered with what was not asked, is a no.
+///
+/// Shows S-128.
 #[tokio::test]
 async fn whatever_is_no_clear_yes_to_a_proposal_is_a_no() {
     for (name, reply) in [

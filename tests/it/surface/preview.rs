@@ -265,3 +265,155 @@ async fn lenses_decide_while_the_panel_is_open() {
     work.warned().await;
     work.done().await;
 }
+
+/// The person types in a file while the panel is open: the editor cannot apply it, and closing the panel is no word on the
+/// change. It waits, and can be shown again, fitted to the text of then.
+#[tokio::test]
+async fn a_preview_that_was_overtaken_is_offered_again() {
+    let patch = "*** Update File: open.txt\n@@\n one\n-two\n+TWO\n three\n";
+    for title in [Some("Show again"), Some("Decide in the files"), Some("Reject"), None] {
+        let work = Work::start("vscode-1.139-lc11", FILES, proposes(patch)).await;
+        work.open("open.txt");
+        let path = work.path("open.txt");
+        work.editor.next([Act::TypedBefore(path, 0, "typed\n")]);
+        work.fix("open.txt").await;
+        let question = work.question().await;
+        assert_eq!(titles(&question), ["Show again", "Decide in the files", "Reject"]);
+        assert_eq!(work.lenses("open.txt").await.len(), 4, "it waits");
+        match title {
+            Some(title) => work.press(&question, title),
+            None => work.client.answer(&question, Ok(Value::Null)),
+        }
+        let after = match title {
+            Some("Show again") => "typed\none\nTWO\nthree\nfour\nfive\nsix\nseven\n",
+            Some("Reject") => "typed\none\ntwo\nthree\nfour\nfive\nsix\nseven\n",
+            pressed => {
+                if pressed.is_some() {
+                    work.client.expect_notification("window/showMessage").await;
+                }
+                work.press_lens("open.txt", "✓ Accept").await;
+                "typed\none\nTWO\nthree\nfour\nfive\nsix\nseven\n"
+            }
+        };
+        work.done().await;
+        assert_eq!(work.buffer("open.txt"), after, "{title:?}");
+        if title == Some("Show again") {
+            let label = |edit: &Value| edit["edit"]["changeAnnotations"]["0.1"]["label"].clone();
+            let labels: Vec<_> = work.editor.edits().iter().map(label).collect();
+            assert_eq!(
+                labels,
+                [
+                    "open.txt: change 1 of 1, line 2: −1 +1",
+                    "open.txt: change 1 of 1, line 3: −1 +1"
+                ]
+            );
+        }
+    }
+}
+
+/// Two proposals at once.
+async fn two_proposals() -> Work {
+    let patch =
+        |name: &str| format!("*** Begin Patch\n*** Update File: {name}\n@@\n-{name}\n+changed\n*** End Patch\n");
+    let call = |name: &str, id: &str| json!([{"call": {"tool": "apply_patch", "arguments": {"input": patch(name)}, "id": id}}]);
+    let script = json!([
+        {"when": {"request": 1}, "outputs": call("a.txt", "call_1")},
+        {"when": {"request": 2}, "outputs": call("b.txt", "call_2")},
+        {"when": {"request": 3}, "outputs": [{"say": "All done."}]},
+        {"when": {"request": 4}, "outputs": [{"say": "All done."}]},
+    ]);
+    let work = Work::start(
+        "vscode-1.139-lc11",
+        &[("a.txt", "a.txt\n"), ("b.txt", "b.txt\n")],
+        script,
+    )
+    .await;
+    // Answered by the test, and by nobody else: a panel stays open although its question is taken back.
+    work.client.on_request("workspace/applyEdit", |_| Reply::Never);
+    work.open("a.txt");
+    work.open("b.txt");
+    work.fix("a.txt").await;
+    while work.lenses("a.txt").await.is_empty() {}
+    work.fix("a.txt").await;
+    while work.lenses("b.txt").await.is_empty() {}
+    work
+}
+
+fn previews(work: &Work) -> usize {
+    work.client
+        .trace()
+        .iter()
+        .filter(|method| *method == "workspace/applyEdit")
+        .count()
+}
+
+/// VS Code shows one preview at a time; the second waits until the first is closed. Meanwhile it can be decided at its place.
+#[tokio::test]
+async fn one_preview_at_a_time() {
+    let work = two_proposals().await;
+    let first = work.client.expect_request("workspace/applyEdit").await;
+    assert!(first.params["edit"].to_string().contains("a.txt"));
+    work.client.settle().await;
+    assert_eq!(previews(&work), 1);
+    work.client.answer(&first, Ok(json!({"applied": false})));
+    let second = work.client.expect_request("workspace/applyEdit").await;
+    assert!(second.params["edit"].to_string().contains("b.txt"));
+    work.done().await;
+    work.client.answer(&second, Ok(json!({"applied": false})));
+    work.done().await;
+    assert_eq!(
+        (work.buffer("a.txt").as_str(), work.buffer("b.txt").as_str()),
+        ("a.txt\n", "b.txt\n")
+    );
+}
+
+/// Decided at its place while it waits for its turn: no preview of it ever opens.
+#[tokio::test]
+async fn a_proposal_in_the_queue_is_decided_at_its_place() {
+    let work = two_proposals().await;
+    let first = work.client.expect_request("workspace/applyEdit").await;
+    work.press_lens("b.txt", "✗ Reject").await;
+    work.done().await;
+    work.client.answer(&first, Ok(json!({"applied": false})));
+    work.done().await;
+    assert_eq!(previews(&work), 1);
+}
+
+/// A panel that is left open although its change is decided cannot be closed by us: the next proposal is asked about by a
+/// message, and as soon as the panel is closed there are previews again.
+#[tokio::test]
+async fn a_panel_that_is_left_open_holds_up_nothing() {
+    let work = two_proposals().await;
+    let first = work.client.expect_request("workspace/applyEdit").await;
+    work.press_lens("a.txt", "✗ Reject").await;
+    work.client.expect_withdrawn(&first).await;
+    work.done().await;
+    let question = work.question().await;
+    assert!(
+        question.params["message"].as_str().unwrap().contains("b.txt"),
+        "{question:?}"
+    );
+    work.client.answer(&first, Ok(json!({"applied": false})));
+    work.press(&question, "Reject");
+    work.done().await;
+    assert_eq!(previews(&work), 1);
+}
+
+/// One hunk decided at its place while the panel shows both: the panel's word does not count any more, the other hunk
+/// waits at its place.
+#[tokio::test]
+async fn a_decision_at_a_hunk_takes_the_panel_back() {
+    let work = work(false).await;
+    work.client.on_request("workspace/applyEdit", |_| Reply::Later);
+    work.fix("open.txt").await;
+    let panel = work.client.expect_request("workspace/applyEdit").await;
+    work.press_lens("open.txt", "✗ Reject").await;
+    work.client.expect_withdrawn(&panel).await;
+    work.client.answer(&panel, Ok(json!({"applied": false})));
+    work.client.settle().await;
+    assert_eq!(work.lenses("open.txt").await.len(), 4, "the second hunk waits");
+    work.choose_action("open.txt", (5, 5), "Reject all of the agent's changes (5 files)")
+        .await;
+    work.done().await;
+    assert!(work.output("call_1").await.contains("rejected"));
+}
