@@ -41,7 +41,7 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
             ("expectedTurnId", id),
             ("input", json!([{"type": "text", "text": "hello"}])),
         ],
-        "turn/interrupt" => vec![("threadId", id)],
+        "turn/interrupt" | "turn/undo" | "turn/diff" => vec![("threadId", id)],
         "proposal/read" => vec![("proposalId", id)],
         "proposal/decide" => vec![("proposalId", id), ("decision", json!("accept"))],
         "proposal/edit" => vec![("proposalId", id.clone()), ("hunkId", id)],
