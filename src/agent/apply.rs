@@ -22,7 +22,7 @@ use crate::workspace::{Document, Workspace, uri};
 use altered::altered;
 use in_editor::{change_in_editor, edit_document, is_done, moved_on, quiet};
 pub use on_disk::recover_leftovers;
-use on_disk::{disk_change, hold_confined, made_again, write_confined};
+use on_disk::{disk_change, hold_confined, made_again, mode_change, write_confined};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -156,6 +156,8 @@ pub(super) struct Step {
     pub document: Option<Document>,
     /// Permission bits of the file as it is.
     pub mode: Option<u32>,
+    /// Permission bits that it is to get, if others.
+    pub then_mode: Option<u32>,
 }
 
 /// Why a change was not made.
@@ -342,6 +344,7 @@ fn outcome(files: Vec<FileResult>, changed: Vec<Changed>, made: Vec<PathBuf>, er
     }
 }
 
+/// What the person decided, before anything is tried.
 pub(super) fn first_results(proposal: &Proposal, plan: &Plan) -> Vec<FileResult> {
     let hunk = |(hunk, planned): (&Hunk, &PlannedHunk)| HunkOutcome {
         id: hunk.id.clone(),
@@ -397,7 +400,8 @@ fn step(workspace: &Workspace, index: usize, file: &FilePlan, result: &mut FileR
     }
     let taken = result.hunks.iter().any(|hunk| hunk.result == HunkResult::Taken);
     let moves = file.move_to().is_some() && now.is_some();
-    if !taken || placed.is_empty() && !moves {
+    let changes_file = moves || file.mode.is_some() && now.is_some();
+    if !taken || placed.is_empty() && !changes_file {
         return None;
     }
     let then = match &file.kind {
@@ -405,7 +409,7 @@ fn step(workspace: &Workspace, index: usize, file: &FilePlan, result: &mut FileR
         FileChangeKind::Add => file.after.clone(),
         FileChangeKind::Update { .. } => Some(apply_hunks(now.as_deref().unwrap_or_default(), &placed)),
     };
-    if now == then && !moves {
+    if now == then && !moves && file.mode.is_none() {
         // The person edited it back to what was there.
         return None;
     }
@@ -422,6 +426,7 @@ fn step(workspace: &Workspace, index: usize, file: &FilePlan, result: &mut FileR
         move_to,
         document,
         mode,
+        then_mode: file.mode,
     })
 }
 
@@ -447,7 +452,11 @@ pub(super) async fn carry_out(scope: &Scope, steps: &Arc<Vec<Step>>) -> Result<(
         let mut writes = Vec::new();
         for step in all.iter() {
             match &step.document {
-                Some(document) => edit_document(step, document, resources, &mut editor_steps)?,
+                Some(document) => {
+                    edit_document(step, document, resources, &mut editor_steps)?;
+                    // Editors do not change modes; the file on the disk gets it beside them.
+                    writes.extend(mode_change(step));
+                }
                 None => writes.push(disk_change(step)),
             }
         }
@@ -524,20 +533,15 @@ fn open_steps(steps: &[Step]) -> impl Iterator<Item = (&Step, &Document)> {
     steps.iter().filter_map(|step| Some((step, step.document.as_ref()?)))
 }
 
-/// The steps that go to the disk, in order.
-fn written(steps: &[Step]) -> impl Iterator<Item = &Step> {
-    steps.iter().filter(|step| step.document.is_none())
-}
-
 /// What was done on the disk, for whoever shows files.
-fn written_paths(steps: &[Step]) -> Vec<ChangedPath> {
+pub(super) fn written_paths(steps: &[Step]) -> Vec<ChangedPath> {
     let changed = |path: &Path, kind| ChangedPath {
         path: path.to_owned(),
         uri: uri::from_path(path),
         kind,
     };
     let mut paths = Vec::new();
-    for step in written(steps) {
+    for step in steps.iter().filter(|step| step.document.is_none()) {
         match (&step.now, &step.then, &step.move_to) {
             (_, None, _) => paths.push(changed(&step.path, ChangedKind::Deleted)),
             (Some(_), Some(_), Some(to)) => {

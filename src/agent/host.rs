@@ -12,7 +12,7 @@ use crate::store::proposals::Bounds;
 use crate::tools::{CommandCall, Host, Registry, ToolError, ToolOutput, apply_patch};
 use crate::workspace::Workspace;
 use futures::future::BoxFuture;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -73,11 +73,11 @@ impl Turn {
 
     /// Where patches may write: the workspace, whatever the policy for commands, since the person decides on each.
     pub fn patch_confinement(&self) -> Confinement {
-        self.bounds(&[]).confinement()
+        self.bounds().confinement()
     }
 
-    /// The same as it can be kept, with further folders that a question named.
-    pub fn bounds(&self, named: &[PathBuf]) -> Bounds {
+    /// The same as it can be kept.
+    pub fn bounds(&self) -> Bounds {
         let policy = match &self.settings.sandbox_policy {
             SandboxPolicy::WorkspaceWrite { .. } => self.settings.sandbox_policy.clone(),
             _ => SandboxPolicy::from_mode(crate::protocol::settings::SandboxMode::WorkspaceWrite),
@@ -88,7 +88,7 @@ impl Turn {
             policy,
             roots: self.roots.clone(),
             temporary_folder: self.desk.temporary_folder(),
-            granted: granted.into_iter().chain(named.iter().cloned()).collect(),
+            granted,
         }
     }
 

@@ -87,9 +87,9 @@ pub struct Origin {
     /// Unified diff of the whole.
     pub diff: String,
     pub reason: Option<String>,
-    /// The folder that must be opened for writing first.
+    /// The first folder outside the workspace that would have to be opened.
     pub grant_root: Option<PathBuf>,
-    /// Nobody is asked.
+    /// Nobody is asked about it.
     pub auto_approved: bool,
     /// Where it may be applied by a later server; absent for what leaves nothing on the disk.
     pub bounds: Option<Bounds>,
@@ -180,7 +180,10 @@ impl Proposals {
         let mut superseded = Vec::new();
         {
             let mut state = self.lock();
-            let Some(new) = state.entries.get(id) else { return };
+            // One that was withdrawn before it was shown is nobody's.
+            let Some(new) = state.entries.get(id).filter(|entry| entry.is_waiting()) else {
+                return;
+            };
             let (thread, plan) = (new.proposal.thread_id.clone(), new.plan.clone());
             let same_files = |entry: &Entry| plan.paths().any(|path| entry.touches(path));
             let others = state.entries.iter_mut().filter(|(other, entry)| {
@@ -262,7 +265,7 @@ impl Proposals {
             unsaved: document.as_ref().is_some_and(Document::differs_from_disk),
             base_version: document.as_ref().map(|document| document.version),
             version: document.map(|document| document.version),
-            mode: None,
+            mode: file.mode,
             // Large, and the same in every event: who wants them reads the proposal.
             before: None,
             after: None,
@@ -484,7 +487,7 @@ impl Proposals {
             }
             entry.publish();
         }
-        self.forget_later(id);
+        self.forget(id);
         self.unstack(id);
     }
 
@@ -579,7 +582,7 @@ impl Drop for Waiting {
             }
         };
         if withdrawn {
-            self.desk.forget_later(&self.id);
+            self.desk.forget(&self.id);
             self.desk.unstack(&self.id);
         }
     }

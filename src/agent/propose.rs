@@ -89,7 +89,7 @@ pub(super) async fn run(
         grant_root: checked.grant_root,
         auto_approved: nobody_asked,
         // A conversation that leaves nothing on the disk leaves no proposal there either.
-        bounds: recorded.then(|| turn.bounds(&[])),
+        bounds: recorded.then(|| turn.bounds()),
     };
     let stream = turn.conversation.stream.clone();
     let proposals = &turn.desk.proposals;
@@ -196,7 +196,8 @@ async fn carry_out(
         ProposalStatus::Withdrawn => ItemStatus::Interrupted,
         _ => ItemStatus::Failed,
     };
-    let report = report(&turn.scope(), &outcome, &decided.feedback, !shown.auto_approved);
+    let scope = turn.scope();
+    let report = report(&scope, &outcome, &decided.feedback, shown.auto_approved);
     let proposals = &turn.desk.proposals;
     proposals.settle(
         &waiting.id,
@@ -204,7 +205,7 @@ async fn carry_out(
         &hunk_statuses(&outcome),
         Some(report.clone()),
     );
-    for warning in warnings(&turn.scope(), &outcome) {
+    for warning in warnings(&scope, &outcome) {
         turn.warn(warning);
     }
     turn.complete_item(shown.item(status, Some(report.clone())));

@@ -1,6 +1,6 @@
 //! Proposals of earlier servers: shown again, decided, applied, and told to the model when its thread goes on.
 
-use super::apply::{self, Scope};
+use super::apply::{self, HunkResult, Outcome, Scope};
 use super::conversation::Conversation;
 use super::desk::Desk;
 use super::prompt;
@@ -13,10 +13,10 @@ use super::{Agent, Shared};
 use crate::ids::{ProposalId, ThreadId};
 use crate::model::item::{ContentPart, ResponseItem};
 use crate::protocol::event::{EventKind, Warning};
-use crate::protocol::proposal::ProposalStatus;
+use crate::protocol::proposal::{HunkStatus, ProposalFile, ProposalStatus};
 use crate::store::proposals::{Bounds, Note};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -124,8 +124,11 @@ async fn carry_out(shared: Arc<Shared>, waiting: Waiting, thread_id: ThreadId, b
                 cwd: bounds.cwd.clone(),
                 confinement: bounds.confinement(),
             };
-            let outcome = apply::run(&scope, id, &decided).await;
-            let words = report(&scope, &outcome, &decided.feedback, true);
+            let outcome = match closed(&scope, id, &decided).await {
+                Some(closed) => closed,
+                None => apply::run(&scope, id, &decided).await,
+            };
+            let words = report(&scope, &outcome, &decided.feedback, false);
             let trouble =
                 (outcome.status == ProposalStatus::Failed).then(|| format!("The agent's change was not made. {words}"));
             for message in warnings(&scope, &outcome).into_iter().chain(trouble) {
@@ -141,6 +144,48 @@ async fn carry_out(shared: Arc<Shared>, waiting: Waiting, thread_id: ThreadId, b
     leave(&shared, note(id, &thread_id, &words)).await;
     desk.proposals
         .settle(id, ProposalStatus::Superseded, &BTreeMap::new(), Some(words));
+}
+
+/// What would be written where it is not allowed: nobody can be asked about a folder outside of a turn, so nothing is.
+async fn closed(scope: &Scope, id: &ProposalId, decided: &Decided) -> Option<Outcome> {
+    if decided.in_place {
+        return None;
+    }
+    let (proposal, plan) = scope.desk.proposals.decided(id)?;
+    let look = {
+        let scope = scope.clone();
+        let (proposal, plan) = (proposal.clone(), plan.clone());
+        move || {
+            let accepted = |file: &ProposalFile| file.hunks.iter().any(|hunk| hunk.status == HunkStatus::Accepted);
+            let files = proposal
+                .files
+                .iter()
+                .zip(&plan.files)
+                .filter(|(file, _)| accepted(file));
+            let closed = files
+                .flat_map(|(_, planned)| planned.paths())
+                .find(|path| !scope.confinement.may_write(path));
+            closed.map(Path::to_owned)
+        }
+    };
+    let path = tokio::task::spawn_blocking(look).await.ok()??;
+    let mut files = apply::first_results(&proposal, &plan);
+    for hunk in files.iter_mut().flat_map(|file| &mut file.hunks) {
+        if hunk.result == HunkResult::Taken {
+            hunk.result = HunkResult::NotApplied;
+        }
+    }
+    Some(Outcome {
+        status: ProposalStatus::Failed,
+        files,
+        changed: Vec::new(),
+        made: Vec::new(),
+        error: Some(format!(
+            "{} is where patches may not write unless the person opens its folder, and that can only be asked while a turn runs. \
+             No file was changed. Continue the conversation and have the patch sent again.",
+            path.display()
+        )),
+    })
 }
 
 /// On the disk first: whatever happens next, the model hears of it.

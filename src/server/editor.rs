@@ -35,6 +35,9 @@ pub struct ApplyResult {
     pub applied: bool,
     #[serde(default)]
     pub failure_reason: Option<String>,
+    /// Which change failed, counted from 0.
+    #[serde(default)]
+    pub failed_change: Option<u32>,
 }
 
 impl EditorPort {
@@ -86,14 +89,19 @@ impl Editor for EditorPort {
             return async move { ApplyReply::Refused { reason } }.boxed();
         }
         let edit = workspace_edit(&self.client, &change.steps);
+        let names = names(&change.steps);
         let pending = self
             .outbound
             .request::<ApplyResult>("workspace/applyEdit", json!({"label": change.label, "edit": edit}));
         async move {
             match tokio::time::timeout(APPLY_LIMIT, pending).await {
                 Ok(Ok(ApplyResult { applied: true, .. })) => ApplyReply::Applied,
-                Ok(Ok(ApplyResult { failure_reason, .. })) => ApplyReply::Refused {
-                    reason: failure_reason.filter(|reason| !reason.trim().is_empty()),
+                Ok(Ok(ApplyResult {
+                    failure_reason,
+                    failed_change,
+                    ..
+                })) => ApplyReply::Refused {
+                    reason: refusal(failure_reason, failed_change, &names),
                 },
                 Ok(Err(RequestFailure::ClientGone)) | Err(_) => ApplyReply::NoAnswer,
                 Ok(Err(error)) => ApplyReply::Refused {
@@ -146,6 +154,34 @@ impl Editor for EditorPort {
 
     fn has_resource_operations(&self) -> bool {
         self.client.can.document_changes && self.client.can.rename_files && self.client.can.delete_files
+    }
+}
+
+/// What each change of an edit is about, in the order in which they are sent.
+fn names(steps: &[EditorStep]) -> Vec<String> {
+    let edits = steps.iter().filter_map(|step| match step {
+        EditorStep::Edit { path, .. } => Some(path.display().to_string()),
+        EditorStep::Rename { .. } | EditorStep::Delete { .. } => None,
+    });
+    let operations = steps.iter().filter_map(|step| match step {
+        EditorStep::Edit { .. } => None,
+        EditorStep::Rename { from, to } => Some(format!("{} to {}", from.display(), to.display())),
+        EditorStep::Delete { path } => Some(path.display().to_string()),
+    });
+    edits.chain(operations).collect()
+}
+
+/// Why an editor did not make a change, as far as it says.
+fn refusal(reason: Option<String>, failed_change: Option<u32>, names: &[String]) -> Option<String> {
+    let reason = reason.filter(|reason| !reason.trim().is_empty());
+    let failed = failed_change.and_then(|number| names.get(number as usize));
+    match (reason, failed) {
+        (Some(reason), Some(name)) => Some(format!(
+            "{} (the change of {name})",
+            reason.trim().trim_end_matches('.')
+        )),
+        (None, Some(name)) => Some(format!("the change of {name} failed")),
+        (reason, None) => reason,
     }
 }
 
@@ -213,6 +249,22 @@ mod tests {
     fn client(workspace_edit: Value) -> Client {
         let workspace = json!({"applyEdit": true, "workspaceEdit": workspace_edit});
         Client::read(&json!({"capabilities": {"workspace": workspace}}))
+    }
+
+    #[test]
+    fn the_change_that_failed_is_named() {
+        let names = names(&steps());
+        for (reason, failed, expected) in [
+            (None, None, None),
+            (Some(" "), None, None),
+            (Some("locked."), None, Some("locked.")),
+            (Some("locked."), Some(0), Some("locked (the change of /p/a.txt)")),
+            (None, Some(1), Some("the change of /p/a.txt to /p/c.txt failed")),
+            (Some("locked"), Some(9), Some("locked")),
+        ] {
+            let found = refusal(reason.map(str::to_owned), failed, &names);
+            assert_eq!(found.as_deref(), expected);
+        }
     }
 
     #[test]

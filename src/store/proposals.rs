@@ -362,12 +362,12 @@ mod tests {
         let (before, after) = ("one\ntwo\n", "one\nTWO\n");
         let kind = FileChangeKind::Update { move_path: None };
         let planned = FilePlan {
-            mode: None,
             path: "/w/a.txt".into(),
             kind: kind.clone(),
             before: Some(before.to_owned()),
             after: Some(after.to_owned()),
             hunks: hunks(before, after),
+            mode: None,
         };
         let hunk = Hunk {
             id: "h".into(),

@@ -9,6 +9,7 @@ use crate::patch::disk::{
 };
 use crate::patch::hunk::text_edits;
 use crate::protocol::settings::{SandboxMode, SandboxPolicy};
+use crate::workspace::disk;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -29,9 +30,9 @@ pub(super) fn disk_change(step: &Step) -> DiskChange {
             to: to.clone(),
             text: text.clone(),
             expect: expect(),
-            mode: None,
+            mode: step.then_mode,
         },
-        (Some(text), None) => write(step, step.now.as_deref(), text, None),
+        (Some(text), None) => write(step, step.now.as_deref(), text, step.then_mode),
     }
 }
 
@@ -43,7 +44,7 @@ fn write(step: &Step, there: Option<&str>, text: &str, mode: Option<u32>) -> Dis
             path,
             edits: text_edits(there, text),
             expect,
-            mode: None,
+            mode,
         },
         None => DiskChange::Write {
             path,
@@ -52,6 +53,18 @@ fn write(step: &Step, there: Option<&str>, text: &str, mode: Option<u32>) -> Dis
             mode,
         },
     }
+}
+
+/// The mode of an open document's file, whose text on the disk stays as it is.
+pub(super) fn mode_change(step: &Step) -> Option<DiskChange> {
+    let mode = step.then_mode.filter(|mode| Some(*mode) != step.mode)?;
+    let on_disk = disk::read_text(&step.path).ok()?;
+    Some(DiskChange::Edit {
+        path: step.path.clone(),
+        edits: Vec::new(),
+        expect: Expect::of(Some(&on_disk)),
+        mode: Some(mode),
+    })
 }
 
 /// Puts a file back that the editor removed.

@@ -13,6 +13,7 @@ use crate::protocol::proposal::{
 };
 use crate::store::proposals::{Bounds, Held, Kept};
 use crate::workspace::uri;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::oneshot;
@@ -35,6 +36,8 @@ pub(super) struct Entry {
     pub(super) waiter: Option<oneshot::Sender<Decided>>,
     /// The person has been told of it.
     pub(super) shown: bool,
+    /// Files whose hunks were placed anew since they were told of last.
+    pub(super) untold: BTreeSet<usize>,
     /// Where it may be applied later; absent for one that does not outlive the server.
     pub(super) bounds: Option<Bounds>,
     /// The right to its file.
@@ -54,6 +57,7 @@ impl Entry {
             feedback: Vec::new(),
             waiter: None,
             shown: false,
+            untold: BTreeSet::new(),
             bounds: None,
             held: None,
         }
@@ -86,6 +90,7 @@ impl Entry {
     pub(super) fn publish(&mut self) -> Proposal {
         let proposal = Proposal::clone(&self.proposal);
         if self.shown {
+            self.untold.clear();
             let changed = ProposalChanged {
                 proposal: proposal.clone(),
             };
@@ -98,6 +103,7 @@ impl Entry {
     /// Shows it for the first time.
     pub(super) fn show(&mut self) {
         self.shown = true;
+        self.untold.clear();
         let proposal = Proposal::clone(&self.proposal);
         self.stream.publish(
             self.turn.clone(),
@@ -123,13 +129,22 @@ impl Entry {
             follow(hunk, place);
         }
         proposal.status = waiting_status(proposal);
+        self.untold.insert(index);
         true
     }
 
-    /// As the notification says it: where the hunks of these files lie.
-    pub(super) fn moved(&self, files: &[usize]) -> ProposalMoved {
-        let file = |index: &usize| {
-            let file = &self.proposal.files[*index];
+    /// Tells of the files whose hunks were placed anew, whoever asked for that.
+    pub(super) fn tell_moves(&mut self) {
+        let untold = std::mem::take(&mut self.untold);
+        if !untold.is_empty() && self.shown && self.is_waiting() {
+            let moved = self.moved(untold);
+            self.stream.publish(self.turn.clone(), EventKind::ProposalMoved(moved));
+        }
+    }
+
+    fn moved(&self, files: BTreeSet<usize>) -> ProposalMoved {
+        let file = |index: usize| {
+            let file = &self.proposal.files[index];
             let hunk = |hunk: &Hunk| MovedHunk {
                 id: hunk.id.clone(),
                 status: hunk.status,
@@ -147,7 +162,7 @@ impl Entry {
         ProposalMoved {
             proposal_id: self.proposal.id.clone(),
             status: self.proposal.status,
-            files: files.iter().map(file).collect(),
+            files: files.into_iter().map(file).collect(),
         }
     }
 

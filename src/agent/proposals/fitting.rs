@@ -108,12 +108,12 @@ mod tests {
         ];
         for (before, after, text, expected) in rows {
             let planned = FilePlan {
-                mode: None,
                 path: "/a".into(),
                 kind: FileChangeKind::Update { move_path: None },
                 before: Some((*before).to_owned()),
                 after: Some((*after).to_owned()),
                 hunks: hunks(before, after),
+                mode: None,
             };
             assert_eq!(fitting(&planned, 0, text), *expected, "{before:?} {text:?}");
         }
@@ -128,7 +128,6 @@ mod tests {
             ("", "x", "x"),
         ] {
             let planned = FilePlan {
-                mode: None,
                 path: "/a".into(),
                 kind: FileChangeKind::Add,
                 before: None,
@@ -138,6 +137,7 @@ mod tests {
                     old_text: String::new(),
                     new_text: content.to_owned(),
                 }],
+                mode: None,
             };
             assert_eq!(fitting(&planned, 0, text), expected, "{content:?} {text:?}");
         }

@@ -2,7 +2,6 @@
 
 use super::placing::Now;
 use super::{Proposals, Shared, aside};
-use crate::protocol::event::EventKind;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -51,17 +50,11 @@ impl Proposals {
             let Some(entry) = state.entries.get_mut(&id) else {
                 continue;
             };
-            let touched: Vec<usize> = looked
-                .iter()
-                .filter(|(index, now)| entry.place(*index, now))
-                .map(|(index, _)| *index)
-                .collect();
-            if !touched.is_empty() && entry.shown {
-                let moved = entry.moved(&touched);
-                entry
-                    .stream
-                    .publish(entry.turn.clone(), EventKind::ProposalMoved(moved));
+            for (index, now) in &looked {
+                entry.place(*index, now);
             }
+            // Also those that somebody else has looked at meanwhile.
+            entry.tell_moves();
         }
         any
     }

@@ -22,7 +22,7 @@ pub struct Adopted {
 impl Proposals {
     /// Takes the right to a proposal's file, if it is one that is kept.
     pub(super) fn hold(&self, id: &ProposalId) {
-        let to_keep = |entry: &Entry| entry.bounds.is_some() && entry.held.is_none();
+        let to_keep = |entry: &Entry| entry.bounds.is_some() && entry.held.is_none() && entry.is_waiting();
         if !self.lock().entries.get(id).is_some_and(to_keep) {
             return;
         }
@@ -70,13 +70,6 @@ impl Proposals {
         if self.is_kept(id) {
             let (desk, id) = (self.clone(), id.clone());
             later(move || desk.save(&id));
-        }
-    }
-
-    pub(super) fn forget_later(&self, id: &ProposalId) {
-        if self.is_kept(id) {
-            let (desk, id) = (self.clone(), id.clone());
-            later(move || desk.forget(&id));
         }
     }
 

@@ -231,12 +231,12 @@ mod tests {
             }],
         };
         FilePlan {
-            mode: None,
             path: "/nowhere/a.txt".into(),
             kind,
             before: before.map(str::to_owned),
             after: after.map(str::to_owned),
             hunks: found,
+            mode: None,
         }
     }
 

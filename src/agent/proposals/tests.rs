@@ -68,9 +68,9 @@ impl Table {
             proposals: Proposals::new(workspace.clone(), home.path()),
             tools: Registry::standard(),
             clients: Clients::default(),
+            editor: Arc::new(Model(workspace.clone())),
             snapshots: crate::snapshot::Snapshots::new(home.path(), &BTreeMap::new()),
             changing: Arc::default(),
-            editor: Arc::new(Model(workspace.clone())),
             home: home.path().to_owned(),
             env: BTreeMap::new(),
             user_agent: String::new(),
@@ -86,12 +86,12 @@ impl Table {
 
     async fn propose(&self, id: &str, thread: &str, kind: FileChangeKind, before: &str, after: &str) -> Waiting {
         let file = FilePlan {
-            mode: None,
             path: "/w/a.txt".into(),
             kind,
             before: Some(before.to_owned()),
             after: Some(after.to_owned()),
             hunks: hunks(before, after),
+            mode: None,
         };
         let origin = Origin {
             thread_id: thread.into(),

@@ -11,8 +11,8 @@ const MOST_TEXT: usize = 4 << 10;
 /// Bytes of all such texts.
 const MOST_TEXTS: usize = 24 << 10;
 
-/// What became of each hunk, exactly, for the model and for the person. `asked` says whether the person decided.
-pub(in crate::agent) fn report(scope: &Scope, outcome: &Outcome, feedback: &[String], asked: bool) -> String {
+/// What became of each hunk, exactly, for the model and for the person.
+pub(in crate::agent) fn report(scope: &Scope, outcome: &Outcome, feedback: &[String], auto_approved: bool) -> String {
     let hunks = || outcome.files.iter().flat_map(|file| &file.hunks);
     let count = |result: HunkResult| hunks().filter(|hunk| hunk.result == result).count();
     let total = hunks().count();
@@ -29,7 +29,7 @@ pub(in crate::agent) fn report(scope: &Scope, outcome: &Outcome, feedback: &[Str
         (ProposalStatus::Applied, None) if edited => {
             text.push_str("Success. The person edited the patch and accepted it so; it is in the files:\n");
         }
-        (ProposalStatus::Applied, None) if asked => {
+        (ProposalStatus::Applied, None) if !auto_approved => {
             text.push_str("Success. The person accepted the whole patch; it is in the files:\n");
         }
         (ProposalStatus::Applied, None) => {

@@ -107,6 +107,7 @@ fn steps(planned: &[Planned]) -> Vec<Step> {
             move_to: None,
             document: Some(document),
             mode: None,
+            then_mode: None,
         })
     };
     planned.iter().enumerate().filter_map(step).collect()

@@ -140,6 +140,7 @@ pub(super) async fn ask(presenter: &Presenter, proposal: &Proposal, elsewhere: &
         Ok(ApplyResult {
             applied: false,
             failure_reason: Some(reason),
+            ..
         }) if !reason.trim().is_empty() => Some(format!(
             "The editor refused the change: {}.",
             reason.trim().trim_end_matches('.')

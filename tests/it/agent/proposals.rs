@@ -224,14 +224,11 @@ async fn hunks_are_edited_before_they_are_taken() {
 /// Shows S-116.
 #[tokio::test]
 async fn words_to_the_model_go_with_the_hunk_the_file_or_the_whole() {
-    let body = format!(
-        "{TWO_HUNKS}\n{}\n{}",
-        update("b.txt", "x", "y"),
-        update("c.txt", "x", "y")
-    );
+    let two = format!("{TWO_HUNKS}\n{}", update("b.txt", "x", "y"));
+    let three = format!("{two}\n{}", update("c.txt", "x", "y"));
     let script = json!([
-        [apply_patch("c1", &patch(&body))],
-        [apply_patch("c2", &patch(&body))],
+        [apply_patch("c1", &patch(&three))],
+        [apply_patch("c2", &patch(&two))],
         [say("done")]
     ]);
     let stage = Stage::with(script, files(&[("a.txt", FIVE), ("b.txt", "x\n"), ("c.txt", "x\n")])).await;
@@ -331,6 +328,8 @@ async fn next(stage: &mut Stage, end: End, script: Value) -> (Stage, [Option<Tem
             assert_eq!(stage.client.expect_end().await, 0);
         }
     }
+    // Its story is told.
+    stage.client.take_unread();
     let home = tempfile::tempdir().expect("a folder");
     let from = stage.client.home().join(".");
     let copied = std::process::Command::new("cp")
