@@ -12,7 +12,7 @@ mod plan;
 mod state;
 mod track;
 
-pub(super) use keep::save;
+pub(super) use keep::{add, note, save};
 pub use track::Track;
 pub(super) use track::{begin, watch};
 

@@ -623,6 +623,31 @@ async fn without_git_turns_go_on_and_undo_says_so() {
 }
 
 #[tokio::test]
+async fn a_workspace_that_is_too_large_is_said_once() {
+    let script = json!([[bash("c1", "echo 1 > a.txt")], [say("one")]]);
+    let stage = Stage::with(script, setting()).await;
+    for folder in 0..61 {
+        std::fs::create_dir(stage.path(&folder.to_string())).expect("a folder");
+        for file in 0..1000 {
+            std::fs::File::create(stage.path(&format!("{folder}/{file}"))).expect("a file");
+        }
+    }
+    let thread = stage.thread().await;
+    let story = stage.complete(&thread, "Change").await;
+    let warning = story.one("warning")["message"].as_str().expect("words").to_owned();
+    assert!(
+        warning.contains("60000 files") && warning.contains(".countersignignore"),
+        "{warning}"
+    );
+    let undo = stage.undo(json!({"threadId": thread})).await;
+    let message = undo.item("undo")["message"].as_str().expect("words").to_owned();
+    assert!(
+        message.contains("no snapshot") && message.contains("60000 files"),
+        "{message}"
+    );
+}
+
+#[tokio::test]
 async fn commands_that_only_read_and_turns_of_words_cost_no_snapshot() {
     let script = json!([[bash("c1", "cat a.txt && ls")], [say("read")], [say("words")],]);
     let files = vec![("a.txt".into(), "0\n".into())];
