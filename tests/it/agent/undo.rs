@@ -251,6 +251,7 @@ async fn undo_repeated_goes_back_turn_by_turn_and_can_be_taken_back_itself() {
         [apply_patch("c3", &update("a.txt", "2", "3"))],
         [say("three")],
         [say("told")],
+        [say("here")],
     ]);
     let stage = Stage::with(
         script,
@@ -285,6 +286,17 @@ async fn undo_repeated_goes_back_turn_by_turn_and_can_be_taken_back_itself() {
     let requests = stage.model.requests();
     let last = requests.last().expect("a request").body.to_string();
     assert!(last.contains("took back changes that you made: a.txt"), "{last}");
+    // What is typed while an undo runs begins a turn of its own, and is not lost.
+    let answer = stage
+        .client
+        .call("countersign/turn/undo", json!({"threadId": thread}))
+        .await;
+    let next = stage.start_turn(&thread, "Still there?").await;
+    let both = stage.finish(&next).await;
+    assert_eq!(both.all("turn/completed")[0]["turn"]["id"], answer["turnId"]);
+    let requests = stage.model.requests();
+    let last = requests.last().expect("a request").body.to_string();
+    assert!(last.contains("Still there?"), "{last}");
     // An unknown turn is an error at once.
     let params = json!({"threadId": thread, "turnId": "no-such-turn"});
     let error = stage.client.request("countersign/turn/undo", params).await.unwrap_err();
