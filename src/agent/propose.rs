@@ -5,7 +5,7 @@ mod grant;
 mod place;
 pub(super) mod report;
 
-use super::apply::{self, Changed, HunkResult, Outcome, Scope};
+use super::apply::{self, HunkResult, Outcome, Scope};
 use super::proposals::{Decided, Origin, Proposals, Waiting};
 use super::turn::Turn;
 use crate::ids::{HunkId, ItemId, ProposalId};
@@ -171,25 +171,11 @@ async fn carry_out(
     places: Arc<Vec<Place>>,
 ) -> ToolOutput {
     let outcome = grant::carry_out(&turn, &waiting.id, &shown.item_id, &decided, places).await;
-    turn.with_diff(|diff| {
-        for changed in &outcome.changed {
-            let Changed {
-                path,
-                move_to,
-                before,
-                after,
-                mode,
-            } = changed;
-            match (move_to, before, after) {
-                (Some(to), Some(before), Some(after)) => diff.record_move(path, to, before, after),
-                _ => diff.record(path, before.as_deref(), after.as_deref()),
-            }
-            if let Some(mode) = mode {
-                diff.record_mode(path, *mode);
-            }
-        }
-    });
+    turn.with_diff(|diff| super::undo::note(diff, &outcome.changed));
     turn.track.made_folders(&outcome.made);
+    // Before anybody is told: what is shown as done can be taken back, also after a crash.
+    let saving = turn.clone();
+    apply::aside(move || super::undo::save(&saving)).await;
     let status = match outcome.status {
         ProposalStatus::Applied => ItemStatus::Completed,
         ProposalStatus::Rejected => ItemStatus::Declined,

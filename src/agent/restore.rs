@@ -9,6 +9,7 @@ use super::propose::report::report;
 use super::propose::{hunk_statuses, warnings};
 use super::stream::Stream;
 use super::turn::Turn;
+use super::undo;
 use super::{Agent, Shared};
 use crate::ids::{ProposalId, ThreadId};
 use crate::model::item::{ContentPart, ResponseItem};
@@ -128,6 +129,7 @@ async fn carry_out(shared: Arc<Shared>, waiting: Waiting, thread_id: ThreadId, b
                 Some(closed) => closed,
                 None => apply::run(&scope, id, &decided).await,
             };
+            remember(desk, id, &thread_id, &outcome).await;
             let words = report(&scope, &outcome, &decided.feedback, false);
             let trouble =
                 (outcome.status == ProposalStatus::Failed).then(|| format!("The agent's change was not made. {words}"));
@@ -186,6 +188,20 @@ async fn closed(scope: &Scope, id: &ProposalId, decided: &Decided) -> Option<Out
             path.display()
         )),
     })
+}
+
+/// Adds what was changed to the record of the proposal's turn, so that it is taken back with that.
+async fn remember(desk: &Arc<Desk>, id: &ProposalId, thread_id: &ThreadId, outcome: &apply::Outcome) {
+    let Ok(proposal) = desk.proposals.read(id) else { return };
+    if outcome.changed.is_empty() {
+        return;
+    }
+    let (records, thread, turn) = (desk.snapshots.records(), thread_id.clone(), proposal.turn_id);
+    let (changed, made) = (outcome.changed.clone(), outcome.made.clone());
+    let added = apply::aside(move || undo::add(&records, &thread, &turn, &changed, &made)).await;
+    if let Err(error) = added {
+        tracing::error!(proposal = %id, %error, "a late change was not recorded, so it cannot be taken back");
+    }
 }
 
 /// On the disk first: whatever happens next, the model hears of it.

@@ -12,7 +12,7 @@ mod plan;
 mod state;
 mod track;
 
-pub(super) use keep::save;
+pub(super) use keep::{add, note, save};
 pub use track::Track;
 pub(super) use track::{begin, watch};
 
@@ -97,8 +97,6 @@ fn chosen(records: &Records, turns: &[TurnId], request: &Request) -> Result<Vec<
 
 /// Runs an undo from its first event to its last item; closing the turn is the caller's.
 pub(super) async fn run(turn: &Arc<Turn>, request: Request) -> Ended {
-    // What the person types meanwhile is for the agent, in a turn of its own.
-    turn.pending.close();
     turn.begin(None);
     let id = ItemId::fresh();
     let item =

@@ -172,6 +172,8 @@ impl Actor {
             return Err(AgentError::UnknownTurn(turn.clone()));
         }
         let (turn, _no_input) = self.make_turn(TurnId::fresh(), Start::default(), Vec::new());
+        // What the person types from now on begins a turn of its own.
+        turn.pending.close();
         let record = turn.record(TurnStatus::InProgress, None);
         let (held, released) = oneshot::channel();
         let work = turn.clone();

@@ -1,9 +1,13 @@
 //! Between the diff of a turn, which is in memory, and its record, which lasts.
 
+use crate::agent::apply::Changed;
 use crate::agent::turn::Turn;
+use crate::ids::{ThreadId, TurnId};
 use crate::patch::turn_diff::{Body, FileChanged, Side, TurnDiff};
 use crate::snapshot::Blob;
-use crate::snapshot::record::{self, Content, FileRecord, TurnRecord};
+use crate::snapshot::record::{self, Content, FileRecord, Records, TurnRecord};
+use std::io;
+use std::path::PathBuf;
 
 /// Writes down what the turn has changed so far, if there is anything to write. Waits for the disk. A failure is for the
 /// log: undo then says that it knows nothing.
@@ -18,6 +22,53 @@ pub(in crate::agent) fn save(turn: &Turn) {
     }
     if let Err(error) = records.save(&record) {
         tracing::error!(turn = %turn.id, %error, "what the turn changed was not recorded, so it cannot be taken back");
+    }
+}
+
+/// Adds what a proposal changed after its turn had ended to the record of that turn. Waits for the disk.
+///
+/// # Errors
+/// The home folder cannot be written.
+pub(in crate::agent) fn add(
+    records: &Records,
+    thread: &ThreadId,
+    turn: &TurnId,
+    changed: &[Changed],
+    made: &[PathBuf],
+) -> io::Result<()> {
+    let mut record = records.load(turn).unwrap_or_else(|| TurnRecord {
+        thread: thread.clone(),
+        turn: turn.clone(),
+        no_snapshot: None,
+        files: Vec::new(),
+        new_folders: Vec::new(),
+        gone_folders: Vec::new(),
+        undoes: Vec::new(),
+    });
+    let mut diff = diff_of(&record);
+    note(&mut diff, changed);
+    record.files = diff.changed().into_iter().filter_map(file_record).collect();
+    record.new_folders.extend(made.iter().cloned());
+    records.save(&record)
+}
+
+/// Notes what applying a proposal changed.
+pub(in crate::agent) fn note(diff: &mut TurnDiff, changed: &[Changed]) {
+    for one in changed {
+        let Changed {
+            path,
+            move_to,
+            before,
+            after,
+            mode,
+        } = one;
+        match (move_to, before, after) {
+            (Some(to), Some(before), Some(after)) => diff.record_move(path, to, before, after),
+            _ => diff.record(path, before.as_deref(), after.as_deref()),
+        }
+        if let Some(mode) = mode {
+            diff.record_mode(path, *mode);
+        }
     }
 }
 
@@ -98,4 +149,35 @@ pub(super) fn diff_of(record: &TurnRecord) -> TurnDiff {
         });
     }
     diff
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::snapshot::Snapshots;
+    use std::path::Path;
+
+    #[test]
+    fn what_is_applied_after_the_turn_joins_its_record() {
+        let home = tempfile::tempdir().unwrap();
+        let records = Snapshots::new(home.path(), &std::collections::BTreeMap::new()).records();
+        let changed = |before: Option<&str>, after: Option<&str>| Changed {
+            path: "/w/a".into(),
+            move_to: None,
+            before: before.map(str::to_owned),
+            after: after.map(str::to_owned),
+            mode: Some(0o755),
+        };
+        let (thread, turn) = (ThreadId::from("t"), TurnId::from("u"));
+        let made = [PathBuf::from("/w")];
+        add(&records, &thread, &turn, &[changed(None, Some("1\n"))], &made).unwrap();
+        add(&records, &thread, &turn, &[changed(Some("1\n"), Some("2\n"))], &[]).unwrap();
+        let record = records.load(&turn).unwrap();
+        assert_eq!((record.files.len(), &record.new_folders[..]), (1, &made[..]));
+        let shown = diff_of(&record).unified(Path::new("/w")).unwrap();
+        assert!(
+            shown.contains("new file mode 100755") && shown.contains("+2\n"),
+            "{shown}"
+        );
+    }
 }

@@ -17,6 +17,7 @@ use crate::snapshot::{Blob, Change, Kind, Snapshot, SnapshotError, State};
 use crate::workspace::Document;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::OwnedRwLockReadGuard;
@@ -36,6 +37,8 @@ pub struct Track {
     state: Mutex<Tracked>,
     /// What was written down last: the revision of the diff, and the rest.
     saved: Mutex<Option<(u64, Tracked)>>,
+    /// A command has looked at the workspace, so nobody else needs to.
+    looked: AtomicBool,
 }
 
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -118,6 +121,9 @@ pub(in crate::agent) fn begin(turn: &Arc<Turn>) {
             () = turn.cancel.cancelled() => return,
             () = tokio::time::sleep(LOOK_AFTER) => {}
         }
+        if turn.track.looked.load(Ordering::Relaxed) {
+            return;
+        }
         let over = turn.closed.child_token();
         let looked = tokio::select! {
             looked = look(&turn, &over) => looked,
@@ -158,6 +164,7 @@ pub(in crate::agent) async fn watch(turn: &Arc<Turn>, argv: &[String], confined:
     if only_reads {
         return Watch(None);
     }
+    turn.track.looked.store(true, Ordering::Relaxed);
     let changing = turn.desk.changing.clone().read_owned().await;
     let before = match look(turn, &turn.cancel).await {
         Ok(before) => Some(before),

@@ -251,6 +251,7 @@ async fn undo_repeated_goes_back_turn_by_turn_and_can_be_taken_back_itself() {
         [apply_patch("c3", &update("a.txt", "2", "3"))],
         [say("three")],
         [say("told")],
+        [say("here")],
     ]);
     let stage = Stage::with(
         script,
@@ -285,6 +286,17 @@ async fn undo_repeated_goes_back_turn_by_turn_and_can_be_taken_back_itself() {
     let requests = stage.model.requests();
     let last = requests.last().expect("a request").body.to_string();
     assert!(last.contains("took back changes that you made: a.txt"), "{last}");
+    // What is typed while an undo runs begins a turn of its own, and is not lost.
+    let answer = stage
+        .client
+        .call("countersign/turn/undo", json!({"threadId": thread}))
+        .await;
+    let next = stage.start_turn(&thread, "Still there?").await;
+    let both = stage.finish(&next).await;
+    assert_eq!(both.all("turn/completed")[0]["turn"]["id"], answer["turnId"]);
+    let requests = stage.model.requests();
+    let last = requests.last().expect("a request").body.to_string();
+    assert!(last.contains("Still there?"), "{last}");
     // An unknown turn is an error at once.
     let params = json!({"threadId": thread, "turnId": "no-such-turn"});
     let error = stage.client.request("countersign/turn/undo", params).await.unwrap_err();
@@ -620,6 +632,31 @@ async fn without_git_turns_go_on_and_undo_says_so() {
     let message = undo.item("undo")["message"].as_str().expect("words").to_owned();
     assert!(message.contains("no snapshot"), "{message}");
     assert_eq!((stage.text("b.txt"), stage.text("a.txt")), ("0\n".into(), "2\n".into()));
+}
+
+#[tokio::test]
+async fn a_workspace_that_is_too_large_is_said_once() {
+    let script = json!([[bash("c1", "echo 1 > a.txt")], [say("one")]]);
+    let stage = Stage::with(script, setting()).await;
+    for folder in 0..61 {
+        std::fs::create_dir(stage.path(&folder.to_string())).expect("a folder");
+        for file in 0..1000 {
+            std::fs::File::create(stage.path(&format!("{folder}/{file}"))).expect("a file");
+        }
+    }
+    let thread = stage.thread().await;
+    let story = stage.complete(&thread, "Change").await;
+    let warning = story.one("warning")["message"].as_str().expect("words").to_owned();
+    assert!(
+        warning.contains("60000 files") && warning.contains(".countersignignore"),
+        "{warning}"
+    );
+    let undo = stage.undo(json!({"threadId": thread})).await;
+    let message = undo.item("undo")["message"].as_str().expect("words").to_owned();
+    assert!(
+        message.contains("no snapshot") && message.contains("60000 files"),
+        "{message}"
+    );
 }
 
 #[tokio::test]
