@@ -257,6 +257,10 @@ fn disk_change(file: FilePlan) -> DiskChange {
 
 /// The permission bits of a new file, without those that this process gives to none.
 #[cfg(unix)]
+#[allow(
+    clippy::useless_conversion,
+    reason = "the bits are of a narrower type on some systems"
+)]
 fn as_allowed(mode: u32) -> u32 {
     use rustix::fs::Mode;
     // It can only be read by setting it; nothing else runs here that could see the difference.

@@ -227,10 +227,7 @@ fn numbers_may_be_wrong_where_the_lines_are_clear() {
         ("@@ -1,3 +1,3 @@\n a\n\n-x\n+y\n", "update f  a| |-x|+y"),
         ("@@ -1,3 +1,3 @@\n-x\n+y\n a\n\n", "update f -x|+y| a|"),
         // Lines that look like something else.
-        (
-            "@@ -1,3 +1,3 @@\n--- a\n+++ b\n c\n d\n",
-            "update f --- a|+++ b| c| d".replacen("--- a", "--- a", 1).leak(),
-        ),
+        ("@@ -1,3 +1,3 @@\n--- a\n+++ b\n c\n d\n", "update f --- a|+++ b| c| d"),
         ("@@ -1,2 +1 @@\n-x\n-- \n+y\n", "update f -x|-- |+y"),
         ("@@ -1,9 +1,9 @@\n-x\n+y\n-- \n2.47.0\n", "update f -x|+y"),
         ("@@ -1,9 +1,9 @@\n-x\n+y\n\n\ncommit 0123456789\n", "update f -x|+y| |"),
