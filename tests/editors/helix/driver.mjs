@@ -40,7 +40,6 @@ export async function start() {
 class Helix {
   /** Its questions take all keys, so nothing can be done meanwhile that is not the answer. */
   questionTakesKeys = true;
-  #shown;
 
   constructor(version) {
     this.version = version;
@@ -52,7 +51,6 @@ class Helix {
     } else {
       await this.command(`open ${name}`);
     }
-    this.#shown = name;
     await until("the file", () => this.#statusLine().includes(name));
   }
 
@@ -71,7 +69,7 @@ class Helix {
     const part = path.join(state, "part");
     const whole = path.join(state, "whole");
     fs.rmSync(whole, { force: true });
-    if (this.#shown !== name) await this.open(name);
+    if (!this.#statusLine().includes(name)) await this.open(name);
     await this.terminal.words("%");
     await this.command(`pipe-to cat > ${part}; mv ${part} ${whole}`);
     await until("the text of the document", () => fs.existsSync(whole));
@@ -132,7 +130,7 @@ class Helix {
     return this.terminal
       .screen()
       .slice(0, -2)
-      .map((line, row) => ({ row, title: /(?:Fix|Ask|Review|Accept|Reject|Show|Stop|Undo|Restore)\b.*$/.exec(line)?.[0].trim() }))
+      .map((line, row) => ({ row, title: /(?:Fix|Ask|Review|Accept|Reject|Show|Go to|Stop|Undo|Restore)\b.*$/.exec(line)?.[0].trim() }))
       .filter(({ title }) => title?.includes("agent"));
   }
 
