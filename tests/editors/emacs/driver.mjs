@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
 import { promisify } from "node:util";
-import { here, out, sleep, state, until } from "../stage.mjs";
+import { here, out, project, sleep, state, until } from "../stage.mjs";
 import { Terminal } from "../terminal.mjs";
 
 const run = promisify(execFile);
@@ -47,8 +47,9 @@ class Emacs {
   }
 
   async open(name) {
-    await this.terminal.keys("C-x", "C-f");
-    await this.terminal.words(name);
+    // What is shown may be of another folder.
+    await this.terminal.keys("C-x", "C-f", "C-a", "C-k");
+    await this.terminal.words(path.join(project, name));
     await this.terminal.keys("Enter");
     await until("the file", () => this.inBuffer(name, "t"));
     if (!(await this.inBuffer(name, "(if (eglot-current-server) t :false)"))) await this.command("countersign");
@@ -69,6 +70,26 @@ class Emacs {
     await this.terminal.keys("C-s");
     await this.terminal.words(text);
     await this.terminal.keys("Enter");
+  }
+
+  /** The line of the cursor, counted from 1. */
+  line() {
+    return this.#inWindow("(line-number-at-pos (window-point))");
+  }
+
+  /** The document that is shown. */
+  shown() {
+    return this.#inWindow("(list :name (buffer-name) :text (buffer-substring-no-properties (point-min) (point-max)))");
+  }
+
+  /** What the agent marks in the shown file. */
+  hints() {
+    return this.#inWindow(`(vconcat (mapcar #'flymake-diagnostic-text
+      (seq-filter (lambda (one) (eq (flymake-diagnostic-backend one) 'eglot-flymake-backend)) (flymake-diagnostics))))`);
+  }
+
+  #inWindow(expression) {
+    return this.lisp(`(with-current-buffer (window-buffer) ${expression})`);
   }
 
   async insertBelow(text, line) {

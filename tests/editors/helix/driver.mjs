@@ -64,12 +64,32 @@ class Helix {
     await this.terminal.keys("Enter");
   }
 
+  /** The line of the cursor, counted from 1. */
+  async line() {
+    return Number(/(\d+):\d+$/.exec(this.#statusLine())?.[1]);
+  }
+
+  /** The document that is shown. */
+  async shown() {
+    const name = /^ \w+ +\S? *(.*?) {2,}/.exec(this.#statusLine())?.[1] ?? "";
+    return { name, text: await this.#text() };
+  }
+
+  /** What the agent marks in the shown file. */
+  async hints() {
+    return this.terminal.screen().flatMap((line) => /The agent's change.*$/.exec(line)?.[0] ?? []);
+  }
+
   /** The text of a document, unsaved as it is. The cursor does not stay. */
   async text(name) {
+    if (!this.#statusLine().includes(name)) await this.open(name);
+    return this.#text();
+  }
+
+  async #text() {
     const part = path.join(state, "part");
     const whole = path.join(state, "whole");
     fs.rmSync(whole, { force: true });
-    if (!this.#statusLine().includes(name)) await this.open(name);
     await this.terminal.words("%");
     await this.command(`pipe-to cat > ${part}; mv ${part} ${whole}`);
     await until("the text of the document", () => fs.existsSync(whole));

@@ -76,6 +76,23 @@ class Neovim {
     return this.lua("vim.fn.search('\\\\V' .. vim.fn.escape(..., '\\\\'), 'w')", text);
   }
 
+  /** The line of the cursor, counted from 1. */
+  line() {
+    return this.lua("return vim.fn.line('.')");
+  }
+
+  /** The document that is shown. */
+  shown() {
+    return this.lua("return { name = vim.api.nvim_buf_get_name(0), text = table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\\n') .. '\\n' }");
+  }
+
+  /** What the agent marks in the shown file. */
+  hints() {
+    return this.lua(`return vim.tbl_map(function(one) return one.message end, vim.tbl_filter(function(one)
+        return one.source == 'countersign' and one.severity == vim.diagnostic.severity.HINT
+      end, vim.diagnostic.get(0)))`);
+  }
+
   async insertBelow(text, line) {
     await this.at(text);
     await this.typeOut(`o${line}<Esc>`);

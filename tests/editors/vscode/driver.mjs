@@ -17,7 +17,9 @@ export async function start() {
 }
 
 /** What the editor holds for a file, or undefined if it has none. */
-const held = (name) => JSON.parse(fs.readFileSync(documentsFile, "utf8"))[name];
+const held = (name) => witness().documents[name];
+/** What the witness has written down. */
+const witness = () => JSON.parse(fs.readFileSync(documentsFile, "utf8"));
 
 /** Whether an item of the status bar shows progress of the agent; the extension's own item has no colon. */
 const isProgress = (item) => item.startsWith("Countersign:");
@@ -35,7 +37,7 @@ class VsCode {
 
   async open(name) {
     await this.workbench.open(name);
-    this.shown = name;
+    this.file = name;
     await until("the server to run", async () => (await this.workbench.status()).some((item) => /Countersign.* is running/.test(item)), 60000);
     await until("the file", () => held(name), 10000);
     await this.workbench.focusEditor();
@@ -66,9 +68,9 @@ class VsCode {
 
   /** Line and column of a text in the shown file, both counted from 1. */
   #find(text) {
-    const lines = held(this.shown).text.split("\n");
+    const lines = held(this.file).text.split("\n");
     const line = lines.findIndex((one) => one.includes(text));
-    if (line < 0) throw new Error(`“${text}” is not in ${this.shown}`);
+    if (line < 0) throw new Error(`“${text}” is not in ${this.file}`);
     return { line: line + 1, column: lines[line].indexOf(text) + 1 };
   }
 
@@ -78,8 +80,24 @@ class VsCode {
     await this.workbench.goTo(line, column);
   }
 
+  /** The line of the cursor, counted from 1. */
+  async line() {
+    return witness().active.line;
+  }
+
+  /** The document that is shown. */
+  async shown() {
+    const { name } = witness().active;
+    return { name, text: held(name).text };
+  }
+
+  /** What the agent marks in the shown file. */
+  async hints() {
+    return held(this.file).hints;
+  }
+
   async #typed(text) {
-    await until("the typed text", () => held(this.shown).text.includes(text), 10000);
+    await until("the typed text", () => held(this.file).text.includes(text), 10000);
   }
 
   async insertBelow(text, line) {
@@ -121,6 +139,11 @@ class VsCode {
 
   choose(title) {
     return this.workbench.chooseAction(title);
+  }
+
+  /** Runs a command from the palette. */
+  palette(title) {
+    return this.workbench.command(title);
   }
 
   question(what, choice) {
@@ -194,7 +217,7 @@ class VsCode {
   }
 
   async seen() {
-    return JSON.stringify({ messages: await this.page.locator(".notification-toast").allInnerTexts(), held: JSON.parse(fs.readFileSync(documentsFile, "utf8")) }, undefined, 1);
+    return JSON.stringify({ messages: await this.page.locator(".notification-toast").allInnerTexts(), ...witness() }, undefined, 1);
   }
 
   async close() {

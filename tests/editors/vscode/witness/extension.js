@@ -1,5 +1,5 @@
 // Test only. Stands for another language's linter: reports the undefined name in cart.py. And writes down what the editor
-// holds after each change, since the page shows only the visible lines, and those out of order.
+// holds and shows after each change, since the page shows only the visible lines, and those out of order.
 const vscode = require("vscode");
 const fs = require("fs");
 const path = require("path");
@@ -26,11 +26,14 @@ exports.activate = (context) => {
     const documents = {};
     for (const document of vscode.workspace.textDocuments) {
       if (document.uri.scheme === "file") {
-        documents[path.basename(document.fileName)] = { text: document.getText(), dirty: document.isDirty };
+        const hints = vscode.languages.getDiagnostics(document.uri).filter((one) => one.source === "countersign");
+        documents[path.basename(document.fileName)] = { text: document.getText(), dirty: document.isDirty, hints: hints.map((one) => one.message) };
       }
     }
     const file = process.env.JOURNEY_DOCUMENTS;
-    fs.writeFileSync(file + ".new", JSON.stringify(documents));
+    const editor = vscode.window.activeTextEditor;
+    const active = editor && { name: path.basename(editor.document.fileName), line: editor.selection.active.line + 1 };
+    fs.writeFileSync(file + ".new", JSON.stringify({ documents, active }));
     fs.renameSync(file + ".new", file);
   };
 
@@ -43,6 +46,9 @@ exports.activate = (context) => {
     vscode.workspace.onDidChangeTextDocument((event) => changed(event.document)),
     vscode.workspace.onDidSaveTextDocument(changed),
     vscode.workspace.onDidCloseTextDocument(record),
+    vscode.window.onDidChangeActiveTextEditor(record),
+    vscode.window.onDidChangeTextEditorSelection(record),
+    vscode.languages.onDidChangeDiagnostics(record),
   );
   vscode.workspace.textDocuments.forEach(lint);
   record();
