@@ -42,6 +42,10 @@ impl Files for View<'_> {
     fn same_entry(&self, a: &Path, b: &Path) -> bool {
         DiskFiles.same_entry(a, b)
     }
+
+    fn mode(&self, path: &Path) -> Option<u32> {
+        DiskFiles.mode(path)
+    }
 }
 
 pub(super) async fn run(

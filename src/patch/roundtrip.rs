@@ -200,7 +200,11 @@ proptest! {
         match tree_of(&shifted).planned(&diff) {
             Ok(planned) => {
                 let wanted = text(&above) + &text(&after);
-                prop_assert_eq!(planned.files[0].after.as_deref(), Some(&wanted[..]), "{}", diff);
+                // Text that repeats itself may have the very same lines at the very number that the diff names.
+                let mut named: Vec<String> = above.iter().chain(&before).cloned().collect();
+                named[at] = "new".to_owned();
+                let after = planned.files[0].after.as_deref();
+                prop_assert!(after == Some(&wanted[..]) || after == Some(&text(&named)[..]), "{}", diff);
             }
             Err(error) => prop_assert!(error.contains("not unique"), "{}", error),
         }

@@ -133,6 +133,7 @@ fn assemble(lines: &Lines<'_>, runs: &[Run<'_>]) -> Updated {
     merge_touching(&mut replaced);
     if let Some(last) = replaced.last_mut().filter(|last| last.old.end == length) {
         finish(lines, last, final_newline.unwrap_or(!lines.unfinished()));
+        merge_touching(&mut replaced);
     }
     if let Some(first) = replaced
         .first_mut()
@@ -187,7 +188,11 @@ fn finish(lines: &Lines<'_>, last: &mut Replaced, newline: bool) {
     if last.old.start == length && lines.unfinished() {
         // The line before is not the last one any more, so it needs an end; an empty one is only a byte-order mark.
         last.old.start = length - 1;
-        let line = lines.full(length - 1);
+        // The mark of a first line is put in front of the whole afterwards.
+        let line = match length {
+            1 => lines.full(0).trim_start_matches(BOM),
+            _ => lines.full(length - 1),
+        };
         let end = if lines.content(length - 1).is_empty() {
             ""
         } else {

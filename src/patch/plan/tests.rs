@@ -549,6 +549,17 @@ fn patch_between(before: &str, after: &str) -> Option<String> {
     (body.lines().count() > 1).then(|| format!("*** Update File: f\n{}", body.trim_end_matches('\n')))
 }
 
+/// A text that is nothing but a byte-order mark has one line without an end, and what comes before and after it meet there.
+#[test]
+fn lines_go_around_a_mark_alone() {
+    let patch = "*** Update File: f\n+\n \n+x";
+    let plan = plan_in(&memory(&[("f", "\u{feff}")]), patch).unwrap();
+    check_hunks(&plan.files[0]);
+    let after = plan.files[0].after.as_deref().unwrap();
+    assert!(after.starts_with("\u{feff}\n") && after.ends_with('x'), "{after:?}");
+    assert_eq!(after.matches('\u{feff}').count(), 1, "{after:?}");
+}
+
 proptest! {
     /// A patch that shows the whole file has one place and gives the other file's lines.
     #[test]
