@@ -2,7 +2,7 @@
 
 use crate::patch::diff::Frame;
 use crate::patch::lines::Lines;
-use std::hash::{BuildHasher as _, Hash as _, Hasher as _, RandomState};
+use std::hash::{BuildHasher as _, RandomState};
 use std::ops::Range;
 
 /// Where the lines of a text are, and their numbers.
@@ -60,9 +60,7 @@ impl Index {
 }
 
 fn number(line: &str, keys: &RandomState) -> u64 {
-    let mut hasher = keys.build_hasher();
-    line.hash(&mut hasher);
-    hasher.finish()
+    keys.hash_one(line)
 }
 
 #[cfg(test)]
