@@ -1,6 +1,7 @@
 //! Applying what was accepted of a proposal: open documents through the editor, closed files through the sandbox,
 //! all files or none; and then looking whether it really happened.
 
+mod aftermath;
 mod altered;
 pub(super) mod in_editor;
 pub(super) mod on_disk;
@@ -19,6 +20,7 @@ use crate::protocol::event::EventKind;
 use crate::protocol::item::FileChangeKind;
 use crate::protocol::proposal::{Hunk, HunkStatus, Proposal, ProposalFile, ProposalStatus};
 use crate::workspace::{Document, Workspace, uri};
+pub use aftermath::Aftermath;
 use altered::altered;
 use in_editor::{change_in_editor, edit_document, is_done, moved_on, quiet};
 pub use on_disk::recover_leftovers;
@@ -26,13 +28,10 @@ use on_disk::{disk_change, hold_confined, made_again, mode_change, write_confine
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 use take_back::{Left, take_back};
 
 /// How often a change is fitted anew because the person typed while it was on its way.
 const MOST_ATTEMPTS: usize = 3;
-/// How long an editor is watched for what it does to a text that it has just changed.
-const AFTERMATH: Duration = Duration::from_millis(40);
 
 /// Where a change is made, and what it may touch: all that applying needs of a turn. It outlives the turn.
 #[derive(Clone)]
@@ -73,7 +72,6 @@ pub struct Changed {
 }
 
 /// What became of a proposal.
-#[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     pub status: ProposalStatus,
     pub files: Vec<FileResult>,
@@ -81,6 +79,8 @@ pub struct Outcome {
     pub changed: Vec<Changed>,
     /// Folders that were made for files.
     pub made: Vec<PathBuf>,
+    /// What may still happen to the text in open documents.
+    pub aftermath: Option<Aftermath>,
     /// Why nothing, or not all, was applied, in words.
     pub error: Option<String>,
 }
@@ -184,6 +184,7 @@ pub async fn run(scope: &Scope, id: &ProposalId, decided: &Decided) -> Outcome {
             files: Vec::new(),
             changed: Vec::new(),
             made: Vec::new(),
+            aftermath: None,
             error: Some(format!("Proposal {id} is gone; nothing was changed.")),
         };
     };
@@ -220,10 +221,6 @@ pub async fn run(scope: &Scope, id: &ProposalId, decided: &Decided) -> Outcome {
             }
             Err(failure) => Some(failure.message),
         };
-        if error.is_none() && open_steps(&steps).next().is_some() {
-            // What an editor does to a text of its own accord, it does at once.
-            tokio::time::sleep(AFTERMATH).await;
-        }
         let (workspace, noted, cwd) = (scope.desk.workspace.clone(), steps.clone(), scope.cwd.clone());
         let done = error.is_none();
         let (changed, altered) = aside(move || {
@@ -236,6 +233,7 @@ pub async fn run(scope: &Scope, id: &ProposalId, decided: &Decided) -> Outcome {
             (changed, noted.iter().map(altered).collect::<Vec<_>>())
         })
         .await;
+        let aftermath = Aftermath::of(scope, &steps).filter(|_| done && altered.iter().all(Option::is_none));
         for (step, altered) in steps.iter().zip(altered) {
             let result = &mut files[step.index];
             result.in_editor = step.document.is_some() && step.then.is_some();
@@ -249,7 +247,10 @@ pub async fn run(scope: &Scope, id: &ProposalId, decided: &Decided) -> Outcome {
             let announced = EventKind::FilesChanged(FilesChanged { paths });
             scope.desk.proposals.tell(id, announced);
         }
-        return outcome(files, changed, made, error);
+        return Outcome {
+            aftermath,
+            ..outcome(files, changed, made, error)
+        };
     }
 }
 
@@ -340,6 +341,7 @@ fn outcome(files: Vec<FileResult>, changed: Vec<Changed>, made: Vec<PathBuf>, er
         files,
         changed,
         made,
+        aftermath: None,
         error,
     }
 }

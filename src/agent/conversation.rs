@@ -43,6 +43,8 @@ pub struct Data {
     pub updated_at_ms: i64,
     /// The person was told that there are no snapshots.
     pub told_no_snapshot: bool,
+    /// What the model is to be told before it is asked again.
+    notes: Vec<String>,
 }
 
 /// Whether a folder is there, and no link leads to it.
@@ -74,6 +76,7 @@ impl Conversation {
             preview: String::new(),
             updated_at_ms: super::now_ms(),
             told_no_snapshot: false,
+            notes: Vec::new(),
         };
         Self {
             stream: Stream::new(id.clone()),
@@ -114,6 +117,18 @@ impl Conversation {
             data.unrecorded.push(item.clone());
             data.history.push(item);
         }
+    }
+
+    /// Keeps something that the model is to know before it is asked again: at any moment, also between a call and its
+    /// output.
+    pub fn note(&self, words: String) {
+        self.data().notes.push(words);
+    }
+
+    /// Tells the model what was noted.
+    pub fn say_notes(&self) {
+        let notes = std::mem::take(&mut self.data().notes);
+        self.say(notes.into_iter().map(|words| super::prompt::message("user", words)));
     }
 
     pub fn record(&self, item: RolloutItem) {

@@ -199,6 +199,18 @@ async fn carry_out(
         turn.warn(warning);
     }
     turn.complete_item(shown.item(status, Some(report.clone())));
+    if let Some(aftermath) = outcome.aftermath {
+        let conversation = turn.conversation.clone();
+        tokio::spawn(async move {
+            if let Some(lines) = aftermath.watch().await {
+                tracing::info!(thread = %conversation.id, "applied text was changed further in the editor");
+                conversation.note(format!(
+                    "After your patch was applied, some of its lines were changed further in the editor, by its formatter or by \
+                     the person (- as applied, + there now). {lines}"
+                ));
+            }
+        });
+    }
     ToolOutput {
         text: report,
         success: Some(outcome.status == ProposalStatus::Applied),

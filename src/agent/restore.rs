@@ -182,6 +182,7 @@ async fn closed(scope: &Scope, id: &ProposalId, decided: &Decided) -> Option<Out
         files,
         changed: Vec::new(),
         made: Vec::new(),
+        aftermath: None,
         error: Some(format!(
             "{} is where patches may not write unless the person opens its folder, and that can only be asked while a turn runs. \
              No file was changed. Continue the conversation and have the patch sent again.",

@@ -41,6 +41,7 @@ pub(super) async fn run(turn: &Arc<Turn>) -> Ended {
         }
         take_input(turn, turn.pending.take(), false);
         super::restore::tell_model(turn);
+        turn.conversation.say_notes();
         turn.begin_round();
         match round(turn).await {
             Ok(true) => {}

@@ -240,6 +240,7 @@ fn nothing_written(turn: &Turn, id: &ProposalId, status: ProposalStatus, error: 
         files,
         changed: Vec::new(),
         made: Vec::new(),
+        aftermath: None,
         error: Some(error),
     }
 }

@@ -549,15 +549,19 @@ fn patch_between(before: &str, after: &str) -> Option<String> {
     (body.lines().count() > 1).then(|| format!("*** Update File: f\n{}", body.trim_end_matches('\n')))
 }
 
-/// A text that is nothing but a byte-order mark has one line without an end, and what comes before and after it meet there.
+/// A first line without an end, behind a byte-order mark: what comes before and after it meets there.
 #[test]
-fn lines_go_around_a_mark_alone() {
-    let patch = "*** Update File: f\n+\n \n+x";
-    let plan = plan_in(&memory(&[("f", "\u{feff}")]), patch).unwrap();
-    check_hunks(&plan.files[0]);
-    let after = plan.files[0].after.as_deref().unwrap();
-    assert!(after.starts_with("\u{feff}\n") && after.ends_with('x'), "{after:?}");
-    assert_eq!(after.matches('\u{feff}').count(), 1, "{after:?}");
+fn lines_go_around_the_line_of_a_mark() {
+    for (before, chunk, wanted) in [
+        ("\u{feff}", "+\n \n+x", "\u{feff}\nx"),
+        ("\u{feff}a", "+a\n a\n+a", "\u{feff}a\na\na"),
+        ("\u{feff}a", " a\n+b", "\u{feff}a\nb"),
+        ("\u{feff}a", "+b\n a", "\u{feff}b\na"),
+    ] {
+        let plan = plan_in(&memory(&[("f", before)]), &format!("*** Update File: f\n{chunk}")).unwrap();
+        check_hunks(&plan.files[0]);
+        assert_eq!(plan.files[0].after.as_deref(), Some(wanted), "{before:?} {chunk:?}");
+    }
 }
 
 proptest! {
