@@ -419,9 +419,10 @@ impl Snapshots {
                         file = Some(std::fs::File::create(&path)?);
                     }
                     match (&mut file, piece) {
-                        (Some(file), Some(bytes)) => file.write_all(bytes),
-                        _ => Ok(file = None),
+                        (Some(file), Some(bytes)) => file.write_all(bytes)?,
+                        _ => file = None,
                     }
+                    Ok(())
                 };
                 match write() {
                     Ok(()) => done[places[at]] = true,

@@ -53,14 +53,11 @@ impl Place {
 
     /// Name, before and after, in short.
     fn changes(&self, before: &Snapshot, after: &Snapshot) -> Vec<(String, Option<String>, Option<String>)> {
-        let short = |state: &State| {
-            let content = match state.kind {
-                Kind::Folder => "folder".to_owned(),
-                Kind::Unkept => format!("{} bytes", state.size),
-                Kind::Link => format!("-> {}", String::from_utf8_lossy(&self.content(state))),
-                Kind::File => format!("{:o} {}", state.mode, String::from_utf8_lossy(&self.content(state))),
-            };
-            content
+        let short = |state: &State| match state.kind {
+            Kind::Folder => "folder".to_owned(),
+            Kind::Unkept => format!("{} bytes", state.size),
+            Kind::Link => format!("-> {}", String::from_utf8_lossy(&self.content(state))),
+            Kind::File => format!("{:o} {}", state.mode, String::from_utf8_lossy(&self.content(state))),
         };
         let changes = before.changes(after).into_iter();
         changes
