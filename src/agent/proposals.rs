@@ -36,6 +36,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 
+/// Bytes of text that are written to the disk before a proposal is shown; more are written meanwhile.
+const SMALL: usize = 256 << 10;
 /// Settled proposals kept for those who still ask about them.
 const KEPT: usize = 200;
 /// Bytes of a person's text for one hunk.
@@ -125,7 +127,7 @@ impl Proposals {
         self.shared.stopping.load(Ordering::SeqCst)
     }
 
-    /// Registers a proposal, keeps it, then shows it. An older one of the same thread for some of the same files gives way.
+    /// Registers a proposal, keeps it and shows it. An older one of the same thread for some of the same files gives way.
     pub async fn open(&self, id: ProposalId, plan: Plan, origin: Origin, stream: Stream) -> Waiting {
         let (waiter, decided) = oneshot::channel();
         // From here on, whatever becomes of the task, the proposal is settled.
@@ -138,6 +140,8 @@ impl Proposals {
         aside(move || {
             let turn = origin.turn_id.clone();
             let bounds = origin.bounds.clone().filter(|_| !origin.auto_approved);
+            let texts = plan.files.iter().flat_map(|file| [&file.before, &file.after]);
+            let is_small = texts.flatten().map(String::len).sum::<usize>() <= SMALL;
             let proposal = desk.describe(&id, &plan, origin);
             let mut entry = Entry::new(proposal, plan, stream, Some(turn));
             entry.waiter = Some(waiter);
@@ -145,8 +149,14 @@ impl Proposals {
             desk.look(&mut entry);
             desk.insert(entry);
             desk.hold(&id);
-            desk.save(&id);
-            desk.show(&id);
+            if is_small {
+                desk.save(&id);
+                desk.show(&id);
+            } else {
+                // Nobody decides as fast as it is written, so nobody need wait for the disk.
+                desk.show(&id);
+                desk.save_later(&id);
+            }
         })
         .await;
         self.follow_typing();

@@ -3,8 +3,11 @@
 
 use super::{Blob, files};
 use crate::ids::{ThreadId, TurnId};
+use crate::patch::hunk::text_edits;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,6 +17,8 @@ const MOST_AGE: Duration = Duration::from_secs(14 * 24 * 3600);
 const MOST_KEPT: usize = 2000;
 /// Between two looks whether there is something to give up.
 const PRUNE_EVERY: Duration = Duration::from_secs(6 * 3600);
+/// Bytes of a text from which on the text after it stands as its edits.
+const SMALL: usize = 64 << 10;
 /// The largest record that is read, in bytes.
 const MOST_BYTES: u64 = 512 << 20;
 
@@ -49,6 +54,78 @@ pub struct FileRecord {
     /// The name before the turn of the file that is here now.
     #[serde(default, with = "optional_path", skip_serializing_if = "Option::is_none")]
     pub moved_from: Option<PathBuf>,
+}
+
+/// A record as it stands on the disk: a text after that is mostly the text before stands there as edits of it.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Written {
+    #[serde(flatten)]
+    record: TurnRecord,
+    /// By the place in `files`: byte ranges of the text before, and what comes there.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    edits: BTreeMap<usize, Vec<(Range<usize>, String)>>,
+}
+
+impl Written {
+    fn of(record: &TurnRecord) -> Self {
+        let mut edits = BTreeMap::new();
+        let files = record.files.iter().enumerate().map(|(index, file)| {
+            let Some((before, after)) = file.texts().filter(|(before, _)| before.len() > SMALL) else {
+                return file.clone();
+            };
+            edits.insert(index, text_edits(before, after));
+            let mode = file.after.as_ref().and_then(|side| side.mode);
+            let content = Content::Text { text: String::new() };
+            FileRecord {
+                after: Some(Side { mode, content }),
+                path: file.path.clone(),
+                before: file.before.clone(),
+                moved_from: file.moved_from.clone(),
+            }
+        });
+        let files = files.collect();
+        Self {
+            record: TurnRecord {
+                files,
+                thread: record.thread.clone(),
+                turn: record.turn.clone(),
+                no_snapshot: record.no_snapshot.clone(),
+                new_folders: record.new_folders.clone(),
+                gone_folders: record.gone_folders.clone(),
+                undoes: record.undoes.clone(),
+            },
+            edits,
+        }
+    }
+
+    /// Nothing if the edits are none of the text before.
+    fn whole(mut self) -> Option<TurnRecord> {
+        for (index, edits) in self.edits {
+            let file = self.record.files.get_mut(index)?;
+            let (before, _) = file.texts()?;
+            let mut text = String::with_capacity(before.len());
+            let mut at = 0;
+            for (range, new) in edits {
+                text.push_str(before.get(at..range.start)?);
+                text.push_str(&new);
+                at = range.end;
+            }
+            text.push_str(before.get(at..)?);
+            file.after.as_mut()?.content = Content::Text { text };
+        }
+        Some(self.record)
+    }
+}
+
+impl FileRecord {
+    /// Both texts, where both sides are texts.
+    fn texts(&self) -> Option<(&str, &str)> {
+        match (&self.before.as_ref()?.content, &self.after.as_ref()?.content) {
+            (Content::Text { text: before }, Content::Text { text: after }) => Some((before, after)),
+            _ => None,
+        }
+    }
 }
 
 /// A file or a link at one moment.
@@ -117,7 +194,7 @@ impl Records {
             return Err(io::Error::other(format!("{} is no name for a file", record.turn)));
         };
         crate::exec::git::make_private(&self.folder)?;
-        files::replace(&path, &serde_json::to_vec(record)?)
+        files::replace(&path, &serde_json::to_vec(&Written::of(record))?)
     }
 
     /// Whether a turn has a record: it changed something, or something in it is not known.
@@ -132,9 +209,10 @@ impl Records {
             return None;
         }
         let bytes = std::fs::read(&path).ok()?;
-        serde_json::from_slice(&bytes)
+        serde_json::from_slice::<Written>(&bytes)
             .inspect_err(|error| tracing::warn!(path = %path.display(), %error, "the record of a turn is damaged"))
-            .ok()
+            .ok()?
+            .whole()
     }
 
     /// Whether a turn was taken back and not brought back since.
@@ -311,6 +389,35 @@ mod tests {
         records.set_undone(&written.turn, false).unwrap();
         assert!(!records.is_undone(&written.turn));
         std::fs::write(home.path().join("turns/turn-1.json"), "{").unwrap();
+        assert_eq!(records.load(&written.turn), None);
+    }
+
+    #[test]
+    fn a_large_text_is_written_once() {
+        let home = tempfile::tempdir().unwrap();
+        let records = Records::new(home.path());
+        let mut written = record("turn-1");
+        let before = "é line\r\n".repeat(20_000);
+        let side = |text: String| {
+            Some(Side {
+                mode: Some(0o644),
+                content: Content::Text { text },
+            })
+        };
+        for after in [
+            before.replacen("line", "word", 3) + "last",
+            String::new(),
+            before.clone(),
+        ] {
+            written.files[0].before = side(before.clone());
+            written.files[0].after = side(after);
+            records.save(&written).unwrap();
+            assert_eq!(records.load(&written.turn), Some(written.clone()));
+            let size = std::fs::metadata(home.path().join("turns/turn-1.json")).unwrap().len();
+            assert!(size < 2 * before.len() as u64, "{size}");
+        }
+        let broken = r#"{"thread":"t","turn":"turn-1","files":[],"edits":{"0":[[{"start":1,"end":0},"x"]]}}"#;
+        std::fs::write(home.path().join("turns/turn-1.json"), broken).unwrap();
         assert_eq!(records.load(&written.turn), None);
     }
 

@@ -43,7 +43,9 @@ impl Proposals {
         let _alone = self.shared.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = {
             let state = self.lock();
-            let entry = state.entries.get(id).filter(|entry| entry.held.is_some());
+            let entry = state.entries.get(id);
+            // What is decided is about to be applied, and settled then: who dies in between asks once more.
+            let entry = entry.filter(|entry| entry.held.is_some() && entry.is_waiting());
             entry.and_then(Entry::kept)
         };
         if let Some(kept) = kept
