@@ -24,6 +24,10 @@ async fn work() -> Work {
     let question = work.question().await;
     work.press(&question, "Decide in the files");
     work.client.expect_notification("window/showMessage").await;
+    // The first place is shown, and that is done before anything else is asked for.
+    while work.editor.shown().is_empty() {
+        work.client.settle().await;
+    }
     work
 }
 
