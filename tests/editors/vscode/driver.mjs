@@ -141,9 +141,12 @@ class VsCode {
     return this.workbench.chooseAction(title);
   }
 
-  /** Runs a command from the palette. */
-  palette(title) {
-    return this.workbench.command(title);
+  undoTurn() {
+    return this.workbench.command("Countersign: Undo the Agent's Last Turn");
+  }
+
+  showTurn() {
+    return this.workbench.command("Countersign: Show What the Last Turn Changed");
   }
 
   question(what, choice) {
