@@ -6,6 +6,8 @@
 ;;
 ;; M-x countersign        starts the agent for this buffer's project
 ;; M-x countersign-fix    lets it fix what Flymake reports at point, or in the region
+;; M-x countersign-diff   shows what its last turn changed
+;; M-x countersign-undo   takes its last turn back: every file is as before
 ;; M-x eglot-code-actions lists what else it offers here
 
 ;;; Code:
@@ -104,6 +106,21 @@ The overlay moves along with the text, the diagnostic's positions do not."
       ('nil (user-error "The agent offers nothing here"))
       (`((,_ . ,only)) (eglot-execute server only))
       (_ (eglot-execute server (cdr (assoc (completing-read "Fix: " titles nil t) titles)))))))
+
+(defun countersign--execute (command)
+  "Have the agent do COMMAND, which belongs to no place in a file."
+  (eglot--request (eglot--current-server-or-lose) :workspace/executeCommand
+                  (list :command command :arguments [])))
+
+(defun countersign-diff ()
+  "Show what the agent's last turn changed."
+  (interactive)
+  (countersign--execute "countersign.showTurnDiff"))
+
+(defun countersign-undo ()
+  "Take the agent's last turn back: every file becomes what it was before."
+  (interactive)
+  (countersign--execute "countersign.undoLastTurn"))
 
 (provide 'countersign)
 ;;; countersign.el ends here

@@ -2,7 +2,7 @@
 --
 -- Copy this file to ~/.config/nvim/plugin/countersign.lua. The program `countersign` must be on PATH.
 -- `:CountersignFix` fixes what is under the cursor; `:CountersignActions` lists all that the agent offers there,
--- also for a range of lines.
+-- also for a range of lines. `:CountersignDiff` shows what its last turn changed, `:CountersignUndo` takes that back.
 
 -- 1. Start the server for every file, beside the language servers you have.
 local config = {
@@ -88,3 +88,32 @@ end, { desc = 'Fix what is under the cursor with the agent' })
 vim.api.nvim_create_user_command('CountersignActions', function(command)
   actions(nil, command.range > 0 and { command.line1, command.line2 } or nil)
 end, { range = true, desc = 'List what the agent offers here' })
+
+-- 3. Commands of the server that belong to no place in a file.
+local function execute(command)
+  local client = vim.lsp.get_clients({ name = 'countersign' })[1]
+  if not client then
+    vim.notify('Countersign is not running; see :checkhealth vim.lsp and :LspLog', vim.log.levels.WARN)
+    return
+  end
+  local function answered(err)
+    if err then
+      vim.notify('Countersign: ' .. err.message, vim.log.levels.ERROR)
+    end
+  end
+  local params = { command = command, arguments = {} }
+  -- A method since Neovim 0.11, a function before.
+  if vim.fn.has('nvim-0.11') == 1 then
+    client:request('workspace/executeCommand', params, answered)
+  else
+    client.request('workspace/executeCommand', params, answered)
+  end
+end
+
+vim.api.nvim_create_user_command('CountersignDiff', function()
+  execute('countersign.showTurnDiff')
+end, { desc = "Show what the agent's last turn changed" })
+
+vim.api.nvim_create_user_command('CountersignUndo', function()
+  execute('countersign.undoLastTurn')
+end, { desc = "Take the agent's last turn back" })

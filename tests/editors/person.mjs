@@ -9,15 +9,6 @@ export async function chooseFix(editor, list) {
   await editor.choose("Fix with agent");
 }
 
-/** Has something shown by a code action, or in VS Code, where those of a whole source are elsewhere, by the palette. */
-export async function ask(editor, { action, palette }) {
-  if (editor.palette) {
-    await editor.palette(palette);
-  } else {
-    await decideOn(editor, "def total(items)", action);
-  }
-}
-
 /** Decides by a code action on the line of a text, of which the beginning is enough. Resolves to all that was offered there. */
 export async function decideOn(editor, text, title) {
   await editor.at(text);

@@ -3,6 +3,7 @@ import { execFile } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
 import { promisify } from "node:util";
+import { decideOn } from "../person.mjs";
 import { here, out, project, sleep, state, until } from "../stage.mjs";
 import { Terminal } from "../terminal.mjs";
 
@@ -178,6 +179,14 @@ class Emacs {
   async proposal() {
     const asked = await this.question("the proposal", "Accept all");
     return { text: asked.text, acceptAll: () => this.answer("Accept all"), dismiss: () => this.terminal.keys("C-g"), decideInFiles: () => this.answer("Decide in the files") };
+  }
+
+  async undoTurn() {
+    await decideOn(this, "def total(items)", "Undo the agent's last turn");
+  }
+
+  showTurn() {
+    return this.command("countersign-diff");
   }
 
   async idle() {

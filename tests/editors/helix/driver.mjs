@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import { execFileSync } from "node:child_process";
-import { chooseFix } from "../person.mjs";
+import { chooseFix, decideOn } from "../person.mjs";
 import { here, sleep, state, until } from "../stage.mjs";
 import { Terminal } from "../terminal.mjs";
 
@@ -195,6 +195,14 @@ class Helix {
   async proposal() {
     const asked = await this.question("the proposal", "Accept all");
     return { ...asked, acceptAll: () => this.answer("Accept all"), dismiss: () => this.terminal.keys("Escape"), decideInFiles: () => this.answer("Decide in the files") };
+  }
+
+  async undoTurn() {
+    await decideOn(this, "def total(items)", "Undo the agent's last turn");
+  }
+
+  showTurn() {
+    return this.command("lsp-workspace-command countersign.showTurnDiff");
   }
 
   /** While something is going on, a spinner of braille dots turns in the status line. */

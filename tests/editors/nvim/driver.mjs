@@ -167,6 +167,14 @@ class Neovim {
     return { text: asked.text, acceptAll: () => this.answer("Accept all"), dismiss: () => this.lua("return Rig.dismiss()"), decideInFiles: () => this.answer("Decide in the files") };
   }
 
+  async undoTurn() {
+    await this.typeOut(":CountersignUndo<CR>");
+  }
+
+  async showTurn() {
+    await this.typeOut(":CountersignDiff<CR>");
+  }
+
   async idle() {
     await until("the turn to end", () =>
       this.lua(`local open = 0

@@ -141,9 +141,12 @@ class VsCode {
     return this.workbench.chooseAction(title);
   }
 
-  /** Runs a command from the palette. */
-  palette(title) {
-    return this.workbench.command(title);
+  undoTurn() {
+    return this.workbench.command("Countersign: Undo the Agent's Last Turn");
+  }
+
+  showTurn() {
+    return this.workbench.command("Countersign: Show What the Last Turn Changed");
   }
 
   question(what, choice) {
@@ -162,9 +165,14 @@ class VsCode {
   async proposal() {
     await until("the proposal", () => this.workbench.preview(), 60000);
     await sleep(500);
-    const panel = await this.workbench.preview();
+    // It may just be made anew.
+    const panel = await until("the preview", () => this.workbench.preview());
     check("the preview leaves the focus to the editor", await until("the focus", async () => (await this.workbench.focus()) === "editor", 5000).catch(() => false), await this.workbench.focus());
-    check("nothing is ticked beforehand", (await panel.ticks()).every((tick) => !tick), await panel.ticks());
+    const ticks = await until("what can be ticked", async () => {
+      const found = await panel.ticks();
+      return found.length > 0 && found;
+    });
+    check("nothing is ticked beforehand", ticks.every((tick) => !tick), ticks);
     return {
       text: panel.rows.join("\n"),
       panel,

@@ -160,14 +160,17 @@ class Workbench {
   /** Puts the cursor at a line and column, both counted from 1. */
   async goTo(line, column) {
     const { page } = this;
-    await page.keyboard.press("Control+g");
     const input = page.locator(".quick-input-widget:not([style*='display: none']) input.input").first();
-    await input.waitFor();
-    await input.fill(`:${line}:${column}`);
-    await sleep(200);
-    await page.keyboard.press("Enter");
-    await input.waitFor({ state: "hidden" });
-    await sleep(200);
+    // A panel that closes at this moment takes the focus, and the input closes with it.
+    await until(`the cursor to go to ${line}:${column}`, async () => {
+      await page.keyboard.press("Control+g");
+      await input.fill(`:${line}:${column}`, { timeout: 2000 });
+      await sleep(200);
+      await page.keyboard.press("Enter");
+      await input.waitFor({ state: "hidden", timeout: 2000 });
+      const there = `Ln ${line}, Col ${column}`;
+      return until(there, async () => (await this.status()).some((item) => item.includes(there)), 2000);
+    });
   }
 
   /** The titles in the code action menu at the cursor. The menu stays open. */

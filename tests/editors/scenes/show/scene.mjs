@@ -1,7 +1,7 @@
 // The person looks at a proposal before deciding on it: marks in the text, the diff of one hunk, the way to the next; takes all
 // of the open file, nothing of the closed one, and looks at what the turn has changed.
 import { check, equal } from "../../checks.mjs";
-import { ask, decideOn } from "../../person.mjs";
+import { decideOn } from "../../person.mjs";
 import { before, onDisk, toldOf, until } from "../../stage.mjs";
 
 const withUnsavedText = (text) => text.replace("VAT = 19\n", "VAT = 19\n# 🍐 discount?\n");
@@ -56,7 +56,7 @@ export async function play(editor) {
   check("the model is told", /^M cart\.py/m.test(toldOf("patch")) && /prices\.py hunk 1 .*: rejected/.test(toldOf("patch")), toldOf("patch"));
   check("the marks are gone", await until("no marks", async () => (await editor.hints()).length === 0, 10000).catch(() => false), await editor.hints());
 
-  await ask(editor, { action: "Show what the agent's last turn changed", palette: "Countersign: Show What the Last Turn Changed" });
+  await editor.showTurn();
   const turn = await diffWith(editor, "+    return total");
   check("the diff of the turn has what was taken, and nothing else", turn.includes("pieces of") && !turn.includes("PRICES"), turn);
   await editor.shot("turn");

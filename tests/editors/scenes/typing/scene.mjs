@@ -54,7 +54,7 @@ export async function play(editor) {
   equal("what was not saved by the person is not saved", onDisk("cart.py"), before("cart.py"));
   check("no question is left open", !(await editor.isAsked()));
   const told = toldOf("patch");
-  check("the model is told that the first hunk was taken", /cart\.py hunk 1 .*: taken$/m.test(told), told);
+  check("the model is told that the first hunk was taken, and where", /cart\.py hunk 1 .*: taken \[line 14 now\]$/m.test(told), told);
   check("the model is told of the conflict", /cart\.py hunk 2 .*: not taken.*changed/m.test(told), told);
 
   await editor.undo("cart.py");

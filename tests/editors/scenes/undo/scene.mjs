@@ -1,7 +1,6 @@
 // A turn changes, makes and deletes files, by a command in the sandbox and by a patch; then the person types on, and takes the
 // turn back. All files are as before, and no text that the person has not saved is lost.
 import { check, equal } from "../../checks.mjs";
-import { ask } from "../../person.mjs";
 import { after, before, isOnDisk, onDisk, until } from "../../stage.mjs";
 
 const withUnsavedText = (text) => text.replace("VAT = 19\n", "VAT = 19\n# 🍐 discount?\n");
@@ -28,7 +27,7 @@ export async function play(editor) {
   await editor.insertAbove("def describe(items):", "# typed after the turn");
   await editor.shot("turn");
 
-  await ask(editor, { action: "Undo the agent's last turn", palette: "Countersign: Undo the Agent's Last Turn" });
+  await editor.undoTurn();
   await until("the files to come back", () => isOnDisk("README.md") && isOnDisk("test_cart.py"));
   await editor.idle();
   await editor.shot("undone");
