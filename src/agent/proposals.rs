@@ -442,15 +442,19 @@ impl Proposals {
             .get_mut(id)
             .ok_or_else(|| ProposalError::Unknown(id.clone()))?;
         open_for_decision(entry, id)?;
+        // What was accepted elsewhere meanwhile is not in the files yet, and was not refused by being left out here.
+        let mut more = false;
         for hunk in entry.change().files.iter_mut().flat_map(|file| &mut file.hunks) {
-            hunk.status = if taken.contains(&hunk.id) {
-                HunkStatus::Accepted
-            } else {
-                HunkStatus::Rejected
-            };
+            let in_place = taken.contains(&hunk.id);
+            more |= !in_place && hunk.status == HunkStatus::Accepted;
+            if in_place {
+                hunk.status = HunkStatus::Accepted;
+            } else if hunk.status != HunkStatus::Accepted {
+                hunk.status = HunkStatus::Rejected;
+            }
         }
         entry.wake(Decided {
-            in_place: true,
+            in_place: !more,
             trouble,
             ..Decided::default()
         });

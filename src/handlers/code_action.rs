@@ -77,6 +77,12 @@ pub fn actions(session: &Session, params: &CodeActionParams) -> CodeActionRespon
     }
     if wanted(SOURCE) && super::undo::live_to_undo(session).is_some_and(|thread| thread.running().is_none()) {
         actions.push(action("Undo the agent's last turn", SOURCE, command::UNDO, &()));
+        actions.push(action(
+            "Show what the agent's last turn changed",
+            SOURCE,
+            command::SHOW_DIFF,
+            &(),
+        ));
     }
     let literals = session.client().can.code_action_literals;
     actions

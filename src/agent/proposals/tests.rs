@@ -380,3 +380,38 @@ async fn a_renamed_file_is_followed_to_its_new_name() {
     let proposal = table.desk.proposals.read(&"p".into()).expect("it waits");
     assert_eq!(proposal.files[0].path, PathBuf::from("/w/moved/b.txt"));
 }
+
+/// What was accepted at its lines while a preview of the rest was open is neither lost nor refused with what was left
+/// unticked there.
+#[tokio::test]
+async fn a_preview_does_not_refuse_what_was_accepted_elsewhere() {
+    let (before, after) = ("a\nb\nc\nd\ne\n", "A\nb\nC\nd\nE\n");
+    let table = Table::new(before);
+    let mut waiting = table.propose("p", "t", Table::update(), before, after).await;
+    let (proposal, _) = table.desk.proposals.decided(&"p".into()).expect("it waits");
+    let ids: Vec<HunkId> = proposal.files[0].hunks.iter().map(|hunk| hunk.id.clone()).collect();
+    let (first, second) = (ids[0].clone(), ids[1].clone());
+    table.decide(Some(&first), ProposalDecision::Accept).expect("it waits");
+    set(&table.desk.workspace, URI, "a\nb\nC\nd\ne\n".to_owned());
+    let taken = [second];
+    let settled = table
+        .desk
+        .proposals
+        .settled_in_place(&"p".into(), &taken, None)
+        .expect("it waits");
+    let statuses: Vec<_> = settled.files[0].hunks.iter().map(|hunk| hunk.status).collect();
+    assert_eq!(
+        statuses,
+        [HunkStatus::Accepted, HunkStatus::Accepted, HunkStatus::Rejected]
+    );
+    let decided = waiting.decided().await.expect("decided");
+    assert!(!decided.in_place, "the first one is still to be written");
+    let scope = Scope {
+        desk: table.desk.clone(),
+        cwd: "/w".into(),
+        confinement: crate::exec::Confinement::outside(),
+    };
+    let outcome = apply::run(&scope, &"p".into(), &decided).await;
+    assert_eq!(outcome.error, None);
+    assert_eq!(table.text(), "A\nb\nC\nd\ne\n");
+}
