@@ -3,6 +3,7 @@
 
 use super::{Blob, files};
 use crate::ids::{ThreadId, TurnId};
+use crate::patch::disk::content_hash;
 use crate::patch::hunk::text_edits;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -17,7 +18,7 @@ const MOST_AGE: Duration = Duration::from_secs(14 * 24 * 3600);
 const MOST_KEPT: usize = 2000;
 /// Between two looks whether there is something to give up.
 const PRUNE_EVERY: Duration = Duration::from_secs(6 * 3600);
-/// Bytes of a text from which on the text after it stands as its edits.
+/// A longer text before has a file of its own.
 const SMALL: usize = 64 << 10;
 /// The largest record that is read, in bytes.
 const MOST_BYTES: u64 = 512 << 20;
@@ -56,75 +57,94 @@ pub struct FileRecord {
     pub moved_from: Option<PathBuf>,
 }
 
-/// A record as it stands on the disk: a text after that is mostly the text before stands there as edits of it.
+/// A record as it stands on the disk. A large text before has a file of its own, which is written once, and the text after
+/// stands there as edits of it.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Written {
     #[serde(flatten)]
     record: TurnRecord,
-    /// By the place in `files`: byte ranges of the text before, and what comes there.
+    /// By the place in `files`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    edits: BTreeMap<usize, Vec<(Range<usize>, String)>>,
+    large: BTreeMap<usize, Large>,
+}
+
+/// A text that is too large to be written again and again.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Large {
+    /// Length of the text before, in bytes.
+    bytes: u64,
+    /// Ranges of bytes of the text before, and what comes there. Absent where what is there after is no text.
+    edits: Option<Vec<(Range<usize>, String)>>,
 }
 
 impl Written {
-    fn of(record: &TurnRecord) -> Self {
-        let mut edits = BTreeMap::new();
-        let files = record.files.iter().enumerate().map(|(index, file)| {
-            let Some((before, after)) = file.texts().filter(|(before, _)| before.len() > SMALL) else {
-                return file.clone();
+    /// The record, and the texts that have files of their own.
+    fn of(record: &TurnRecord) -> (Self, Vec<(&Path, &str)>) {
+        let (mut large, mut texts) = (BTreeMap::new(), Vec::new());
+        let without_text = |side: &Side| Side {
+            mode: side.mode,
+            content: Content::Text { text: String::new() },
+        };
+        let mut files = Vec::with_capacity(record.files.len());
+        for (index, file) in record.files.iter().enumerate() {
+            let (before, after) = (text_of(file.before.as_ref()), text_of(file.after.as_ref()));
+            let Some(before) = before.filter(|text| text.len() > SMALL) else {
+                files.push(file.clone());
+                continue;
             };
-            edits.insert(index, text_edits(before, after));
-            let mode = file.after.as_ref().and_then(|side| side.mode);
-            let content = Content::Text { text: String::new() };
-            FileRecord {
-                after: Some(Side { mode, content }),
+            texts.push((file.path.as_path(), before));
+            let (bytes, edits) = (before.len() as u64, after.map(|after| text_edits(before, after)));
+            files.push(FileRecord {
                 path: file.path.clone(),
-                before: file.before.clone(),
+                before: file.before.as_ref().map(without_text),
+                after: match edits {
+                    Some(_) => file.after.as_ref().map(without_text),
+                    None => file.after.clone(),
+                },
                 moved_from: file.moved_from.clone(),
-            }
-        });
-        let files = files.collect();
-        Self {
-            record: TurnRecord {
-                files,
-                thread: record.thread.clone(),
-                turn: record.turn.clone(),
-                no_snapshot: record.no_snapshot.clone(),
-                new_folders: record.new_folders.clone(),
-                gone_folders: record.gone_folders.clone(),
-                undoes: record.undoes.clone(),
-            },
-            edits,
+            });
+            large.insert(index, Large { bytes, edits });
         }
+        let record = TurnRecord {
+            files,
+            thread: record.thread.clone(),
+            turn: record.turn.clone(),
+            no_snapshot: record.no_snapshot.clone(),
+            new_folders: record.new_folders.clone(),
+            gone_folders: record.gone_folders.clone(),
+            undoes: record.undoes.clone(),
+        };
+        (Self { record, large }, texts)
     }
 
-    /// Nothing if the edits are none of the text before.
-    fn whole(mut self) -> Option<TurnRecord> {
-        for (index, edits) in self.edits {
+    /// The whole record. Nothing if a text is missing, or the edits are none of it.
+    fn whole(mut self, read: impl Fn(&Path) -> Option<String>) -> Option<TurnRecord> {
+        for (index, large) in self.large {
             let file = self.record.files.get_mut(index)?;
-            let (before, _) = file.texts()?;
-            let mut text = String::with_capacity(before.len());
-            let mut at = 0;
-            for (range, new) in edits {
-                text.push_str(before.get(at..range.start)?);
-                text.push_str(&new);
-                at = range.end;
+            let before = read(&file.path).filter(|text| text.len() as u64 == large.bytes)?;
+            if let Some(edits) = large.edits {
+                let mut text = String::with_capacity(before.len());
+                let mut at = 0;
+                for (range, new) in edits {
+                    text.push_str(before.get(at..range.start)?);
+                    text.push_str(&new);
+                    at = range.end;
+                }
+                text.push_str(before.get(at..)?);
+                file.after.as_mut()?.content = Content::Text { text };
             }
-            text.push_str(before.get(at..)?);
-            file.after.as_mut()?.content = Content::Text { text };
+            file.before.as_mut()?.content = Content::Text { text: before };
         }
         Some(self.record)
     }
 }
 
-impl FileRecord {
-    /// Both texts, where both sides are texts.
-    fn texts(&self) -> Option<(&str, &str)> {
-        match (&self.before.as_ref()?.content, &self.after.as_ref()?.content) {
-            (Content::Text { text: before }, Content::Text { text: after }) => Some((before, after)),
-            _ => None,
-        }
+fn text_of(side: Option<&Side>) -> Option<&str> {
+    match &side?.content {
+        Content::Text { text } => Some(text),
+        _ => None,
     }
 }
 
@@ -194,7 +214,16 @@ impl Records {
             return Err(io::Error::other(format!("{} is no name for a file", record.turn)));
         };
         crate::exec::git::make_private(&self.folder)?;
-        files::replace(&path, &serde_json::to_vec(&Written::of(record))?)
+        let (written, texts) = Written::of(record);
+        for (of, text) in texts {
+            let beside = self.beside(&record.turn, of);
+            // What was there before the turn stays the same, however often the turn writes down what is there now.
+            if std::fs::metadata(&beside).is_ok_and(|there| there.len() == text.len() as u64) {
+                continue;
+            }
+            files::replace(&beside, text.as_bytes())?;
+        }
+        files::replace(&path, &serde_json::to_vec(&written)?)
     }
 
     /// Whether a turn has a record: it changed something, or something in it is not known.
@@ -212,7 +241,13 @@ impl Records {
         serde_json::from_slice::<Written>(&bytes)
             .inspect_err(|error| tracing::warn!(path = %path.display(), %error, "the record of a turn is damaged"))
             .ok()?
-            .whole()
+            .whole(|of| std::fs::read_to_string(self.beside(turn, of)).ok())
+    }
+
+    /// Where a large text before has its own file.
+    fn beside(&self, turn: &TurnId, of: &Path) -> PathBuf {
+        let name = content_hash(of.as_os_str().as_encoded_bytes());
+        self.folder.join(format!("{turn}-{}.text", &name[..16]))
     }
 
     /// Whether a turn was taken back and not brought back since.
@@ -404,19 +439,25 @@ mod tests {
                 content: Content::Text { text },
             })
         };
-        for after in [
-            before.replacen("line", "word", 3) + "last",
-            String::new(),
-            before.clone(),
-        ] {
+        let link = Some(Side {
+            mode: None,
+            content: Content::Link { target: "x".into() },
+        });
+        let edited = before.replacen("line", "word", 3) + "last";
+        for after in [side(edited), side(String::new()), side(before.clone()), link, None] {
             written.files[0].before = side(before.clone());
-            written.files[0].after = side(after);
+            written.files[0].after = after;
             records.save(&written).unwrap();
             assert_eq!(records.load(&written.turn), Some(written.clone()));
             let size = std::fs::metadata(home.path().join("turns/turn-1.json")).unwrap().len();
-            assert!(size < 2 * before.len() as u64, "{size}");
+            assert!(size < 2000, "{size}");
         }
-        let broken = r#"{"thread":"t","turn":"turn-1","files":[],"edits":{"0":[[{"start":1,"end":0},"x"]]}}"#;
+        let names = std::fs::read_dir(home.path().join("turns")).unwrap().flatten();
+        let mut paths = names.map(|entry| entry.path());
+        let text = paths.find(|path| path.extension().is_some_and(|end| end == "text"));
+        std::fs::write(text.unwrap(), "short").unwrap();
+        assert_eq!(records.load(&written.turn), None, "another text than was written");
+        let broken = r#"{"thread":"t","turn":"turn-1","files":[],"large":{"0":{"bytes":1,"edits":[[{"start":1,"end":0},"x"]]}}}"#;
         std::fs::write(home.path().join("turns/turn-1.json"), broken).unwrap();
         assert_eq!(records.load(&written.turn), None);
     }
