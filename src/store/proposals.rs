@@ -7,17 +7,23 @@
 
 use crate::exec::Confinement;
 use crate::ids::{ProposalId, ThreadId};
-use crate::patch::plan::Plan;
+use crate::patch::hunk::with_hunks;
+use crate::patch::plan::{FilePlan, Plan};
+use crate::protocol::item::FileChangeKind;
 use crate::protocol::proposal::Proposal;
 use crate::protocol::settings::SandboxPolicy;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Version of the form of the files.
 const FORMAT: u32 = 1;
+/// A longer text before has a file of its own.
+const SMALL: usize = 64 << 10;
 /// A proposal whose file would be larger is not kept.
 const MOST_BYTES: usize = 64 << 20;
 
@@ -70,17 +76,55 @@ impl Bounds {
 }
 
 /// A proposal as it is kept: what is shown, what it would do, where it may do it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Kept {
     /// With what was decided and edited so far.
-    pub proposal: Proposal,
+    pub proposal: Arc<Proposal>,
     /// As the model made it.
-    pub plan: Plan,
+    pub plan: Arc<Plan>,
     pub bounds: Bounds,
     /// Words to the model about the whole.
-    #[serde(default)]
     pub feedback: Vec<String>,
+}
+
+/// The same as it stands on the disk. The texts after follow from the hunks, and a large text before has a file of its
+/// own, `<id>.<place>.text`, which is written once.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Stored<P> {
+    proposal: P,
+    plan: Plan,
+    bounds: Bounds,
+    #[serde(default)]
+    feedback: Vec<String>,
+    /// Lengths of the large texts in bytes, by their place in the plan.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    large: BTreeMap<usize, usize>,
+}
+
+/// A plan without what can be had otherwise.
+fn lean(plan: &Plan) -> Plan {
+    let small = |text: &&String| text.len() <= SMALL;
+    let file = |file: &FilePlan| FilePlan {
+        path: file.path.clone(),
+        kind: file.kind.clone(),
+        before: file.before.as_ref().filter(small).cloned(),
+        after: None,
+        hunks: file.hunks.clone(),
+        mode: file.mode,
+    };
+    Plan {
+        files: plan.files.iter().map(file).collect(),
+    }
+}
+
+/// The text after, from what is kept.
+fn after(file: &FilePlan) -> Option<String> {
+    match (&file.kind, &file.before) {
+        (FileChangeKind::Delete, _) => None,
+        (_, Some(before)) => Some(with_hunks(before, &file.hunks, &vec![true; file.hunks.len()])),
+        (_, None) => Some(file.hunks.iter().map(|hunk| hunk.new_text.as_str()).collect()),
+    }
 }
 
 /// What the model is to be told of a proposal when its thread goes on.
@@ -127,6 +171,10 @@ impl Shelf {
         self.folder.join(format!("{id}.json"))
     }
 
+    fn text_path(&self, id: &ProposalId, index: usize) -> PathBuf {
+        self.folder.join(format!("{id}.{index}.text"))
+    }
+
     fn note_path(&self, id: &ProposalId) -> PathBuf {
         self.folder.join(format!("{id}.note.json"))
     }
@@ -161,7 +209,33 @@ impl Shelf {
     /// # Errors
     /// It is too large, or the folder cannot be written.
     pub fn keep(&self, kept: &Kept) -> Result<(), ShelfError> {
-        self.write(&self.path(&kept.proposal.id), kept)
+        let mut large = BTreeMap::new();
+        for (index, file) in kept.plan.files.iter().enumerate() {
+            if let Some(text) = file.before.as_ref().filter(|text| text.len() > SMALL) {
+                large.insert(index, text.len());
+            }
+        }
+        let bytes = large.values().sum();
+        if bytes > MOST_BYTES {
+            return Err(ShelfError::TooLarge { bytes });
+        }
+        let id = &kept.proposal.id;
+        for &index in large.keys() {
+            let path = self.text_path(id, index);
+            let text = kept.plan.files[index].before.as_deref().unwrap_or_default();
+            if std::fs::metadata(&path).is_ok_and(|there| there.len() == text.len() as u64) {
+                continue;
+            }
+            self.replace(&path, text.as_bytes())?;
+        }
+        let stored = Stored {
+            proposal: &*kept.proposal,
+            plan: lean(&kept.plan),
+            bounds: kept.bounds.clone(),
+            feedback: kept.feedback.clone(),
+            large,
+        };
+        self.write(&self.path(id), &stored)
     }
 
     /// Forgets a proposal that is settled, and lets its lock go.
@@ -169,6 +243,14 @@ impl Shelf {
         let half_written = self.folder.join(format!(".{id}.json.tmp"));
         for path in [half_written, self.path(id), self.lock_path(id)] {
             remove(&path);
+        }
+        let ours = format!("{id}.");
+        for entry in std::fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            if name.trim_start_matches('.').starts_with(&ours) && name.contains(".text") {
+                remove(&entry.path());
+            }
         }
         drop(held);
     }
@@ -184,8 +266,33 @@ impl Shelf {
     /// It cannot be read or understood.
     pub fn read(&self, id: &ProposalId) -> Result<Option<Kept>, ShelfError> {
         let path = self.path(id);
-        let Some(kept) = self.load::<Kept>(&path)? else {
+        let Some(stored) = self.load::<Stored<Proposal>>(&path)? else {
             return Ok(None);
+        };
+        let Stored {
+            proposal,
+            mut plan,
+            bounds,
+            feedback,
+            large,
+        } = stored;
+        for (index, bytes) in large {
+            let text = std::fs::read_to_string(self.text_path(id, index)).ok();
+            let text = text.filter(|text| text.len() == bytes);
+            let (Some(file), Some(text)) = (plan.files.get_mut(index), text) else {
+                let cause = "the text that it was made for is not beside it".to_owned();
+                return Err(ShelfError::Broken { path, cause });
+            };
+            file.before = Some(text);
+        }
+        for file in &mut plan.files {
+            file.after = after(file);
+        }
+        let kept = Kept {
+            proposal: Arc::new(proposal),
+            plan: Arc::new(plan),
+            bounds,
+            feedback,
         };
         match fault(&kept, id) {
             None => Ok(Some(kept)),
@@ -291,6 +398,14 @@ impl Shelf {
         if bytes.len() > MOST_BYTES {
             return Err(ShelfError::TooLarge { bytes: bytes.len() });
         }
+        self.replace(path, &bytes)
+    }
+
+    fn replace(&self, path: &Path, bytes: &[u8]) -> Result<(), ShelfError> {
+        let failed = |cause| ShelfError::Write {
+            path: path.to_owned(),
+            cause,
+        };
         self.make_folder().map_err(failed)?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         // Only one server has the lock, so that no two write it.
@@ -299,7 +414,7 @@ impl Shelf {
             // One that was left behind would keep its mode.
             remove(&temporary);
             let mut file = private(File::options().create_new(true).write(true)).open(&temporary)?;
-            file.write_all(&bytes)?;
+            file.write_all(bytes)?;
             std::fs::rename(&temporary, path)
         };
         written().map_err(|cause| {
@@ -354,8 +469,7 @@ fn private(options: &mut std::fs::OpenOptions) -> &mut std::fs::OpenOptions {
 mod tests {
     use super::*;
     use crate::patch::hunk::hunks;
-    use crate::patch::plan::FilePlan;
-    use crate::protocol::item::{FileChangeKind, LineRange};
+    use crate::protocol::item::LineRange;
     use crate::protocol::proposal::{Hunk, HunkStatus, ProposalFile, ProposalStatus};
 
     fn kept(id: &str) -> Kept {
@@ -411,8 +525,8 @@ mod tests {
             created_at_ms: 0,
         };
         Kept {
-            proposal,
-            plan: Plan { files: vec![planned] },
+            proposal: Arc::new(proposal),
+            plan: Arc::new(Plan { files: vec![planned] }),
             bounds: Bounds {
                 cwd: "/w".into(),
                 policy: SandboxPolicy::default(),
@@ -454,14 +568,41 @@ mod tests {
     }
 
     #[test]
+    fn a_large_text_has_a_file_of_its_own() {
+        let home = tempfile::tempdir().expect("a folder");
+        let shelf = Shelf::new(home.path());
+        let mut large = kept("a");
+        let before = "one\ntwo\n".repeat(20_000);
+        let after = before.replacen("two", "TWO", 1);
+        let plan = Arc::make_mut(&mut large.plan);
+        plan.files[0].hunks = hunks(&before, &after);
+        (plan.files[0].before, plan.files[0].after) = (Some(before), Some(after));
+        shelf.keep(&large).expect("kept");
+        let written = std::fs::metadata(shelf.text_path(&"a".into(), 0))
+            .expect("there")
+            .modified();
+        large.feedback.clear();
+        shelf.keep(&large).expect("kept again");
+        let again = std::fs::metadata(shelf.text_path(&"a".into(), 0))
+            .expect("there")
+            .modified();
+        assert_eq!(written.ok(), again.ok(), "written once");
+        assert!(std::fs::metadata(shelf.path(&"a".into())).expect("there").len() < 4000);
+        assert_eq!(shelf.read(&"a".into()).expect("read"), Some(large));
+        assert_eq!(shelf.list(), [ProposalId::from("a")]);
+        std::fs::write(shelf.text_path(&"a".into(), 0), "short").expect("written");
+        assert!(shelf.read(&"a".into()).is_err());
+        shelf.forget(&"a".into(), None);
+        assert_eq!(std::fs::read_dir(&shelf.folder).expect("a folder").count(), 0);
+    }
+
+    #[test]
     fn what_is_broken_foreign_or_newer_is_refused_and_left() {
         let home = tempfile::tempdir().expect("a folder");
         let shelf = Shelf::new(home.path());
-        let whole = serde_json::to_value(Envelope {
-            format: FORMAT,
-            body: &kept("x"),
-        })
-        .expect("json");
+        shelf.keep(&kept("x")).expect("kept");
+        let whole = std::fs::read(shelf.path(&"x".into())).expect("there");
+        let whole: serde_json::Value = serde_json::from_slice(&whole).expect("json");
         type Change = fn(&mut serde_json::Value);
         let rows: [(&str, Change); 8] = [
             ("newer version", |json| json["format"] = 2.into()),

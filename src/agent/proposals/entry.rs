@@ -76,8 +76,8 @@ impl Entry {
     pub(super) fn kept(&self) -> Option<Kept> {
         Some(Kept {
             bounds: self.bounds.clone()?,
-            proposal: Proposal::clone(&self.proposal),
-            plan: Plan::clone(&self.made),
+            proposal: self.proposal.clone(),
+            plan: self.made.clone(),
             feedback: self.feedback.clone(),
         })
     }

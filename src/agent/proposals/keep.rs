@@ -7,8 +7,8 @@ use crate::ids::{ProposalId, ThreadId};
 use crate::protocol::proposal::{HunkStatus, Proposal, ProposalStatus};
 use crate::store::proposals::{Bounds, Kept, Note};
 use std::path::PathBuf;
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use tokio::sync::oneshot;
 
 /// A proposal of an earlier server that waits again.
@@ -179,8 +179,9 @@ impl Proposals {
         };
         let thread_id = proposal.thread_id.clone();
         let (waiter, decided) = oneshot::channel();
-        let mut entry = Entry::new(waiting_again(proposal), plan, stream_of(&thread_id), None);
-        for (planned, file) in std::sync::Arc::make_mut(&mut entry.plan)
+        let proposal = waiting_again(Arc::unwrap_or_clone(proposal));
+        let mut entry = Entry::new(proposal, Arc::unwrap_or_clone(plan), stream_of(&thread_id), None);
+        for (planned, file) in Arc::make_mut(&mut entry.plan)
             .files
             .iter_mut()
             .zip(&entry.proposal.files)
