@@ -69,6 +69,8 @@ pub struct Changed {
     pub after: Option<String>,
     /// The permission bits that the file had, where they are known.
     pub mode: Option<u32>,
+    /// Those that it was given, if others.
+    pub new_mode: Option<u32>,
 }
 
 /// What became of a proposal.
@@ -224,9 +226,22 @@ pub async fn run(scope: &Scope, id: &ProposalId, decided: &Decided) -> Outcome {
         let (workspace, noted, cwd) = (scope.desk.workspace.clone(), steps.clone(), scope.cwd.clone());
         let done = error.is_none();
         let (changed, altered) = aside(move || {
-            let change = |step: &Step| {
-                let move_to = step.move_to.as_deref();
-                Changed::now(&workspace, &step.path, move_to, step.now.clone(), step.mode)
+            let change = |step: &Step| match done && step.document.is_none() {
+                // The disk holds what was written; there is no need to read it again.
+                true => Changed {
+                    path: step.path.clone(),
+                    move_to: step.move_to.clone(),
+                    before: step.now.clone(),
+                    after: step.then.clone(),
+                    mode: step.mode,
+                    new_mode: step.then_mode,
+                },
+                false => {
+                    let move_to = step.move_to.as_deref();
+                    let now = Changed::now(&workspace, &step.path, move_to, step.now.clone(), step.mode);
+                    let new_mode = step.then_mode.filter(|_| done);
+                    Changed { new_mode, ..now }
+                }
             };
             let changed = noted.iter().map(change).collect();
             let altered = |step: &Step| altered(&workspace, &cwd, step).filter(|_| done);
@@ -316,6 +331,7 @@ impl Changed {
             before,
             after,
             mode,
+            new_mode: None,
         }
     }
 }

@@ -131,6 +131,14 @@ impl TurnDiff {
         self.revision
     }
 
+    /// The file that is at a path now was given these permission bits.
+    pub fn record_new_mode(&mut self, path: &Path, mode: u32) {
+        self.revision += 1;
+        if let Some(side) = self.files.get_mut(path).and_then(|file| file.after.as_mut()) {
+            side.mode = Some(mode);
+        }
+    }
+
     /// The permission bits that the file at a path had before the turn, and has if it is still there or was moved.
     pub fn record_mode(&mut self, path: &Path, mode: u32) {
         self.revision += 1;

@@ -61,6 +61,7 @@ pub(in crate::agent) fn note(diff: &mut TurnDiff, changed: &[Changed]) {
             before,
             after,
             mode,
+            new_mode,
         } = one;
         match (move_to, before, after) {
             (Some(to), Some(before), Some(after)) => diff.record_move(path, to, before, after),
@@ -68,6 +69,9 @@ pub(in crate::agent) fn note(diff: &mut TurnDiff, changed: &[Changed]) {
         }
         if let Some(mode) = mode {
             diff.record_mode(path, *mode);
+        }
+        if let Some(mode) = new_mode {
+            diff.record_new_mode(move_to.as_deref().unwrap_or(path), *mode);
         }
     }
 }
@@ -167,6 +171,7 @@ mod tests {
             before: before.map(str::to_owned),
             after: after.map(str::to_owned),
             mode: Some(0o755),
+            new_mode: None,
         };
         let (thread, turn) = (ThreadId::from("t"), TurnId::from("u"));
         let made = [PathBuf::from("/w")];

@@ -672,3 +672,36 @@ async fn commands_that_only_read_and_turns_of_words_cost_no_snapshot() {
     let message = undo.item("undo")["message"].as_str().expect("words").to_owned();
     assert!(message.contains("nothing to take back"), "{message}");
 }
+
+/// Shows S-261, S-271.
+#[tokio::test]
+async fn modes_that_a_patch_gave_are_in_the_diff_and_taken_back() {
+    let given = "diff --git a/run.sh b/run.sh\nold mode 100644\nnew mode 100755\n\
+                 diff --git a/new.sh b/new.sh\nnew file mode 100755\n--- /dev/null\n+++ b/new.sh\n@@ -0,0 +1 @@\n+echo\n\
+                 diff --git a/old.sh b/moved.sh\nold mode 100755\nnew mode 100644\nsimilarity index 50%\nrename from old.sh\n\
+                 rename to moved.sh\n--- a/old.sh\n+++ b/moved.sh\n@@ -1 +1 @@\n-1\n+2\n";
+    let stage = Stage::with(json!([[apply_patch("c1", given)], [say("done")]]), setting()).await;
+    for (name, text, mode) in [("run.sh", "r\n", 0o644), ("old.sh", "1\n", 0o755)] {
+        stage.write(name, text);
+        std::fs::set_permissions(stage.path(name), std::fs::Permissions::from_mode(mode)).expect("a mode");
+    }
+    let before = tree(&stage.dir);
+    let thread = stage.thread().await;
+    let story = stage.complete(&thread, "Make it run").await;
+    let runs = |name: &str| {
+        let meta = std::fs::metadata(stage.path(name)).expect("a file");
+        meta.permissions().mode() & 0o111 != 0
+    };
+    assert_eq!((runs("run.sh"), runs("new.sh"), runs("moved.sh")), (true, true, false));
+    let diff = story.all("turn/diff").pop().expect("a diff")["diff"].clone();
+    let diff = diff.as_str().expect("words");
+    for words in [
+        "old mode 100644\nnew mode 100755",
+        "new file mode 100755",
+        "old mode 100755\nnew mode 100644",
+    ] {
+        assert!(diff.contains(words), "{words}: {diff}");
+    }
+    stage.undo_last(&thread).await;
+    assert_same(&before, &tree(&stage.dir));
+}
