@@ -185,7 +185,7 @@ impl Entry {
         if params.decision == ProposalDecision::Accept {
             let fits = |hunk: &&mut Hunk| hunk.status != HunkStatus::Conflicting;
             // Of a file those in conflict are left waiting where others can be taken; of the whole they are left out.
-            let all_must = params.hunk_ids.is_some() || params.path.is_some() && !meant.iter().any(|hunk| fits(hunk));
+            let all_must = params.hunk_ids.is_some() || params.path.is_some() && !meant.iter().any(&fits);
             if let Some(hunk) = meant.iter().find(|hunk| all_must && !fits(hunk)) {
                 return Err(ProposalError::Conflicting {
                     proposal: params.proposal_id.clone(),

@@ -136,7 +136,8 @@ fn edits_replace_bytes_of_what_is_there() {
             .map(|(range, new)| (range.clone(), (*new).to_owned()))
             .collect(),
     };
-    let rows: &[(&[(Range<usize>, &str)], Option<&str>)] = &[
+    type Row<'t> = (&'t [(Range<usize>, &'t str)], Option<&'t str>);
+    let rows: &[Row<'_>] = &[
         (&[], Some(before)),
         (&[(0..4, "1\n")], Some("1\ntwo é\nthree\n")),
         (

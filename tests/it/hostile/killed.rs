@@ -279,7 +279,14 @@ fn whatever_the_system_refuses_nothing_is_changed_and_the_cause_is_told() {
             run("chattr", &["-i", "-a"], &self.0);
         }
     }
-    let rows: [(&str, Prepare, &str, &[&str], Option<IoKind>); 9] = [
+    type Row = (
+        &'static str,
+        Prepare,
+        &'static str,
+        &'static [&'static str],
+        Option<IoKind>,
+    );
+    let rows: [Row; 9] = [
         (
             "too many open files",
             nothing,

@@ -402,7 +402,8 @@ fn a_change_while_we_write_is_never_lost() {
     fn at(act: impl FnOnce(&Path)) {
         MEDDLED.with_borrow(|path| act(path));
     }
-    let ways: [(&str, &str, fn(), &str); 4] = [
+    type Way = (&'static str, &'static str, fn(), &'static str);
+    let ways: [Way; 4] = [
         (
             "writes over",
             "d/a",
