@@ -1,5 +1,5 @@
 //! What a key costs while hunks wait in the document: where each of them lies is found again. Each figure is the median.
-//! `cargo bench --bench rebase`; `benches/cost` reads its lines.
+//! `cargo bench --bench rebase`.
 
 #![expect(clippy::print_stdout, reason = "a bench is there to print")]
 
