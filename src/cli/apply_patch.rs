@@ -251,7 +251,7 @@ fn disk_change(file: FilePlan) -> DiskChange {
         mode,
         ..
     } = file;
-    let expect = Expect::of(before.as_deref());
+    let expect = Expect::text(before.as_deref());
     match (after, kind) {
         (None, _) => DiskChange::Remove { path, expect },
         (Some(text), FileChangeKind::Update { move_path: Some(to) }) => DiskChange::Move {

@@ -51,6 +51,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use step::Run;
 
 /// Changes to files that happen together or not at all.
@@ -166,12 +167,16 @@ impl DiskChange {
 
 /// What must be at a path before the change; anything else means that somebody was faster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "camelCase")]
+#[serde(from = "Told", into = "Told")]
 pub enum Expect {
     Absent,
     /// A regular file with this SHA-256, in hexadecimal.
     Content {
         sha256: String,
+    },
+    /// A regular file with this text. To another process it is told as its hash; in this one, comparing costs less.
+    Text {
+        text: Arc<str>,
     },
     /// A symbolic link with this target. It is replaced or removed itself and never followed; it cannot be edited or
     /// moved.
@@ -180,12 +185,58 @@ pub enum Expect {
     },
 }
 
+/// An [`Expect`] as another process is told.
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase")]
+enum Told {
+    Absent,
+    Content { sha256: String },
+    Link { target: PathBuf },
+}
+
+impl From<Expect> for Told {
+    fn from(expect: Expect) -> Self {
+        match expect {
+            Expect::Absent => Self::Absent,
+            Expect::Content { sha256 } => Self::Content { sha256 },
+            Expect::Text { text } => Self::Content {
+                sha256: content_hash(text.as_bytes()),
+            },
+            Expect::Link { target } => Self::Link { target },
+        }
+    }
+}
+
+impl From<Told> for Expect {
+    fn from(told: Told) -> Self {
+        match told {
+            Told::Absent => Self::Absent,
+            Told::Content { sha256 } => Self::Content { sha256 },
+            Told::Link { target } => Self::Link { target },
+        }
+    }
+}
+
 impl Expect {
     /// What a snapshot showed: this text, or no file.
     pub fn of(text: Option<&str>) -> Self {
         text.map_or(Self::Absent, |text| Self::Content {
             sha256: content_hash(text.as_bytes()),
         })
+    }
+
+    /// The same for a transaction that this process carries out itself.
+    pub fn text(text: Option<&str>) -> Self {
+        text.map_or(Self::Absent, |text| Self::Text { text: text.into() })
+    }
+
+    /// Whether a regular file with this text is what is expected.
+    fn is(&self, text: &str) -> bool {
+        match self {
+            Self::Text { text: expected } => **expected == *text,
+            Self::Content { sha256 } => *sha256 == content_hash(text.as_bytes()),
+            Self::Absent | Self::Link { .. } => false,
+        }
     }
 }
 

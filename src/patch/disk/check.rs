@@ -2,7 +2,10 @@
 
 use super::step::io_error;
 use super::system::{Stamp, link_target, mode_of, open_regular};
-use super::{CommitError, Content, DiskChange, Expect, Found, MAX_PLACED_BYTES, New, Transaction, Work, hexadecimal};
+use super::{
+    CommitError, Content, DiskChange, Expect, Found, MAX_PLACED_BYTES, New, Transaction, Work, content_hash,
+    hexadecimal,
+};
 use crate::patch::files::{real_folder, real_path, same_entry};
 use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
@@ -127,7 +130,7 @@ pub(super) fn works(transaction: &Transaction) -> Result<Vec<Work<'_>>, CommitEr
                     care.there(&to, &Expect::Absent)?;
                 }
                 let same_mode = mode.is_none_or(|mode| mode & 0o7777 == mode_of(&there.meta));
-                let same = same_mode && *expect == Expect::of(Some(text));
+                let same = same_mode && expect.is(text);
                 from.there = Some(there);
                 let new = (!same).then(|| New::Text {
                     text: text.into(),
@@ -338,21 +341,20 @@ impl Care {
                     "it is neither a file nor a folder but a device, a pipe or a socket".to_owned(),
                 ));
             }
-            let sha256 = match expect {
+            match expect {
                 Expect::Absent => return Err(stale(Found::Present)),
                 Expect::Link { .. } => return Err(stale(Found::Changed)),
-                Expect::Content { sha256 } => sha256,
-            };
+                Expect::Content { .. } | Expect::Text { .. } => {}
+            }
             if meta.len() > MAX_PLACED_BYTES {
                 let length = meta.len();
                 return Err(refused(format!(
                     "it has {length} bytes, more than the {MAX_PLACED_BYTES} that may be replaced"
                 )));
             }
-            let found = hash(&target.real, bytes).map_err(|error| io_error(path, "reading it", &error))?;
-            match found {
-                Some(found) if found == *sha256 => {}
-                _ => return Err(stale(Found::Changed)),
+            let holds = holds(&target.real, expect, bytes).map_err(|error| io_error(path, "reading it", &error))?;
+            if !holds {
+                return Err(stale(Found::Changed));
             }
             if !self.read_only_too && is_read_only(&meta) {
                 return Err(refused(
@@ -368,30 +370,40 @@ impl Care {
     }
 }
 
-/// The hash of what a regular file holds, which goes into `bytes` too; `None` if it is none any more.
-fn hash(path: &Path, bytes: Option<&mut Vec<u8>>) -> io::Result<Option<String>> {
+/// Whether there is a regular file that holds what is expected. What it holds goes into `bytes` too.
+fn holds(path: &Path, expect: &Expect, bytes: Option<&mut Vec<u8>>) -> io::Result<bool> {
     let mut file = open_regular(path)?;
     // The name may mean something else by now than a moment ago.
     let meta = file.metadata()?;
     if !meta.is_file() || meta.len() > MAX_PLACED_BYTES {
-        return Ok(None);
+        return Ok(false);
     }
-    let mut hasher = Sha256::new();
-    if let Some(bytes) = bytes {
+    let mut own = Vec::new();
+    let whole = match (bytes, expect) {
+        (Some(bytes), _) => Some(bytes),
+        (None, Expect::Text { text }) if meta.len() == text.len() as u64 => Some(&mut own),
+        (None, Expect::Text { .. }) => return Ok(false),
+        (None, _) => None,
+    };
+    if let Some(bytes) = whole {
         bytes.reserve(usize::try_from(meta.len()).unwrap_or(0) + 1);
         file.take(MAX_PLACED_BYTES + 1).read_to_end(bytes)?;
-        hasher.update(&bytes);
-    } else {
-        let mut part = [0; 32 * 1024];
-        loop {
-            let length = file.read(&mut part)?;
-            if length == 0 {
-                break;
-            }
-            hasher.update(&part[..length]);
-        }
+        return Ok(match expect {
+            Expect::Text { text } => *bytes == text.as_bytes(),
+            Expect::Content { sha256 } => *sha256 == content_hash(bytes),
+            Expect::Absent | Expect::Link { .. } => false,
+        });
     }
-    Ok(Some(hexadecimal(&hasher.finalize())))
+    let mut hasher = Sha256::new();
+    let mut part = [0; 32 * 1024];
+    loop {
+        let length = file.read(&mut part)?;
+        if length == 0 {
+            break;
+        }
+        hasher.update(&part[..length]);
+    }
+    Ok(matches!(expect, Expect::Content { sha256 } if *sha256 == hexadecimal(&hasher.finalize())))
 }
 
 #[cfg(unix)]
