@@ -137,8 +137,10 @@ class VsCode {
     return this.workbench.codeActions();
   }
 
-  choose(title) {
-    return this.workbench.chooseAction(title);
+  async choose(title) {
+    await this.workbench.chooseAction(title);
+    // A preview that closes now gives the focus back to the editor, a moment later; no person is faster than that.
+    await sleep(1500);
   }
 
   undoTurn() {

@@ -166,7 +166,8 @@ class Workbench {
       await page.keyboard.press("Control+g");
       await input.fill(`:${line}:${column}`, { timeout: 2000 });
       await sleep(200);
-      await page.keyboard.press("Enter");
+      // Into the input, or nowhere: in a text that has got the focus back it would be a new line.
+      await input.press("Enter", { timeout: 2000 });
       await input.waitFor({ state: "hidden", timeout: 2000 });
       const there = `Ln ${line}, Col ${column}`;
       return until(there, async () => (await this.status()).some((item) => item.includes(there)), 2000);
@@ -195,6 +196,7 @@ class Workbench {
       await page.keyboard.press("ArrowDown");
       await sleep(60);
     }
+    if (!(await row.isVisible())) throw new Error(`the menu has closed before “${title}” was chosen`);
     await page.keyboard.press("Enter");
   }
 
