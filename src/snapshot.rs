@@ -20,6 +20,7 @@ mod walk;
 pub use manifest::{Kind, path_of_bytes};
 
 use crate::exec::git::{GitError, OwnRepository, Stop};
+use crate::patch::disk::hexadecimal;
 use manifest::{Entry, Manifest, Oid};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -220,7 +221,7 @@ impl Snapshot {
         let blob = matches!(entry.kind, Kind::File | Kind::Link).then(|| Blob {
             store: self.store.clone(),
             oid: entry.oid.hex(),
-            digest: manifest::hexadecimal(&entry.digest),
+            digest: hexadecimal(&entry.digest),
         });
         State {
             kind: entry.kind,
@@ -474,7 +475,7 @@ fn names(blobs: &[Blob], places: Vec<usize>) -> (Vec<Oid>, Vec<usize>) {
 /// The folder of a store: by the real path, so that a folder has one by whatever name it is reached.
 fn store_name(real: &Path) -> String {
     let digest = Sha256::digest(real.as_os_str().as_encoded_bytes());
-    manifest::hexadecimal(&digest[..10])
+    hexadecimal(&digest[..10])
 }
 
 #[cfg(test)]

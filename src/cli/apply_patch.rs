@@ -4,12 +4,11 @@
 //! It also runs when the program is started under the name `apply_patch`, since that is how models call it. As it is
 //! one of many small steps of a script, it starts without the large parser of the command line where it can.
 
-use crate::patch::disk::{CommitError, DiskChange, Expect, Transaction, commit, journal_folder, journal_path, recover};
+use crate::patch::disk::{CommitError, DiskChange, Transaction, commit, journal_folder, journal_path, recover};
 use crate::patch::files::{DiskFiles, FileText, Files, ReadError, absolute};
 use crate::patch::parse::parse;
 use crate::patch::plan::error::PlanError;
 use crate::patch::plan::{FilePlan, plan};
-use crate::protocol::item::FileChangeKind;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -242,32 +241,11 @@ fn folder(name: &Path) -> Result<PathBuf, String> {
 }
 
 /// The whole of a planned file.
-fn disk_change(file: FilePlan) -> DiskChange {
-    let FilePlan {
-        path,
-        kind,
-        before,
-        after,
-        mode,
-        ..
-    } = file;
-    let expect = Expect::text(before.as_deref());
-    match (after, kind) {
-        (None, _) => DiskChange::Remove { path, expect },
-        (Some(text), FileChangeKind::Update { move_path: Some(to) }) => DiskChange::Move {
-            from: path,
-            to,
-            text,
-            expect,
-            mode,
-        },
-        (Some(text), _) => DiskChange::Write {
-            mode: if before.is_some() { mode } else { mode.map(as_allowed) },
-            path,
-            text,
-            expect,
-        },
+fn disk_change(mut file: FilePlan) -> DiskChange {
+    if file.before.is_none() {
+        file.mode = file.mode.map(as_allowed);
     }
+    DiskChange::of(file)
 }
 
 /// The permission bits of a new file, without those that this process gives to none.

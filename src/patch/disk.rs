@@ -140,27 +140,33 @@ pub enum Content {
 pub const MAX_PLACED_BYTES: u64 = 1 << 30;
 
 impl DiskChange {
-    /// What the accepted hunks of a planned file mean for the disk; `None` if they change nothing.
-    pub fn of(plan: &FilePlan, accepted: &[bool]) -> Option<Self> {
-        if !accepted.iter().zip(&plan.hunks).any(|(&accepted, _)| accepted) {
-            return None;
-        }
-        let (path, expect) = (plan.path.clone(), Expect::of(plan.before.as_deref()));
-        match (plan.with(accepted), &plan.kind) {
-            (None, _) => Some(Self::Remove { path, expect }),
-            (Some(text), FileChangeKind::Update { move_path: Some(to) }) => Some(Self::Move {
+    /// What a planned file means for the disk, all of its hunks taken, for a transaction that this process carries out
+    /// itself.
+    pub fn of(file: FilePlan) -> Self {
+        let FilePlan {
+            path,
+            kind,
+            before,
+            after,
+            mode,
+            ..
+        } = file;
+        let expect = Expect::text(before.as_deref());
+        match (after, kind) {
+            (None, _) => Self::Remove { path, expect },
+            (Some(text), FileChangeKind::Update { move_path: Some(to) }) => Self::Move {
                 from: path,
-                to: to.clone(),
+                to,
                 text,
                 expect,
-                mode: plan.mode,
-            }),
-            (Some(text), _) => Some(Self::Write {
+                mode,
+            },
+            (Some(text), _) => Self::Write {
                 path,
                 text,
                 expect,
-                mode: plan.mode,
-            }),
+                mode,
+            },
         }
     }
 }
@@ -245,11 +251,14 @@ pub fn content_hash(bytes: &[u8]) -> String {
     hexadecimal(&Sha256::digest(bytes))
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(64), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+/// Bytes in hexadecimal, lower case.
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes
+        .iter()
+        .fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
 }
 
 /// Why nothing was written. Every file is as it was, except as [`Stuck`](Self::Stuck) says.

@@ -102,6 +102,22 @@ pub struct Chunk {
     pub loose_end: usize,
 }
 
+impl Chunk {
+    /// One more line; `whole` is the line as it stands in the patch, `returns` whether it ended in a return and a feed.
+    fn push(&mut self, kind: LineKind, text: &str, whole: &str, returns: bool) {
+        self.lines.push(ChunkLine {
+            kind,
+            text: text.to_owned(),
+            end: if returns { LineEnd::ReturnFeed } else { LineEnd::Unsaid },
+        });
+        let loose = whole.is_empty();
+        self.loose_end = if loose { self.loose_end + 1 } else { 0 };
+        if loose && self.loose_start + 1 == self.lines.len() {
+            self.loose_start += 1;
+        }
+    }
+}
+
 /// The old side of a unified header: the first line, from 1, and how many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineHint {

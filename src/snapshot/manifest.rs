@@ -1,6 +1,7 @@
 //! What a folder holds at one moment: its files, links and empty folders, each with where its content is kept and with
 //! the marks by which the next look knows that it is still the same.
 
+use crate::patch::disk::hexadecimal;
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 
@@ -37,17 +38,6 @@ impl Oid {
     pub(super) fn hex(self) -> String {
         hexadecimal(&self.0)
     }
-}
-
-pub(super) fn hexadecimal(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes
-        .iter()
-        .fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-            // Writing to a string cannot fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
 }
 
 /// The marks of an entry by which a look tells that it has not changed.

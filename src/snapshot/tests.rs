@@ -455,27 +455,3 @@ async fn old_snapshots_go_and_the_last_stays() {
     place.write("f", "more");
     place.take().await;
 }
-
-/// Prints what a snapshot costs: `cargo test --release --lib snapshot -- --ignored --nocapture`.
-#[tokio::test]
-#[ignore = "a measurement"]
-async fn cost_of_ten_thousand_files() {
-    let place = Place::new();
-    for number in 0..10_000 {
-        let lines = format!("line {number}\n").repeat(60);
-        place.write(&format!("d{}/e{}/f{number}.rs", number % 100, number % 7), &lines);
-    }
-    std::thread::sleep(Duration::from_millis(100));
-    let mut times = Vec::new();
-    for round in 0..6 {
-        if round == 3 {
-            place.write("d1/e1/f1.rs", "changed");
-        }
-        let start = Instant::now();
-        place.take().await;
-        times.push(start.elapsed());
-    }
-    tracing::info!(?times);
-    let path = std::env::temp_dir().join("snapshot-cost");
-    fs::write(path, format!("{times:?}")).unwrap();
-}

@@ -1,11 +1,10 @@
 //! What is at a path: as a turn recorded it, and as it is now.
 
-use crate::patch::disk::{Expect, content_hash};
+use crate::patch::disk::{Expect, content_hash, hexadecimal};
 use crate::patch::turn_diff::{Body, Side};
 use crate::snapshot::Blob;
 use crate::snapshot::record::{self, Content};
 use sha2::{Digest as _, Sha256};
-use std::fmt::Write as _;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -200,14 +199,7 @@ fn read(path: &Path, meta: &Metadata) -> io::Result<Data> {
         hash.update(&buffer[..read]);
         size += read as u64;
     }
-    let digest = hash
-        .finalize()
-        .iter()
-        .fold(String::with_capacity(64), |mut text, byte| {
-            // Writing to a string cannot fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        });
+    let digest = hexadecimal(&hash.finalize());
     Ok(Data::Bytes {
         digest,
         blob: None,

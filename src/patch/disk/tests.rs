@@ -747,7 +747,11 @@ fn planned_hunks_become_changes() {
         .files
         .iter()
         .zip(decisions)
-        .filter_map(|(file, accepted)| DiskChange::of(file, accepted))
+        .filter(|(_, accepted)| accepted.contains(&true))
+        .map(|(file, accepted)| {
+            let after = file.with(accepted);
+            DiskChange::of(FilePlan { after, ..file.clone() })
+        })
         .collect();
     assert_eq!(changes.len(), 3);
     world.commit(changes).unwrap();
@@ -799,11 +803,7 @@ fn a_move_through_a_link_onto_itself_keeps_the_file() {
     symlink(world.path("d"), world.path("l")).unwrap();
     let text = "*** Begin Patch\n*** Update File: d/f\n*** Move to: l/f\n@@\n-1\n+2\n*** End Patch";
     let planned = plan(&parse(text).unwrap(), world.dir.path(), &DiskFiles).unwrap();
-    let changes: Vec<_> = planned
-        .files
-        .iter()
-        .filter_map(|file| DiskChange::of(file, &[true]))
-        .collect();
+    let changes: Vec<_> = planned.files.iter().cloned().map(DiskChange::of).collect();
     world.commit(changes).unwrap();
     assert_eq!(world.read("d/f").unwrap(), "2\n");
 }

@@ -1,7 +1,7 @@
 //! One hunk of the `apply_patch` grammar: its headers, its lines, its marks.
 
 use super::envelope::Cursor;
-use super::{Chunk, ChunkLine, END_OF_FILE, LineEnd, LineHint, LineKind, ParseError, shorten};
+use super::{Chunk, END_OF_FILE, LineHint, LineKind, ParseError, shorten};
 use std::path::Path;
 
 /// One hunk; the cursor is at its headers, or at its first line if it may go without.
@@ -67,20 +67,7 @@ pub(super) fn chunk(cursor: &mut Cursor<'_>, path: &Path, first: bool) -> Result
         } else {
             chars.as_str()
         };
-        chunk.lines.push(ChunkLine {
-            kind,
-            text: text.to_owned(),
-            end: if line.returns {
-                LineEnd::ReturnFeed
-            } else {
-                LineEnd::Unsaid
-            },
-        });
-        let loose = line.text.is_empty();
-        chunk.loose_end = if loose { chunk.loose_end + 1 } else { 0 };
-        if loose && chunk.loose_start + 1 == chunk.lines.len() {
-            chunk.loose_start += 1;
-        }
+        chunk.push(kind, text, line.text, line.returns);
         cursor.next();
     }
     if closed {

@@ -4,7 +4,7 @@ use super::header::ends_a_file;
 use super::{Reader, shorten};
 use crate::patch::parse::chunk::{chunk_header, is_chunk_header, is_no_newline, no_newline, numbers};
 use crate::patch::parse::error::ParseError;
-use crate::patch::parse::{Chunk, ChunkLine, LineEnd, LineKind};
+use crate::patch::parse::{Chunk, LineEnd, LineKind};
 use std::path::Path;
 
 /// One hunk as it was written.
@@ -185,20 +185,7 @@ impl Reader<'_> {
                     Some(b'+' | b'-' | b' ') => &line.text[1..],
                     _ => "",
                 };
-                chunk.lines.push(ChunkLine {
-                    kind,
-                    text: text.to_owned(),
-                    end: if line.returns {
-                        LineEnd::ReturnFeed
-                    } else {
-                        LineEnd::Unsaid
-                    },
-                });
-                let loose = line.text.is_empty();
-                chunk.loose_end = if loose { chunk.loose_end + 1 } else { 0 };
-                if loose && chunk.loose_start + 1 == chunk.lines.len() {
-                    chunk.loose_start += 1;
-                }
+                chunk.push(kind, text, line.text, line.returns);
             }
             Inside::NoNewline => {
                 no_newline(chunk);
