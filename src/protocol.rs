@@ -18,6 +18,7 @@ mod generate;
 pub mod item;
 pub mod method;
 pub mod model;
+pub mod permission;
 pub mod proposal;
 pub mod settings;
 pub mod thread;

@@ -13,6 +13,7 @@ pub mod update_plan;
 use crate::ids::ItemId;
 use crate::model::item::{LocalShellAction, ToolSpec};
 use crate::protocol::item::PlanStep;
+use crate::protocol::permission::Permission;
 use crate::workspace::Workspace;
 use futures::future::BoxFuture;
 use serde::de::DeserializeOwned;
@@ -91,6 +92,8 @@ pub struct CommandCall {
     /// The model asks to run it outside the sandbox.
     pub escalated: bool,
     pub justification: Option<String>,
+    /// What the model asks for beyond the policy, for this command.
+    pub permissions: Vec<Permission>,
 }
 
 /// A call that needs nothing but a look: shown as one item.

@@ -137,6 +137,15 @@ impl Conversation {
         }
     }
 
+    /// Waits until all that was recorded is in the file, or refused by it; the recorder's own trouble tells the person.
+    pub async fn recorded(&self) {
+        if let Some(recorder) = &self.recorder
+            && let Err(error) = recorder.flush().await
+        {
+            tracing::debug!(%error, "not on record yet");
+        }
+    }
+
     /// Records an event as far as it is kept, then shows it.
     pub fn publish(&self, turn: Option<&TurnId>, kind: EventKind) {
         self.stream.publish_after(turn.cloned(), kind, |event| {

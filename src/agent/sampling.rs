@@ -230,6 +230,8 @@ async fn attempt(turn: &Arc<Turn>, calls: &mut Calls) -> Result<(), Broken> {
         ..TurnContextRecord::new(&turn.id, &turn.settings)
     }));
     let request = request(turn);
+    // What the person said outlives the server from here on, whatever the model does with it.
+    turn.conversation.recorded().await;
     let mut stream = tokio::select! {
         stream = turn.provider().client.stream(&request) => stream?,
         () = turn.cancel.cancelled() => return Err(Broken::Stopped),

@@ -18,13 +18,28 @@ pub struct Confinement {
 }
 
 /// What the walls let through.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Walls {
     /// Canonical folders (or single files) that may be written, protected entries excepted.
     pub roots: Vec<PathBuf>,
     pub network: bool,
     /// Whether the policy is the one of the workspace; decides how it is shown, not what it does.
     pub workspace: bool,
+    /// Canonical places inside the roots that stay read-only, beside the protected ones.
+    #[serde(default)]
+    pub read_only: Vec<PathBuf>,
+    /// Canonical places that may be neither read nor written, whatever else is said.
+    #[serde(default)]
+    pub unreadable: Vec<PathBuf>,
+    /// TCP ports of this machine's loopback that may be reached without a network.
+    #[serde(default)]
+    pub loopback_ports: Vec<u16>,
+    /// Hosts (name or address, port if only one) that may be reached by TCP without a network.
+    #[serde(default)]
+    pub hosts: Vec<(String, Option<u16>)>,
+    /// Canonical socket files outside the sandbox that may be connected to.
+    #[serde(default)]
+    pub sockets: Vec<PathBuf>,
 }
 
 impl Confinement {
@@ -44,17 +59,16 @@ impl Confinement {
                 SandboxPolicy::DangerFullAccess => Self::outside(),
                 _ => Self {
                     walls: Some(Walls {
-                        roots: Vec::new(),
                         network,
-                        workspace: false,
+                        ..Walls::default()
                     }),
                 },
             };
         };
         let mut walls = Walls {
-            roots: Vec::new(),
             network,
             workspace: true,
+            ..Walls::default()
         };
         let slash_tmp = (!exclude_slash_tmp).then_some(Path::new("/tmp"));
         let tmpdir = tmpdir.filter(|tmpdir| !exclude_tmpdir_env_var && tmpdir.is_absolute());

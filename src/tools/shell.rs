@@ -79,6 +79,7 @@ fn command_call(call: &Call) -> Result<CommandCall, ToolError> {
             timeout: timeout_ms.map(Duration::from_millis),
             escalated: false,
             justification: None,
+            permissions: Vec::new(),
         });
     }
     let arguments: Arguments = arguments(call)?;
@@ -94,6 +95,7 @@ fn command_call(call: &Call) -> Result<CommandCall, ToolError> {
         escalated: arguments.with_escalated_permissions
             || arguments.sandbox_permissions.as_deref() == Some("require_escalated"),
         justification: arguments.justification,
+        permissions: Vec::new(),
     })
 }
 
@@ -120,6 +122,7 @@ mod tests {
             timeout: Some(Duration::from_millis(1500)),
             escalated: false,
             justification: None,
+            permissions: Vec::new(),
         };
         let list = r#"{"command": ["bash", "-lc", "echo hi | cat"], "workdir": "sub", "timeout_ms": 1500}"#;
         let text = r#"{"command": "echo hi | cat", "workdir": "sub", "timeout_ms": 1500}"#;
