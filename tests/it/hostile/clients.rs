@@ -88,6 +88,17 @@ async fn a_client_that_vanishes_with_a_question_open_has_declined_it() {
 /// Shows S-128.
 #[tokio::test]
 async fn a_client_that_vanishes_before_it_was_asked_has_declined_too() {
+    // On a busy machine a pause can come between two keys, and then the question is in order: that try shows nothing.
+    for _ in 0..10 {
+        if vanishes_while_typing().await < countersign::server::idle::PAUSE {
+            return;
+        }
+    }
+    panic!("no try without a pause of the hands");
+}
+
+/// The longest pause between two keys. Where it is shorter than the server's, it was looked that nobody was asked.
+async fn vanishes_while_typing() -> Duration {
     let mut script = proposes("*** Update File: a.txt\n@@\n-a\n+A\n");
     script[0]
         .as_array_mut()
@@ -97,11 +108,16 @@ async fn a_client_that_vanishes_before_it_was_asked_has_declined_too() {
     work.open("a.txt");
     work.fix("a.txt").await;
     work.model.wait_for_hold("thinking").await;
+    let (mut last, mut longest) = (Instant::now(), Duration::ZERO);
+    work.editor.type_at(&work.path("a.txt"), 0, "z\n");
     work.model.release("thinking");
     while work.lenses("a.txt").await.is_empty() {
+        longest = longest.max(last.elapsed());
+        last = Instant::now();
         work.editor.type_at(&work.path("a.txt"), 0, "z\n");
     }
     work.client.hang_up();
+    longest = longest.max(last.elapsed());
     assert_eq!(work.client.expect_end().await, 1);
     assert_eq!(work.disk("a.txt").unwrap(), "a\n");
     let asked = work
@@ -109,8 +125,11 @@ async fn a_client_that_vanishes_before_it_was_asked_has_declined_too() {
         .trace()
         .iter()
         .any(|method| method == "window/showMessageRequest");
-    assert!(!asked, "nobody was asked");
+    if longest < countersign::server::idle::PAUSE {
+        assert!(!asked, "nobody was asked");
+    }
     recorded_output(work.client.home(), "call_1");
+    longest
 }
 
 /// Gone while a command runs, inside or outside the sandbox: nothing of it is left.
