@@ -1,15 +1,17 @@
 //! A command of the model: decided on, asked about, confined, run and shown; the same way for every tool that runs one.
 
+mod ask;
+mod show;
+
 use super::turn::Turn;
 use super::undo;
 use crate::config::Config;
 use crate::exec::command;
 use crate::exec::decide::{self, Capability, Case, Escalation, Verdict};
 use crate::exec::{self, CommandRequest, Confinement, ExecError, Finished};
-use crate::ids::{ApprovalId, ItemId};
+use crate::ids::ItemId;
 use crate::patch::recognise::{BARE_PATCH_ADVICE, Recognised, recognise};
-use crate::protocol::approval::{Approval, ApprovalDecision, ApprovalResponse, CommandApproval};
-use crate::protocol::item::{CommandAction, Confined, ItemStatus, ThreadItem};
+use crate::protocol::item::{CommandAction, Confined, ItemStatus};
 use crate::protocol::settings::ApprovalPolicy;
 use crate::tools::{CommandCall, ToolError, ToolOutput};
 use std::path::{Path, PathBuf};
@@ -20,13 +22,8 @@ use std::time::Duration;
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
 /// Deltas of one command's output; what comes later is in the completed item.
 const MOST_DELTAS: usize = 10_000;
-/// Bytes of output that the model is told: head and tail, the middle cut out.
-const MODEL_OUTPUT: usize = 40_000;
-/// Bytes of output in the completed item.
-const SHOWN_OUTPUT: usize = 64 << 10;
-
 /// One command on its way.
-struct Run<'a> {
+pub(super) struct Run<'a> {
     turn: &'a Arc<Turn>,
     item_id: ItemId,
     argv: Vec<String>,
@@ -51,49 +48,12 @@ pub async fn run(turn: &Arc<Turn>, call: CommandCall) -> Result<ToolOutput, Tool
         }
         Recognised::NotAPatch => {}
     }
-    if call.argv.first().is_none_or(|program| program.trim().is_empty()) {
-        return Err(ToolError::Answer(
-            "The command is empty. Give the program and its arguments.".to_owned(),
-        ));
+    let escalated = call.escalated;
+    let run = Run::of(turn, call)?;
+    match run.admit(escalated).await {
+        Ok(confined) => run.perform(confined).await,
+        Err(output) => Ok(output),
     }
-    let cwd = working_folder(turn, call.workdir.as_deref())?;
-    let grants = turn.conversation.data().grants.clone();
-    let verdict = decide::decide(&Case {
-        argv: &call.argv,
-        cwd: &cwd,
-        approval: turn.settings.approval_policy,
-        sandbox: &turn.settings.sandbox_policy,
-        escalation: call.escalated.then_some(Escalation {
-            justification: call.justification.as_deref(),
-        }),
-        grants: &grants,
-    });
-    let run = Run {
-        turn,
-        item_id: call.item_id,
-        actions: command::actions(&call.argv, &cwd),
-        argv: call.argv,
-        cwd,
-        timeout: call.timeout.unwrap_or(DEFAULT_TIMEOUT),
-        justification: call.justification,
-    };
-    let confined = match verdict {
-        Verdict::Refuse { reason } => return Ok(ToolOutput::not_done(reason)),
-        Verdict::Run(confined) => confined,
-        Verdict::Ask {
-            reason,
-            confined,
-            scope,
-        } => {
-            run.begin(&run.item_id, confined);
-            let response = run.ask(&run.item_id, reason, confined, &scope).await;
-            if let Some(denied) = run.denied(&run.item_id, confined, response.as_ref()) {
-                return Ok(denied);
-            }
-            confined
-        }
-    };
-    run.perform(confined).await
 }
 
 fn working_folder(turn: &Turn, workdir: Option<&str>) -> Result<PathBuf, ToolError> {
@@ -108,92 +68,55 @@ fn working_folder(turn: &Turn, workdir: Option<&str>) -> Result<PathBuf, ToolErr
     }
 }
 
-impl Run<'_> {
-    fn item(&self, id: &ItemId, confined: Confined, status: ItemStatus) -> ThreadItem {
-        ThreadItem::CommandExecution {
-            id: id.clone(),
-            command: command::display(&self.argv),
-            cwd: self.cwd.clone(),
-            actions: self.actions.clone(),
-            confined,
-            status,
-            aggregated_output: None,
-            exit_code: None,
-            duration_ms: None,
-            reason: None,
+impl<'a> Run<'a> {
+    /// A command as the model wants it; an answer to the model where there is nothing to run, or nowhere to run it.
+    pub(super) fn of(turn: &'a Arc<Turn>, call: CommandCall) -> Result<Self, ToolError> {
+        if call.argv.first().is_none_or(|program| program.trim().is_empty()) {
+            return Err(ToolError::Answer(
+                "The command is empty. Give the program and its arguments.".to_owned(),
+            ));
         }
+        let cwd = working_folder(turn, call.workdir.as_deref())?;
+        Ok(Self {
+            turn,
+            item_id: call.item_id,
+            actions: command::actions(&call.argv, &cwd),
+            argv: call.argv,
+            cwd,
+            timeout: call.timeout.unwrap_or(DEFAULT_TIMEOUT),
+            justification: call.justification,
+        })
     }
 
-    fn begin(&self, id: &ItemId, confined: Confined) {
-        self.turn.start_item(self.item(id, confined, ItemStatus::InProgress));
-    }
-
-    /// Ends an item that did not run, with the reason.
-    fn not_run(&self, id: &ItemId, confined: Confined, ended: ItemStatus, why: &str) {
-        let mut item = self.item(id, confined, ended);
-        if let ThreadItem::CommandExecution { reason, .. } = &mut item {
-            *reason = Some(why.to_owned());
+    /// Decides on it and, where the verdict says so, asks. How it runs, or what the model is told since it does not.
+    pub(super) async fn admit(&self, escalated: bool) -> Result<Confined, ToolOutput> {
+        let grants = self.turn.conversation.data().grants.clone();
+        let verdict = decide::decide(&Case {
+            argv: &self.argv,
+            cwd: &self.cwd,
+            approval: self.turn.settings.approval_policy,
+            sandbox: &self.turn.settings.sandbox_policy,
+            escalation: escalated.then_some(Escalation {
+                justification: self.justification.as_deref(),
+            }),
+            grants: &grants,
+        });
+        match verdict {
+            Verdict::Refuse { reason } => Err(ToolOutput::not_done(reason)),
+            Verdict::Run(confined) => Ok(confined),
+            Verdict::Ask {
+                reason,
+                confined,
+                scope,
+            } => {
+                self.begin(&self.item_id, confined);
+                let response = self.ask(&self.item_id, reason, confined, &scope).await;
+                match self.denied(&self.item_id, confined, response.as_ref()) {
+                    Some(denied) => Err(denied),
+                    None => Ok(confined),
+                }
+            }
         }
-        self.turn.complete_item(item);
-    }
-
-    /// Asks the person. `None` if the turn was stopped before the answer; the question is withdrawn then.
-    async fn ask(
-        &self,
-        id: &ItemId,
-        reason: String,
-        confined: Confined,
-        scope: &Capability,
-    ) -> Option<ApprovalResponse> {
-        let turn = self.turn;
-        let approval = CommandApproval {
-            id: ApprovalId::fresh(),
-            thread_id: turn.conversation.id.clone(),
-            turn_id: turn.id.clone(),
-            item_id: id.clone(),
-            command: self.argv.clone(),
-            cwd: self.cwd.clone(),
-            actions: self.actions.clone(),
-            reason,
-            justification: self.justification.clone(),
-            confined,
-            session_scope: scope.to_string(),
-            available_decisions: available_decisions(scope),
-        };
-        let answer = turn.ask(Approval::Command(approval)).await;
-        if answer
-            .as_ref()
-            .is_some_and(|response| response.decision == ApprovalDecision::AcceptForSession)
-        {
-            turn.conversation.data().grants.add(scope.clone());
-        }
-        answer
-    }
-
-    /// The output for a no; nothing for a yes.
-    fn denied(&self, id: &ItemId, confined: Confined, response: Option<&ApprovalResponse>) -> Option<ToolOutput> {
-        let Some(response) = response else {
-            let words = "The turn was stopped before the person answered; the command was not run.";
-            self.not_run(id, confined, ItemStatus::Interrupted, words);
-            return Some(ToolOutput::not_done(words));
-        };
-        match response.decision {
-            ApprovalDecision::Accept | ApprovalDecision::AcceptForSession => return None,
-            ApprovalDecision::Decline | ApprovalDecision::Cancel => {}
-        }
-        self.not_run(id, confined, ItemStatus::Declined, "The person said no.");
-        let words = match response
-            .feedback
-            .as_deref()
-            .map(str::trim)
-            .filter(|words| !words.is_empty())
-        {
-            Some(words) => format!(" They say: {words}"),
-            None => " Do not try to reach the same by another command; find another way or ask.".to_owned(),
-        };
-        Some(ToolOutput::not_done(format!(
-            "The person rejected this command; it was not run.{words}"
-        )))
     }
 
     async fn perform(&self, confined: Confined) -> Result<ToolOutput, ToolError> {
@@ -294,71 +217,6 @@ impl Run<'_> {
         result
     }
 
-    fn finished_item(&self, id: &ItemId, confined: Confined, finished: &Finished) -> ThreadItem {
-        let status = match finished {
-            Finished { cancelled: true, .. } => ItemStatus::Interrupted,
-            Finished {
-                exit_code: 0,
-                timed_out: false,
-                ..
-            } => ItemStatus::Completed,
-            _ => ItemStatus::Failed,
-        };
-        let mut item = self.item(id, confined, status);
-        if let ThreadItem::CommandExecution {
-            aggregated_output,
-            exit_code,
-            duration_ms,
-            reason,
-            ..
-        } = &mut item
-        {
-            *aggregated_output = Some(cut_middle(&finished.aggregated, SHOWN_OUTPUT));
-            *exit_code = Some(finished.exit_code);
-            *duration_ms = Some(u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX));
-            *reason = finished
-                .denied
-                .as_ref()
-                .map(|denial| format!("The sandbox stopped it: {}.", denial.reason));
-        }
-        item
-    }
-
-    /// What the model is told: JSON with the output, the exit code and the time.
-    fn output(&self, finished: &Finished) -> ToolOutput {
-        let mut text = String::new();
-        if finished.timed_out {
-            text.push_str(&format!(
-                "command timed out after {} milliseconds\n",
-                self.timeout.as_millis()
-            ));
-        }
-        if finished.cancelled {
-            text.push_str("the person stopped the command\n");
-        }
-        if let Some(denial) = &finished.denied {
-            text.push_str(&format!("note: the sandbox stopped it: {}\n", denial.reason));
-        }
-        let unsaved = self.turn.desk.unsaved();
-        if !unsaved.is_empty() {
-            let names: Vec<_> = unsaved.iter().map(|path| self.turn.short_name(path)).collect();
-            text.push_str(&format!(
-                "note: the command saw the disk; unsaved in the editor, so different from what you and the person see: {}\n",
-                names.join(", ")
-            ));
-        }
-        text.push_str(&cut_middle(&finished.aggregated, MODEL_OUTPUT));
-        let seconds = (finished.duration.as_secs_f64() * 10.0).round() / 10.0;
-        let json = serde_json::json!({
-            "output": text,
-            "metadata": {"exit_code": finished.exit_code, "duration_seconds": seconds},
-        });
-        ToolOutput {
-            text: json.to_string(),
-            success: Some(finished.exit_code == 0 && !finished.timed_out),
-        }
-    }
-
     /// Commands see the disk: documents that the agent changed are saved first, through the editor.
     async fn save_first(&self) {
         let unsaved = self.turn.desk.unsaved();
@@ -374,43 +232,12 @@ impl Run<'_> {
     }
 }
 
-/// What the person may answer: some commands are asked about each time.
-fn available_decisions(scope: &Capability) -> Vec<ApprovalDecision> {
-    let session = scope.can_be_remembered().then_some(ApprovalDecision::AcceptForSession);
-    let all = [
-        Some(ApprovalDecision::Accept),
-        session,
-        Some(ApprovalDecision::Decline),
-        Some(ApprovalDecision::Cancel),
-    ];
-    all.into_iter().flatten().collect()
-}
-
 /// Variables that hold the server's own credentials; no command ever gets them.
 fn secret_variables(config: &Config) -> impl Iterator<Item = &str> {
     let providers = config.providers.values();
     providers
         .flat_map(|provider| provider.env_key.iter().chain(provider.env_http_headers.values()))
         .map(String::as_str)
-}
-
-/// At most `most` bytes of a text: its head and its tail, and between them how much is missing. Cut at line ends where
-/// there are any.
-fn cut_middle(text: &str, most: usize) -> String {
-    if text.len() <= most {
-        return text.to_owned();
-    }
-    let half = most / 2;
-    let head = &text[..text.floor_char_boundary(half)];
-    let head = head.rfind('\n').map_or(head, |end| &head[..=end]);
-    let tail = &text[text.ceil_char_boundary(text.len() - half)..];
-    let tail = tail.find('\n').map_or(tail, |end| &tail[end + 1..]);
-    let missing = &text[head.len()..text.len() - tail.len()];
-    format!(
-        "{head}[… {} bytes, {} lines cut out …]\n{tail}",
-        missing.len(),
-        missing.lines().count()
-    )
 }
 
 impl Turn {

@@ -1,0 +1,127 @@
+//! How a command of the model is shown: its item as it begins and ends, and what the model is told of it.
+
+use super::Run;
+use crate::exec::Finished;
+use crate::exec::command;
+use crate::ids::ItemId;
+use crate::protocol::item::{Confined, ItemStatus, ThreadItem};
+use crate::tools::ToolOutput;
+
+/// Bytes of output that the model is told: head and tail, the middle cut out.
+const MODEL_OUTPUT: usize = 40_000;
+/// Bytes of output in the completed item.
+const SHOWN_OUTPUT: usize = 64 << 10;
+
+impl Run<'_> {
+    pub(super) fn item(&self, id: &ItemId, confined: Confined, status: ItemStatus) -> ThreadItem {
+        ThreadItem::CommandExecution {
+            id: id.clone(),
+            command: command::display(&self.argv),
+            cwd: self.cwd.clone(),
+            actions: self.actions.clone(),
+            confined,
+            status,
+            aggregated_output: None,
+            exit_code: None,
+            duration_ms: None,
+            reason: None,
+        }
+    }
+
+    pub(super) fn begin(&self, id: &ItemId, confined: Confined) {
+        self.turn.start_item(self.item(id, confined, ItemStatus::InProgress));
+    }
+
+    /// Ends an item that did not run, with the reason.
+    pub(super) fn not_run(&self, id: &ItemId, confined: Confined, ended: ItemStatus, why: &str) {
+        let mut item = self.item(id, confined, ended);
+        if let ThreadItem::CommandExecution { reason, .. } = &mut item {
+            *reason = Some(why.to_owned());
+        }
+        self.turn.complete_item(item);
+    }
+
+    pub(super) fn finished_item(&self, id: &ItemId, confined: Confined, finished: &Finished) -> ThreadItem {
+        let status = match finished {
+            Finished { cancelled: true, .. } => ItemStatus::Interrupted,
+            Finished {
+                exit_code: 0,
+                timed_out: false,
+                ..
+            } => ItemStatus::Completed,
+            _ => ItemStatus::Failed,
+        };
+        let mut item = self.item(id, confined, status);
+        if let ThreadItem::CommandExecution {
+            aggregated_output,
+            exit_code,
+            duration_ms,
+            reason,
+            ..
+        } = &mut item
+        {
+            *aggregated_output = Some(cut_middle(&finished.aggregated, SHOWN_OUTPUT));
+            *exit_code = Some(finished.exit_code);
+            *duration_ms = Some(u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX));
+            *reason = finished
+                .denied
+                .as_ref()
+                .map(|denial| format!("The sandbox stopped it: {}.", denial.reason));
+        }
+        item
+    }
+
+    /// What the model is told: JSON with the output, the exit code and the time.
+    pub(super) fn output(&self, finished: &Finished) -> ToolOutput {
+        let mut text = String::new();
+        if finished.timed_out {
+            text.push_str(&format!(
+                "command timed out after {} milliseconds\n",
+                self.timeout.as_millis()
+            ));
+        }
+        if finished.cancelled {
+            text.push_str("the person stopped the command\n");
+        }
+        if let Some(denial) = &finished.denied {
+            text.push_str(&format!("note: the sandbox stopped it: {}\n", denial.reason));
+        }
+        let unsaved = self.turn.desk.unsaved();
+        if !unsaved.is_empty() {
+            let names: Vec<_> = unsaved.iter().map(|path| self.turn.short_name(path)).collect();
+            text.push_str(&format!(
+                "note: the command saw the disk; unsaved in the editor, so different from what you and the person see: {}\n",
+                names.join(", ")
+            ));
+        }
+        text.push_str(&cut_middle(&finished.aggregated, MODEL_OUTPUT));
+        let seconds = (finished.duration.as_secs_f64() * 10.0).round() / 10.0;
+        let json = serde_json::json!({
+            "output": text,
+            "metadata": {"exit_code": finished.exit_code, "duration_seconds": seconds},
+        });
+        ToolOutput {
+            text: json.to_string(),
+            success: Some(finished.exit_code == 0 && !finished.timed_out),
+        }
+    }
+}
+
+/// At most `most` bytes of a text: its head and its tail, and between them how much is missing. Cut at line ends where
+/// there are any.
+fn cut_middle(text: &str, most: usize) -> String {
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    let half = most / 2;
+    let head = &text[..text.floor_char_boundary(half)];
+    let head = head.rfind('\n').map_or(head, |end| &head[..=end]);
+    let tail = &text[text.ceil_char_boundary(text.len() - half)..];
+    let tail = tail.find('\n').map_or(tail, |end| &tail[end + 1..]);
+    let missing = &text[head.len()..text.len() - tail.len()];
+    format!(
+        "{head}[… {} bytes, {} lines cut out …]\n{tail}",
+        missing.len(),
+        missing.lines().count()
+    )
+}
