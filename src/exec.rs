@@ -1,9 +1,9 @@
 //! Running commands: may it run, confined how; start, stop, bounded output.
 //!
-//! `decide` gives the verdict, a pure function; `run` carries it out. The server starts its own program again in
-//! a role (`role`), which puts up the walls around itself, starts the command inside and stays as its keeper:
-//! when the command ends, is stopped, or the server dies, nothing of the command survives. What the walls are
-//! made of is the affair of `linux`; other systems refuse to run anything confined.
+//! `decide` gives the verdict, a pure function; `run` carries it out. The server starts its own program again, once, in
+//! a role (`role`), which for each command forks a keeper that puts up the walls, starts the command inside and stays:
+//! when the command ends, is stopped, or the server dies, nothing of the command survives. Which process forks which,
+//! and what the walls are made of, is the affair of `linux`; other systems refuse to run anything confined.
 //!
 //! It leaves to others what the output means to the model, and who is asked.
 
@@ -26,5 +26,5 @@ pub use denial::Denial;
 pub use environment::{environment, looks_secret};
 pub use output::{KEPT_OUTPUT, Stream};
 pub(crate) use protected::PROTECTED;
-pub use run::{CommandRequest, ExecError, Finished, run, self_program, use_program};
+pub use run::{CommandRequest, ExecError, Finished, Input, InputWriter, PipeEnd, run, self_program, use_program};
 pub use support::{Support, Wall, support};

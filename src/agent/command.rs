@@ -179,25 +179,17 @@ impl<'a> Run<'a> {
         );
         let request = CommandRequest {
             argv: self.argv.clone(),
+            argv0: None,
             cwd: self.cwd.clone(),
             env,
             confinement,
             timeout: Some(self.timeout),
-            stdin: None,
+            input: exec::Input::Nothing,
         };
         let watch = undo::watch(turn, &self.argv, confined).await;
         if turn.cancel.is_cancelled() {
             // Stopped while the workspace was looked at.
-            let finished = Finished {
-                exit_code: 130,
-                stdout: String::new(),
-                stderr: String::new(),
-                aggregated: String::new(),
-                duration: Duration::ZERO,
-                timed_out: false,
-                cancelled: true,
-                denied: None,
-            };
+            let finished = Finished::never_began(Duration::ZERO);
             turn.complete_item(self.finished_item(id, confined, &finished));
             return Ok(finished);
         }

@@ -1,24 +1,35 @@
 //! The sandbox role on Linux.
 //!
-//! Up to three processes, each forked from the one before it:
+//! Who forks whom, and who ends with whom:
 //!
-//! - the *outer keeper*, which the asker started. It holds the socket to the asker and the exit status. When it dies,
-//!   the kernel kills the inner keeper;
-//! - the *inner keeper*, process 1 of namespaces of its own, where the kernel allows them: it lays out the read-only
-//!   view of the disk, answers the questions of the filter, and reaps. When it ends, the kernel kills all that is
-//!   left in its process namespace;
-//! - the command, which gives up every right it can and executes the program.
+//! ```text
+//! asker (the server)
+//!  └─ starter              our program in its role, started once; ends when the asker closes its socket or dies
+//!      └─ outer keeper     one for each command, forked before its order comes (`starter`)
+//!          └─ inner keeper process 1 of namespaces of its own; the kernel kills it when the outer keeper dies
+//!              └─ command  gives up every right it can and executes the program (`enter`)
+//! ```
+//!
+//! - The *outer keeper* holds the line to the asker and the exit status. When the line ends, it ends everything.
+//! - The *inner keeper* lays out the read-only view of the disk, answers the questions of the filter, and reaps. When it
+//!   ends, the kernel kills all that is left in its process namespace.
 //!
 //! Without namespaces the outer keeper does the work of both, and hunts down what is left of the command by descent.
+//! `countersign sandbox` has no starter: its own process is the outer keeper.
+//!
+//! `launch` is the asker's side of the line; nothing else here runs in the server.
 
 mod descent;
 mod enter;
 mod keeper;
 mod landlock;
+mod launch;
 mod namespaces;
 mod questions;
 mod seccomp;
 mod set_aside;
+mod spare;
+mod starter;
 mod sys;
 mod unix_sockets;
 
@@ -29,17 +40,16 @@ use super::support::{Support, Wall};
 use keeper::{Charge, Keeper};
 use namespaces::View;
 use questions::Asker;
+use spare::Spare;
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Longest order that is read; the kernel takes no longer argument list anyway.
-const MAX_ORDER: u32 = 64 * 1024 * 1024;
-
-/// What is read at a time of the command's standard input: about as much as the socket holds.
-const STDIN_PIECE: usize = 256 * 1024;
+pub(super) use launch::{Line, start as launch};
+pub(super) use starter::serve;
+pub(super) use sys::memory_file;
 
 /// The least Landlock that will do where there is no read-only view of the disk: before version 3 it cannot keep files
 /// from being cut to nothing.
@@ -65,8 +75,16 @@ impl Post<'_> {
                 line.push(b'\n');
                 let _gone = sys::send(socket, &line);
             }
-            Self::Person(tell) if !matches!(report, Report::Blocked { .. }) => tell(&report.to_string()),
-            Self::Person(_) => {}
+            // The rest shows in the command's own words and exit status.
+            Self::Person(_) if matches!(report, Report::Blocked { .. } | Report::Signalled { .. }) => {}
+            Self::Person(tell) => tell(&report.to_string()),
+        }
+    }
+
+    /// Tells of a command that a signal has ended.
+    fn tell_signal(&self, ended: sys::Ended) {
+        if let Some(signal) = ended.signal {
+            self.send(&Report::Signalled { signal });
         }
     }
 
@@ -78,57 +96,17 @@ impl Post<'_> {
     }
 }
 
-/// Serves one order that comes through standard input.
-pub(super) fn serve_order() -> ExitCode {
-    sys::close_from(3);
-    let taken = sys::duplicate(0).and_then(|socket| {
-        let order = take_order(File::from(socket.try_clone()?))?;
-        Ok((socket, order))
-    });
-    let (socket, order) = match taken {
-        Ok(taken) => taken,
-        // Nobody to tell: this role is not for people.
-        Err(_) => return ExitCode::from(super::role::EXIT_REFUSED),
-    };
-    ExitCode::from(run(&order, &Post::Asker(socket)))
-}
-
 /// Runs an order with the standard streams as they are.
 pub(super) fn run_here(order: &Order, report: impl Fn(&str)) -> ExitCode {
     sys::close_all_on_exec();
-    ExitCode::from(run(order, &Post::Person(&report)))
+    ExitCode::from(run(order, &Post::Person(&report), None))
 }
 
-/// Reads the order, and puts the command's standard input in place.
-fn take_order(mut socket: File) -> io::Result<Order> {
-    let mut length = [0; 4];
-    socket.read_exact(&mut length)?;
-    let length = u32::from_le_bytes(length);
-    if length > MAX_ORDER {
-        return Err(io::ErrorKind::InvalidData.into());
-    }
-    let mut json = vec![0; length as usize];
-    socket.read_exact(&mut json)?;
-    let order: Order = serde_json::from_slice(&json)?;
-    match order.stdin {
-        None => sys::put_at(&File::open("/dev/null")?.into(), 0)?,
-        Some(length) => {
-            let mut file = BufWriter::with_capacity(STDIN_PIECE, File::from(sys::memory_file()?));
-            if io::copy(&mut socket.take(length), &mut file)? != length {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-            let mut file = file.into_inner()?;
-            io::Seek::rewind(&mut file)?;
-            sys::put_at(&file.into(), 0)?;
-        }
-    }
-    Ok(order)
-}
-
-fn run(order: &Order, post: &Post<'_>) -> u8 {
+/// Runs a command to its end, nothing of it left; its exit status, or the one that says why it did not run.
+fn run(order: &Order, post: &Post<'_>, spare: Option<Spare>) -> u8 {
     let outcome = match &order.walls {
         None => run_beside(order, None, post),
-        Some(walls) => run_confined(order, walls, post),
+        Some(walls) => run_confined(order, walls, spare, post),
     };
     outcome.unwrap_or_else(|reason| {
         let report = Report::CannotConfine { reason };
@@ -138,7 +116,7 @@ fn run(order: &Order, post: &Post<'_>) -> u8 {
 }
 
 /// Chooses the strongest walls that stand here.
-fn run_confined(order: &Order, walls: &Walls, post: &Post<'_>) -> Result<u8, String> {
+fn run_confined(order: &Order, walls: &Walls, spare: Option<Spare>, post: &Post<'_>) -> Result<u8, String> {
     if !seccomp::known_architecture() {
         return Err("there is no system call filter for this processor".to_owned());
     }
@@ -147,7 +125,7 @@ fn run_confined(order: &Order, walls: &Walls, post: &Post<'_>) -> Result<u8, Str
     })?;
     let guard = Guard::of(&walls.roots);
     let watched = set_aside::Watched::new(&guard);
-    match run_in_namespaces(order, walls, &guard, version, post) {
+    match run_in_namespaces(order, walls, &guard, version, spare, post) {
         Ok(exit_code) => {
             watched.intruders(post);
             Ok(exit_code)
@@ -165,30 +143,55 @@ fn run_confined(order: &Order, walls: &Walls, post: &Post<'_>) -> Result<u8, Str
 }
 
 /// Runs the command in namespaces. The error says why there are none; nothing has run then.
-fn run_in_namespaces(order: &Order, walls: &Walls, guard: &Guard, version: u32, post: &Post<'_>) -> Result<u8, String> {
+fn run_in_namespaces(
+    order: &Order,
+    walls: &Walls,
+    guard: &Guard,
+    version: u32,
+    spare: Option<Spare>,
+    post: &Post<'_>,
+) -> Result<u8, String> {
     let signals = sys::signal_descriptor().map_err(|error| error.to_string())?;
     let ids = sys::own_ids();
+    let mut attempts = namespaces::attempts(walls.network);
+    let own_network = attempts[0] & libc::CLONE_NEWNET != 0;
+    if let Some(spare) = spare.filter(|_| own_network)
+        && spare.enter().is_ok()
+    {
+        // What is left to be made.
+        attempts = vec![attempts[0] & !(libc::CLONE_NEWNET | libc::CLONE_NEWUSER)];
+    }
     let mut reason = String::new();
-    for flags in namespaces::attempts(walls.network) {
+    for flags in attempts {
         let (ours, theirs) = sys::socket_pair().map_err(|error| error.to_string())?;
         match sys::fork(flags) {
             Err(error) => reason = format!("cannot make namespaces: {error}"),
             Ok(sys::Forked::Child) => {
                 drop(ours);
                 sys::exit(inner_keeper(
-                    order, walls, guard, version, post, &signals, theirs, flags, ids,
+                    order,
+                    walls,
+                    guard,
+                    version,
+                    post,
+                    &signals,
+                    theirs,
+                    flags,
+                    ids,
+                    own_network,
                 ));
             }
             Ok(sys::Forked::Parent(inner)) => {
                 drop(theirs);
                 match hear(ours) {
                     None => {
-                        return Ok(Keeper {
+                        let ended = Keeper {
                             signals: &signals,
                             control: post.control(),
                             asker: None,
                         }
-                        .keep(Charge::InnerKeeper(inner)));
+                        .keep(Charge::InnerKeeper(inner));
+                        return Ok(ended.exit_code);
                     }
                     Some(trouble) => {
                         reason = trouble;
@@ -229,6 +232,7 @@ fn inner_keeper(
     ready: OwnedFd,
     flags: i32,
     ids: (u32, u32),
+    own_network: bool,
 ) -> u8 {
     // The outer keeper may have died before it could be followed into death.
     let followed = sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong).is_ok();
@@ -257,15 +261,16 @@ fn inner_keeper(
         watch_names: !guard.missing.is_empty(),
         capabilities: view.capabilities_to_keep(&walls.roots),
     };
-    let own_network = flags & libc::CLONE_NEWNET != 0;
     start(&inside, guard, post, own_network)
         .map(|(command, asker)| {
-            Keeper {
+            let ended = Keeper {
                 signals,
                 control: None,
                 asker: asker.as_ref(),
             }
-            .keep(Charge::Command(command))
+            .keep(Charge::Command(command));
+            post.tell_signal(ended);
+            ended.exit_code
         })
         .unwrap_or_else(|report| {
             post.send(&report);
@@ -333,14 +338,15 @@ fn run_beside(order: &Order, confined: Option<(&Walls, &Guard, u32)>, post: &Pos
             return Ok(report.exit_code());
         }
     };
-    let exit_code = Keeper {
+    let ended = Keeper {
         signals: &signals,
         control: post.control(),
         asker: asker.as_ref(),
     }
     .keep(Charge::Family(command));
     descent::kill_all(DYING);
-    Ok(exit_code)
+    post.tell_signal(ended);
+    Ok(ended.exit_code)
 }
 
 /// Tries every wall, prints the result as JSON.

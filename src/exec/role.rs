@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// First argument of the role that runs a command. Its standard input is a socket to the one who asked.
+/// First argument of the role that runs commands. Its standard input is a socket of messages; each brings a line to the
+/// one who asks and the command's three standard streams (see [`Order`]).
 pub const SANDBOX: &str = "--sandbox-role";
 
 /// First argument of the role that tries which walls can be put up here and prints them as JSON.
@@ -22,24 +23,37 @@ pub const EXIT_NOT_FOUND: u8 = 127;
 /// Asks the keeper to end the command: SIGTERM to its process group. Closing the socket is SIGKILL to all of it.
 pub(crate) const TERMINATE: u8 = b'T';
 
-/// What the role is to do: sent through the socket as a length (u32, little endian), the order as JSON, and, where
-/// `stdin` says so, the bytes of the command's standard input.
+/// What the role is to do: sent through the line as a length (u32, little endian) and the order as JSON. The command's
+/// standard streams came with the line.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Order {
     /// Program and arguments; not empty.
     pub argv: Vec<String>,
+    /// What the program is told that it is called; its own name if not given.
+    #[serde(default)]
+    pub argv0: Option<String>,
     pub cwd: PathBuf,
     pub env: Vec<(String, String)>,
     /// None: full access, the keeper only keeps.
     pub walls: Option<Walls>,
-    /// Length of the standard input that follows; none is an empty input.
-    pub stdin: Option<u64>,
 }
 
-/// What the role says, as lines of JSON, about a command that did not start or was held back.
+/// What the role says, as lines of JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Report {
+    /// The first: this process has the order, or will have it in a moment.
+    Taken {
+        pid: u32,
+    },
+    /// The last: nothing of the command is left.
+    Ended {
+        exit_code: u8,
+    },
+    /// The command was ended by this signal.
+    Signalled {
+        signal: i32,
+    },
     CannotConfine {
         reason: String,
     },
@@ -71,9 +85,13 @@ impl Report {
         match self {
             Self::NotFound { .. } => EXIT_NOT_FOUND,
             Self::NotExecutable { .. } => EXIT_NOT_EXECUTABLE,
-            Self::CannotConfine { .. } | Self::Folder { .. } | Self::Blocked { .. } | Self::SetAside { .. } => {
-                EXIT_REFUSED
-            }
+            Self::Ended { exit_code } => *exit_code,
+            Self::CannotConfine { .. }
+            | Self::Folder { .. }
+            | Self::Blocked { .. }
+            | Self::SetAside { .. }
+            | Self::Taken { .. }
+            | Self::Signalled { .. } => EXIT_REFUSED,
         }
     }
 }
@@ -102,6 +120,9 @@ impl std::fmt::Display for Report {
                 )
             }
             Self::Blocked { what } | Self::SetAside { what } => write!(f, "the sandbox blocked {what}"),
+            Self::Taken { pid } => write!(f, "process {pid} keeps the command"),
+            Self::Ended { exit_code } => write!(f, "the command has ended with {exit_code}"),
+            Self::Signalled { signal } => write!(f, "signal {signal} has ended the command"),
         }
     }
 }
@@ -109,7 +130,7 @@ impl std::fmt::Display for Report {
 /// The role behind [`SANDBOX`].
 pub fn sandbox() -> ExitCode {
     #[cfg(target_os = "linux")]
-    return super::linux::serve_order();
+    return super::linux::serve();
     #[cfg(not(target_os = "linux"))]
     ExitCode::from(EXIT_REFUSED)
 }
@@ -133,10 +154,10 @@ pub fn run_here(
 ) -> ExitCode {
     let order = Order {
         argv,
+        argv0: None,
         cwd,
         env,
         walls: confinement.walls().cloned(),
-        stdin: None,
     };
     #[cfg(target_os = "linux")]
     return super::linux::run_here(&order, report);

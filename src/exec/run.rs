@@ -1,52 +1,63 @@
 //! Starting a command, following it, stopping it.
 
+#[cfg(not(target_os = "linux"))]
+mod direct;
+mod ending;
+mod input;
+mod live;
+mod stream;
+
 use super::Confinement;
 use super::denial::{self, Denial};
-use super::output::{Decoder, KEPT_OUTPUT, Kept, Stream};
 #[cfg(target_os = "linux")]
-use super::role;
+use super::linux::{Line, launch};
+use super::output::{KEPT_OUTPUT, Kept, Stream};
 use super::role::{Order, Report};
+#[cfg(not(target_os = "linux"))]
+use direct::{Line, launch};
+use ending::Ending;
+pub(crate) use input::Descriptor;
+pub use input::{Input, InputWriter, PipeEnd};
+use live::Live;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
-use std::process::Stdio;
 use std::sync::OnceLock;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::process::{Child, Command};
+use stream::Pipe;
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-/// Bytes read at a time, and the longest piece that `on_output` gets.
-const CHUNK: usize = 8 * 1024;
-
-/// Between asking a command to end (SIGTERM) and ending it.
-const GRACE: Duration = Duration::from_millis(300);
+#[cfg(not(target_os = "linux"))]
+pub(super) use direct::run_here;
 
 /// How long output is waited for after the command has ended, should something outside its reach hold the pipe.
-const DRAIN: Duration = Duration::from_secs(2);
-
-/// How long the keeper may take to end everything before it is ended itself.
-const KEEPER_PATIENCE: Duration = Duration::from_secs(3);
+pub(super) const DRAIN: Duration = Duration::from_secs(2);
 
 /// Exit code of a command that ran out of time.
 const EXIT_TIMED_OUT: i32 = 124;
 /// Exit code of a command that was stopped.
 const EXIT_CANCELLED: i32 = 130;
 
+/// Commands that run at once; more wait for their turn, so that descriptors do not run out.
+const PLACES: usize = 128;
+static PLACE: Semaphore = Semaphore::const_new(PLACES);
+
 /// A command to run.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct CommandRequest {
     /// Program and arguments.
     pub argv: Vec<String>,
+    /// What the program is told that it is called, where that is not its own name.
+    pub argv0: Option<String>,
     /// Absolute.
     pub cwd: PathBuf,
     /// All of its environment; `COUNTERSIGN_SANDBOX=1` is added when it is confined.
     pub env: BTreeMap<String, String>,
     pub confinement: Confinement,
     pub timeout: Option<Duration>,
-    /// Standard input; without it the command sees the end of file at once.
-    pub stdin: Option<Vec<u8>>,
+    pub input: Input,
 }
 
 /// A command that has run.
@@ -59,6 +70,8 @@ pub struct Finished {
     pub stdout: String,
     pub stderr: String,
     pub aggregated: String,
+    /// The signal that ended it, also where it is this program that sent it.
+    pub signal: Option<i32>,
     pub duration: Duration,
     pub timed_out: bool,
     pub cancelled: bool,
@@ -89,7 +102,7 @@ pub enum ExecError {
 }
 
 impl ExecError {
-    fn of(report: Report) -> Option<Self> {
+    pub(super) fn of(report: Report) -> Option<Self> {
         Some(match report {
             Report::CannotConfine { reason } => Self::CannotConfine { reason },
             Report::NotFound { program } => Self::NotFound { program },
@@ -98,7 +111,11 @@ impl ExecError {
                 path: path.into(),
                 reason,
             },
-            Report::Blocked { .. } | Report::SetAside { .. } => return None,
+            Report::Taken { .. }
+            | Report::Ended { .. }
+            | Report::Signalled { .. }
+            | Report::Blocked { .. }
+            | Report::SetAside { .. } => return None,
         })
     }
 }
@@ -123,8 +140,12 @@ pub fn self_program() -> io::Result<PathBuf> {
     }
 }
 
-/// Runs a command to its end. `on_output` gets the output as it comes. When `cancel` is cancelled, the time is over or
-/// this future is dropped, the command is ended with everything it started; after it has ended nothing of it is left.
+/// Runs a command to its end. `on_output` gets the output as it comes, joined to some 25 pieces a second of at most
+/// 16 KiB; of a flood it gets what fits. When `cancel` is cancelled, the time is over or this future is dropped, the
+/// command is ended with everything it started; after it has ended nothing of it is left.
+///
+/// # Errors
+/// It did not run.
 pub async fn run(
     request: CommandRequest,
     mut on_output: impl FnMut(Stream, &str) + Send,
@@ -133,74 +154,93 @@ pub async fn run(
     let start = Instant::now();
     let confined = request.confinement.walls().is_some();
     let network = request.confinement.network();
-    let deadline = request.timeout.map(|timeout| start + timeout);
-    let (mut child, mut line) = start_command(request).await?;
+    let timeout = request.timeout;
+    let (mut stdout, stdout_end) = Pipe::open().map_err(ExecError::Start)?;
+    let (mut stderr, stderr_end) = Pipe::open().map_err(ExecError::Start)?;
+    // Its place is free again when this function is left.
+    let starting = async {
+        let place = PLACE
+            .acquire()
+            .await
+            .map_err(|closed| ExecError::Start(io::Error::other(closed)))?;
+        let line = start_command(request, stdout_end, stderr_end).await?;
+        Ok::<_, ExecError>((line, place))
+    };
+    let (mut line, _place) = tokio::select! {
+        started = starting => started?,
+        () = cancel.cancelled() => return Ok(Finished::never_began(start.elapsed())),
+    };
+    // Waiting for a place is not the command's time.
+    let deadline = timeout.map(|timeout| Instant::now() + timeout);
 
-    let mut stdout = Pipe::new(child.stdout.take());
-    let mut stderr = Pipe::new(child.stderr.take());
     let mut aggregated = Kept::new(KEPT_OUTPUT);
+    let mut live = Live::new();
     let mut ending = Ending::Running;
-    let mut exit = None;
     let mut drain_until = None;
     loop {
-        if exit.is_some() && stdout.ended() && stderr.ended() {
-            break;
-        }
-        let mut take = |stream: Stream, text: &str| {
-            if !text.is_empty() {
-                aggregated.push(text);
-                on_output(stream, text);
+        if line.is_over() {
+            if stdout.ended() && stderr.ended() {
+                break;
             }
-        };
-        tokio::select! {
-            text = stdout.read() => take(Stream::Stdout, &text),
-            text = stderr.read() => take(Stream::Stderr, &text),
-            () = line.hear() => {}
-            status = child.wait(), if exit.is_none() => {
-                exit = Some(status.map_err(ExecError::Start)?);
-                drain_until = Some(Instant::now() + DRAIN);
+            drain_until.get_or_insert_with(|| Instant::now() + DRAIN);
+        }
+        let (stream, text) = tokio::select! {
+            text = stdout.read() => (Stream::Stdout, text),
+            text = stderr.read() => (Stream::Stderr, text),
+            () = line.hear() => continue,
+            () = at(live.due()) => {
+                live.deliver(&mut on_output);
+                continue;
             }
             () = at(drain_until) => break,
-            () = cancel.cancelled(), if matches!(ending, Ending::Running) && exit.is_none() => {
+            () = cancel.cancelled(), if ending.is_running() && !line.is_over() => {
                 ending = Ending::asked(line.terminate(), true);
+                continue;
             }
-            () = at(deadline), if matches!(ending, Ending::Running) && exit.is_none() => {
+            () = at(deadline), if ending.is_running() && !line.is_over() => {
                 ending = Ending::asked(line.terminate(), false);
+                continue;
             }
-            () = at(ending.next_step()), if exit.is_none() => ending.escalate(&mut child, &mut line),
-        }
+            () = at(ending.next_step()), if !line.is_over() => {
+                ending.escalate(&mut line);
+                continue;
+            }
+        };
+        aggregated.push(&text);
+        live.push(stream, &text);
+        live.deliver_due(&mut on_output);
     }
-    line.hear_out().await;
-    if let Some(error) = line.reports.iter().cloned().find_map(ExecError::of) {
+    if let Some(error) = line.reports().iter().cloned().find_map(ExecError::of) {
         return Err(error);
     }
-    for report in &line.reports {
+    for report in line.reports() {
         // Told whatever the exit status is: something is not where the command left it.
         if matches!(report, Report::SetAside { .. }) {
             let text = format!("\n{report}\n");
             stderr.kept.push(&text);
             aggregated.push(&text);
-            on_output(Stream::Stderr, &text);
+            live.push(Stream::Stderr, &text);
         }
     }
-    let own_code = exit.map_or(EXIT_CANCELLED, exit_code);
+    live.deliver(&mut on_output);
     let (timed_out, cancelled) = (ending.timed_out(), ending.cancelled());
     let exit_code = if timed_out {
         EXIT_TIMED_OUT
     } else if cancelled {
         EXIT_CANCELLED
     } else {
-        own_code
+        line.exit_code().unwrap_or(EXIT_CANCELLED)
     };
     let aggregated = aggregated.finish();
     let denied = (confined && !timed_out && !cancelled)
-        .then(|| denial::judge(exit_code, &aggregated, network, line.blocked()))
+        .then(|| denial::judge(exit_code, &aggregated, network, blocked(line.reports())))
         .flatten();
     Ok(Finished {
         exit_code,
         stdout: stdout.kept.finish(),
         stderr: stderr.kept.finish(),
         aggregated,
+        signal: line.signal(),
         duration: start.elapsed(),
         timed_out,
         cancelled,
@@ -208,82 +248,68 @@ pub async fn run(
     })
 }
 
+/// Starts a command whose output goes where the caller says. What it has for its standard input is in the request; its
+/// time is not looked after.
+///
+/// # Errors
+/// It cannot be started.
+pub(super) async fn start_command(
+    request: CommandRequest,
+    stdout: Descriptor,
+    stderr: Descriptor,
+) -> Result<Line, ExecError> {
+    let mut env = request.env;
+    if request.confinement.walls().is_some() {
+        env.insert("COUNTERSIGN_SANDBOX".to_owned(), "1".to_owned());
+    }
+    if request.argv.is_empty() {
+        return Err(ExecError::Empty);
+    }
+    let stdin = request.input.open().await.map_err(ExecError::Start)?;
+    let order = Order {
+        argv: request.argv,
+        argv0: request.argv0,
+        cwd: request.cwd,
+        env: env.into_iter().collect(),
+        walls: request.confinement.walls().cloned(),
+    };
+    launch(&order, [stdin, stdout, stderr]).await
+}
+
+/// What the keeper itself held back, if anything.
+fn blocked(reports: &[Report]) -> Option<&str> {
+    reports.iter().find_map(|report| match report {
+        Report::Blocked { what } | Report::SetAside { what } => Some(what.as_str()),
+        _ => None,
+    })
+}
+
+impl Finished {
+    /// It was cancelled before there was anything to cancel.
+    pub fn never_began(duration: Duration) -> Self {
+        Self {
+            exit_code: EXIT_CANCELLED,
+            stdout: String::new(),
+            stderr: String::new(),
+            aggregated: String::new(),
+            signal: None,
+            duration,
+            timed_out: false,
+            cancelled: true,
+            denied: None,
+        }
+    }
+}
+
 /// A time that may never come.
-async fn at(time: Option<Instant>) {
+pub(super) async fn at(time: Option<Instant>) {
     match time {
         Some(time) => sleep_until(time).await,
         None => std::future::pending().await,
     }
 }
 
-/// How far a command that has to end has been told so.
-enum Ending {
-    Running,
-    /// SIGTERM was sent; more follows at this time.
-    Asked {
-        cancelled: bool,
-        until: Instant,
-    },
-    /// The keeper was told to end everything; it is ended itself at this time.
-    Ended {
-        cancelled: bool,
-        until: Instant,
-    },
-    KeeperKilled {
-        cancelled: bool,
-    },
-}
-
-impl Ending {
-    /// `heard` is whether the request to end could be sent at all.
-    fn asked(heard: bool, cancelled: bool) -> Self {
-        let grace = if heard { GRACE } else { Duration::ZERO };
-        Self::Asked {
-            cancelled,
-            until: Instant::now() + grace,
-        }
-    }
-
-    fn next_step(&self) -> Option<Instant> {
-        match self {
-            Self::Asked { until, .. } | Self::Ended { until, .. } => Some(*until),
-            Self::Running | Self::KeeperKilled { .. } => None,
-        }
-    }
-
-    fn escalate(&mut self, child: &mut Child, line: &mut Line) {
-        *self = match *self {
-            Self::Asked { cancelled, .. } => {
-                line.end(child);
-                Self::Ended {
-                    cancelled,
-                    until: Instant::now() + KEEPER_PATIENCE,
-                }
-            }
-            Self::Ended { cancelled, .. } => {
-                // It cannot have been reaped: it is still waited for.
-                let _gone = child.start_kill();
-                Self::KeeperKilled { cancelled }
-            }
-            Self::Running | Self::KeeperKilled { .. } => return,
-        };
-    }
-
-    fn cancelled(&self) -> bool {
-        match self {
-            Self::Running => false,
-            Self::Asked { cancelled, .. } | Self::Ended { cancelled, .. } | Self::KeeperKilled { cancelled } => {
-                *cancelled
-            }
-        }
-    }
-
-    fn timed_out(&self) -> bool {
-        !matches!(self, Self::Running) && !self.cancelled()
-    }
-}
-
-#[cfg(unix)]
+#[cfg(all(unix, not(target_os = "linux")))]
 fn exit_code(status: std::process::ExitStatus) -> i32 {
     use std::os::unix::process::ExitStatusExt as _;
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
@@ -292,298 +318,4 @@ fn exit_code(status: std::process::ExitStatus) -> i32 {
 #[cfg(not(unix))]
 fn exit_code(status: std::process::ExitStatus) -> i32 {
     status.code().unwrap_or(1)
-}
-
-/// One stream of the command.
-struct Pipe<R> {
-    reader: Option<R>,
-    decoder: Decoder,
-    kept: Kept,
-    buffer: Box<[u8]>,
-}
-
-impl<R: AsyncRead + Unpin> Pipe<R> {
-    fn new(reader: Option<R>) -> Self {
-        Self {
-            reader,
-            decoder: Decoder::default(),
-            kept: Kept::new(KEPT_OUTPUT),
-            buffer: vec![0; CHUNK].into_boxed_slice(),
-        }
-    }
-
-    fn ended(&self) -> bool {
-        self.reader.is_none()
-    }
-
-    /// The next piece of text; never comes after the end.
-    async fn read(&mut self) -> String {
-        let Some(reader) = &mut self.reader else {
-            return std::future::pending().await;
-        };
-        let text = match reader.read(&mut self.buffer).await {
-            Ok(read) if read > 0 => self.decoder.push(&self.buffer[..read]),
-            // A broken pipe has nothing more to say.
-            _ => {
-                self.reader = None;
-                self.decoder.finish().to_owned()
-            }
-        };
-        self.kept.push(&text);
-        text
-    }
-}
-
-/// The line to the keeper of a command.
-#[derive(Default)]
-struct Line {
-    #[cfg(target_os = "linux")]
-    reader: Option<tokio::net::unix::OwnedReadHalf>,
-    #[cfg(target_os = "linux")]
-    writer: Option<tokio::net::unix::OwnedWriteHalf>,
-    /// The command's process group, where there is no keeper to end it.
-    #[cfg(not(target_os = "linux"))]
-    group: Option<u32>,
-    /// What has come of a line.
-    heard: Vec<u8>,
-    reports: Vec<Report>,
-}
-
-/// Reports kept; a command can have any number of attempts blocked.
-const MAX_REPORTS: usize = 16;
-
-#[cfg(target_os = "linux")]
-async fn start_command(request: CommandRequest) -> Result<(Child, Line), ExecError> {
-    use tokio::io::AsyncWriteExt as _;
-
-    let stdin = request.stdin;
-    let mut env = request.env;
-    if request.confinement.walls().is_some() {
-        env.insert("COUNTERSIGN_SANDBOX".to_owned(), "1".to_owned());
-    }
-    if request.argv.is_empty() {
-        return Err(ExecError::Empty);
-    }
-    let order = Order {
-        argv: request.argv,
-        cwd: request.cwd,
-        env: env.into_iter().collect(),
-        walls: request.confinement.walls().cloned(),
-        stdin: stdin.as_ref().map(|bytes| bytes.len() as u64),
-    };
-    let order = serde_json::to_vec(&order).map_err(|error| ExecError::CannotConfine {
-        reason: format!("a path is not valid UTF-8: {error}"),
-    })?;
-    let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(ExecError::Start)?;
-    ours.set_nonblocking(true).map_err(ExecError::Start)?;
-    let ours = tokio::net::UnixStream::from_std(ours).map_err(ExecError::Start)?;
-    let child = Command::new(self_program().map_err(ExecError::Start)?)
-        .arg(role::SANDBOX)
-        .env_clear()
-        .stdin(Stdio::from(std::os::fd::OwnedFd::from(theirs)))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0)
-        // When this is dropped, the line is: the keeper ends everything, which it could not if it were killed itself.
-        .kill_on_drop(false)
-        .spawn()
-        .map_err(ExecError::Start)?;
-    let (reader, mut writer) = ours.into_split();
-    let mut message = Vec::with_capacity(4 + order.len());
-    message.extend((order.len() as u32).to_le_bytes());
-    message.extend(order);
-    message.extend(stdin.unwrap_or_default());
-    // A keeper that has died says so by its exit status.
-    let _ended = writer.write_all(&message).await;
-    Ok((
-        child,
-        Line {
-            reader: Some(reader),
-            writer: Some(writer),
-            ..Line::default()
-        },
-    ))
-}
-
-#[cfg(target_os = "linux")]
-impl Line {
-    /// Asks the command to end; whether that reached it.
-    fn terminate(&mut self) -> bool {
-        self.writer
-            .as_ref()
-            .is_some_and(|writer| writer.try_write(&[role::TERMINATE]).is_ok())
-    }
-
-    /// Has everything ended.
-    fn end(&mut self, _child: &mut Child) {
-        // Dropping this half ends the line for the keeper.
-        self.writer = None;
-    }
-
-    /// Takes in what the keeper says.
-    async fn hear(&mut self) {
-        let Some(reader) = &mut self.reader else {
-            return std::future::pending().await;
-        };
-        let mut bytes = [0; 1024];
-        match reader.read(&mut bytes).await {
-            Ok(read) if read > 0 => self.take(&bytes[..read]),
-            _ => self.reader = None,
-        }
-    }
-
-    /// Takes in what is left after its end.
-    async fn hear_out(&mut self) {
-        let _done = tokio::time::timeout(Duration::from_millis(200), async {
-            while self.reader.is_some() {
-                self.hear().await;
-            }
-        })
-        .await;
-    }
-}
-
-impl Line {
-    fn take(&mut self, bytes: &[u8]) {
-        self.heard.extend_from_slice(bytes);
-        while let Some(end) = self.heard.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = self.heard.drain(..=end).collect();
-            if let Ok(report) = serde_json::from_slice(&line)
-                && self.reports.len() < MAX_REPORTS
-            {
-                self.reports.push(report);
-            }
-        }
-    }
-
-    /// What the keeper itself held back, if anything.
-    fn blocked(&self) -> Option<&str> {
-        self.reports.iter().find_map(|report| match report {
-            Report::Blocked { what } | Report::SetAside { what } => Some(what.as_str()),
-            _ => None,
-        })
-    }
-}
-
-/// Without a role that keeps, only full access can be given.
-#[cfg(not(target_os = "linux"))]
-async fn start_command(request: CommandRequest) -> Result<(Child, Line), ExecError> {
-    use tokio::io::AsyncWriteExt as _;
-
-    if request.confinement.walls().is_some() {
-        return Err(ExecError::CannotConfine {
-            reason: "commands can be confined on Linux only, so far".to_owned(),
-        });
-    }
-    let (program, arguments) = request.argv.split_first().ok_or(ExecError::Empty)?;
-    if !request.cwd.is_dir() {
-        return Err(ExecError::Folder {
-            path: request.cwd,
-            reason: "it is not a folder".to_owned(),
-        });
-    }
-    let mut command = Command::new(program);
-    command
-        .args(arguments)
-        .current_dir(&request.cwd)
-        .env_clear()
-        .envs(&request.env)
-        .stdin(if request.stdin.is_some() {
-            Stdio::piped()
-        } else {
-            Stdio::null()
-        })
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true);
-    #[cfg(unix)]
-    command.process_group(0);
-    let mut child = command.spawn().map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => ExecError::NotFound {
-            program: program.clone(),
-        },
-        io::ErrorKind::PermissionDenied => ExecError::NotExecutable {
-            program: program.clone(),
-            reason: "permission denied".to_owned(),
-        },
-        _ => ExecError::Start(error),
-    })?;
-    if let (Some(mut pipe), Some(bytes)) = (child.stdin.take(), request.stdin) {
-        tokio::spawn(async move {
-            // A command that does not read its input to the end is within its rights.
-            let _unread = pipe.write_all(&bytes).await;
-        });
-    }
-    let group = child.id();
-    Ok((
-        child,
-        Line {
-            group,
-            ..Line::default()
-        },
-    ))
-}
-
-#[cfg(not(target_os = "linux"))]
-impl Line {
-    fn terminate(&mut self) -> bool {
-        self.signal(false)
-    }
-
-    fn end(&mut self, child: &mut Child) {
-        self.signal(true);
-        let _gone = child.start_kill();
-    }
-
-    #[cfg(unix)]
-    fn signal(&self, kill: bool) -> bool {
-        use rustix::process::{Pid, Signal, kill_process_group};
-        let group = self.group.and_then(|group| Pid::from_raw(group as i32));
-        let signal = if kill { Signal::KILL } else { Signal::TERM };
-        group.is_some_and(|group| kill_process_group(group, signal).is_ok())
-    }
-
-    #[cfg(not(unix))]
-    fn signal(&self, _kill: bool) -> bool {
-        false
-    }
-
-    async fn hear(&mut self) {
-        std::future::pending().await
-    }
-
-    async fn hear_out(&mut self) {}
-}
-
-/// Runs an order in the foreground, where there is no keeper.
-#[cfg(not(target_os = "linux"))]
-pub(super) fn run_here(order: &Order, report: impl Fn(&str)) -> std::process::ExitCode {
-    let refuse = |failed: Report| {
-        report(&failed.to_string());
-        std::process::ExitCode::from(failed.exit_code())
-    };
-    if order.walls.is_some() {
-        return refuse(Report::CannotConfine {
-            reason: "commands can be confined on Linux only, so far".to_owned(),
-        });
-    }
-    let Some((program, arguments)) = order.argv.split_first() else {
-        return refuse(Report::NotFound { program: String::new() });
-    };
-    let status = std::process::Command::new(program)
-        .args(arguments)
-        .current_dir(&order.cwd)
-        .env_clear()
-        .envs(order.env.iter().cloned())
-        .status();
-    match status {
-        Ok(status) => std::process::ExitCode::from(exit_code(status) as u8),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => refuse(Report::NotFound {
-            program: program.clone(),
-        }),
-        Err(error) => refuse(Report::NotExecutable {
-            program: program.clone(),
-            reason: error.to_string(),
-        }),
-    }
 }

@@ -249,11 +249,12 @@ async fn play_role(cwd: &Path, confinement: Confinement, input: Vec<u8>) -> Resu
     let program = exec::self_program().map_err(|error| format!("The own program was not found: {error}."))?;
     let request = CommandRequest {
         argv: vec![program.display().to_string(), role::NAME.to_owned()],
+        argv0: None,
         cwd: cwd.to_owned(),
         env: std::collections::BTreeMap::new(),
         confinement,
         timeout: Some(WRITE_LIMIT),
-        stdin: Some(input),
+        input: exec::Input::Bytes(input),
     };
     let finished = exec::run(request, |_, _| {}, CancellationToken::new())
         .await

@@ -362,6 +362,7 @@ pub(super) async fn make_folders(scope: &Scope, folders: &[PathBuf]) {
     let words = ["mkdir", "-p", "--"].map(str::to_owned);
     let request = CommandRequest {
         argv: words.into_iter().chain(names).collect(),
+        argv0: None,
         cwd: scope.cwd.clone(),
         env: scope
             .desk
@@ -372,7 +373,7 @@ pub(super) async fn make_folders(scope: &Scope, folders: &[PathBuf]) {
             .collect(),
         confinement: scope.confinement.clone(),
         timeout: Some(FOLDER_LIMIT),
-        stdin: None,
+        input: exec::Input::Nothing,
     };
     match exec::run(request, |_, _| {}, CancellationToken::new()).await {
         Ok(finished) if finished.exit_code == 0 => {}

@@ -92,7 +92,9 @@ fn execute(order: &Order) -> Report {
         return Report::NotFound { program: String::new() };
     };
     let env = order.env.iter().map(|(name, value)| format!("{name}={value}"));
-    let (Some(argv), Some(env)) = (c_strings(order.argv.iter().cloned()), c_strings(env)) else {
+    let argv0 = order.argv0.iter().chain(&order.argv[..1]).take(1);
+    let argv = argv0.chain(&order.argv[1..]).cloned();
+    let (Some(argv), Some(env)) = (c_strings(argv), c_strings(env)) else {
         return not_executable(program, "a NUL byte stands in its arguments or environment");
     };
     if program.is_empty() {

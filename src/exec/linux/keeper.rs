@@ -50,8 +50,8 @@ pub(super) struct Keeper<'a> {
 }
 
 impl Keeper<'_> {
-    /// Keeps watch until the charge has ended; its exit code.
-    pub(super) fn keep(mut self, charge: Charge) -> u8 {
+    /// Keeps watch until the charge has ended; how it did.
+    pub(super) fn keep(mut self, charge: Charge) -> sys::Ended {
         loop {
             let descriptors = [
                 Some(self.signals.as_raw_fd()),
@@ -65,8 +65,8 @@ impl Keeper<'_> {
             if ordered {
                 self.obey(charge);
             }
-            if signalled && let Some(exit_code) = self.heed(charge) {
-                return exit_code;
+            if signalled && let Some(ended) = self.heed(charge) {
+                return ended;
             }
         }
     }
@@ -89,8 +89,8 @@ impl Keeper<'_> {
         }
     }
 
-    /// Passes signals on and reaps; the exit code once the charge is among the dead.
-    fn heed(&self, charge: Charge) -> Option<u8> {
+    /// Passes signals on and reaps; how the charge ended, once it is among the dead.
+    fn heed(&self, charge: Charge) -> Option<sys::Ended> {
         while let Some(signal) = sys::next_signal(self.signals) {
             if signal != libc::SIGCHLD {
                 charge.signal(signal);
@@ -98,7 +98,7 @@ impl Keeper<'_> {
         }
         while let Ok(Some(ended)) = sys::reap(false) {
             if ended.pid == charge.pid() {
-                return Some(ended.exit_code);
+                return Some(ended);
             }
         }
         None

@@ -52,10 +52,13 @@ pub(super) fn fork(flags: c_int) -> io::Result<Forked> {
 }
 
 /// How a child ended.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Ended {
     pub pid: libc::pid_t,
     /// Its exit code, or 128 and the number of the signal that ended it.
     pub exit_code: u8,
+    /// The signal that ended it.
+    pub signal: Option<c_int>,
 }
 
 /// Reaps one child that has ended; `Ok(None)` if all live on. `ECHILD` when there is none.
@@ -64,14 +67,12 @@ pub(super) fn reap(wait: bool) -> io::Result<Option<Ended>> {
     // SAFETY: status is a valid place for the result.
     let pid = unsafe { libc::waitpid(-1, &mut status, if wait { 0 } else { libc::WNOHANG }) };
     let pid = check(c_long::from(pid))? as libc::pid_t;
-    let exit_code = if libc::WIFSIGNALED(status) {
-        128 + libc::WTERMSIG(status)
-    } else {
-        libc::WEXITSTATUS(status)
-    };
+    let signal = libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status));
+    let exit_code = signal.map_or_else(|| libc::WEXITSTATUS(status), |signal| 128 + signal);
     Ok((pid != 0).then_some(Ended {
         pid,
         exit_code: exit_code as u8,
+        signal,
     }))
 }
 
@@ -110,6 +111,11 @@ pub(super) fn own_ids() -> (u32, u32) {
 pub(super) fn new_session() {
     // SAFETY: no memory is involved; it fails only for the leader of a group, which is a session's leader then too.
     unsafe { libc::setsid() };
+}
+
+pub(super) fn new_group() {
+    // SAFETY: no memory is involved; it fails only for the leader of a session, which leads its group then too.
+    unsafe { libc::setpgid(0, 0) };
 }
 
 pub(super) fn no_core_files() {
@@ -213,6 +219,19 @@ pub(super) fn next_signal(fd: &OwnedFd) -> Option<c_int> {
     }
 }
 
+/// Has the kernel reap the children of this process by itself, or not.
+pub(super) fn reap_by_itself(by_itself: bool) {
+    let action = if by_itself { libc::SIG_IGN } else { libc::SIG_DFL };
+    // SAFETY: installs no handler of ours.
+    unsafe { libc::signal(libc::SIGCHLD, action) };
+}
+
+/// Enters a namespace that a descriptor of `/proc/PID/ns` stands for.
+pub(super) fn enter_namespace(namespace: &OwnedFd, kind: c_int) -> io::Result<()> {
+    // SAFETY: no memory is involved.
+    check(c_long::from(unsafe { libc::setns(namespace.as_raw_fd(), kind) })).map(drop)
+}
+
 /// Puts all signals back to what a fresh program expects.
 pub(super) fn default_signals() {
     // SAFETY: installs no handlers of ours; the set is initialised by sigemptyset.
@@ -243,18 +262,40 @@ pub(super) fn poll<const N: usize>(fds: [Option<RawFd>; N], timeout: c_int) -> [
 
 /// A pair of connected sockets.
 pub(super) fn socket_pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    sockets(libc::SOCK_STREAM)
+}
+
+/// A pair of connected sockets that keep messages apart: each is received whole, by one of those who wait.
+pub(super) fn message_pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    sockets(libc::SOCK_SEQPACKET)
+}
+
+fn sockets(kind: c_int) -> io::Result<(OwnedFd, OwnedFd)> {
     let mut fds = [0; 2];
     // SAFETY: the array has room for the two descriptors.
     check(c_long::from(unsafe {
-        libc::socketpair(
-            libc::AF_UNIX,
-            libc::SOCK_STREAM | libc::SOCK_CLOEXEC,
-            0,
-            fds.as_mut_ptr(),
-        )
+        libc::socketpair(libc::AF_UNIX, kind | libc::SOCK_CLOEXEC, 0, fds.as_mut_ptr())
     }))?;
     // SAFETY: both are new and ours.
     Ok(unsafe { (OwnedFd::from_raw_fd(fds[0]), OwnedFd::from_raw_fd(fds[1])) })
+}
+
+/// Whether the other side of a socket is gone.
+pub(super) fn has_hung_up(socket: &OwnedFd) -> bool {
+    let mut entry = libc::pollfd {
+        fd: socket.as_raw_fd(),
+        events: 0,
+        revents: 0,
+    };
+    // SAFETY: the entry lives until the call returns.
+    unsafe { libc::poll(&mut entry, 1, 0) };
+    entry.revents & (libc::POLLHUP | libc::POLLERR) != 0
+}
+
+/// Closes this process's copy of a descriptor that a parent owns. Nothing of this process may use it any more.
+pub(super) fn close_copy(fd: &OwnedFd) {
+    // SAFETY: the owner's frame lies in the parent; this process ends without going back to it.
+    unsafe { libc::close(fd.as_raw_fd()) };
 }
 
 /// A copy of a descriptor, 3 or above, that a program does not inherit.
@@ -289,47 +330,59 @@ pub(super) fn close_all_on_exec() {
 }
 
 /// An unnamed file in memory.
-pub(super) fn memory_file() -> io::Result<OwnedFd> {
+pub(in crate::exec) fn memory_file() -> io::Result<OwnedFd> {
     // SAFETY: the name is a C string.
     owned(c_long::from(unsafe {
         libc::memfd_create(c"stdin".as_ptr(), libc::MFD_CLOEXEC)
     }))
 }
 
-/// Sends a descriptor through a socket.
-pub(super) fn send_descriptor(socket: &OwnedFd, fd: &OwnedFd) -> io::Result<()> {
-    // SAFETY: the control buffer is as large as CMSG_SPACE says and aligned for its header.
+/// Most descriptors that one message carries.
+const MOST_DESCRIPTORS: usize = 8;
+
+/// Room for the header of a control message and its descriptors, aligned for the header.
+type Control = [u64; 8];
+
+/// Sends one byte and descriptors through a socket. Never waits: a full socket is an error, as is a closed one.
+pub(super) fn send_descriptors(socket: &OwnedFd, fds: &[&OwnedFd]) -> io::Result<()> {
+    assert!(fds.len() <= MOST_DESCRIPTORS, "more descriptors than a message carries");
+    let numbers = size_of::<c_int>() * fds.len();
+    // SAFETY: the control buffer has room for a header and MOST_DESCRIPTORS numbers, and is aligned for the header.
     unsafe {
         let mut byte = 0u8;
         let mut data = libc::iovec {
             iov_base: (&raw mut byte).cast(),
             iov_len: 1,
         };
-        let mut control = [0u64; 8];
+        let mut control: Control = [0; 8];
         let mut message: libc::msghdr = std::mem::zeroed();
         message.msg_iov = &mut data;
         message.msg_iovlen = 1;
         message.msg_control = control.as_mut_ptr().cast();
-        message.msg_controllen = libc::CMSG_SPACE(size_of::<c_int>() as u32) as _;
+        message.msg_controllen = libc::CMSG_SPACE(numbers as u32) as _;
         let header = libc::CMSG_FIRSTHDR(&message);
         (*header).cmsg_level = libc::SOL_SOCKET;
         (*header).cmsg_type = libc::SCM_RIGHTS;
-        (*header).cmsg_len = libc::CMSG_LEN(size_of::<c_int>() as u32) as _;
-        libc::CMSG_DATA(header).cast::<c_int>().write_unaligned(fd.as_raw_fd());
-        check(libc::sendmsg(socket.as_raw_fd(), &message, 0) as c_long).map(drop)
+        (*header).cmsg_len = libc::CMSG_LEN(numbers as u32) as _;
+        let place = libc::CMSG_DATA(header).cast::<c_int>();
+        for (at, fd) in fds.iter().enumerate() {
+            place.add(at).write_unaligned(fd.as_raw_fd());
+        }
+        let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
+        check(libc::sendmsg(socket.as_raw_fd(), &message, flags) as c_long).map(drop)
     }
 }
 
-/// Receives a descriptor; none when the other side has closed without sending one.
-pub(super) fn receive_descriptor(socket: &OwnedFd) -> io::Result<Option<OwnedFd>> {
-    // SAFETY: as in `send_descriptor`; a descriptor that arrives is new and ours.
+/// Receives one byte and its descriptors; none when the other side has closed, or sent none.
+pub(super) fn receive_descriptors(socket: &OwnedFd) -> io::Result<Vec<OwnedFd>> {
+    // SAFETY: as in `send_descriptors`; descriptors that arrive are new and ours.
     unsafe {
         let mut byte = 0u8;
         let mut data = libc::iovec {
             iov_base: (&raw mut byte).cast(),
             iov_len: 1,
         };
-        let mut control = [0u64; 8];
+        let mut control: Control = [0; 8];
         let mut message: libc::msghdr = std::mem::zeroed();
         message.msg_iov = &mut data;
         message.msg_iovlen = 1;
@@ -337,7 +390,7 @@ pub(super) fn receive_descriptor(socket: &OwnedFd) -> io::Result<Option<OwnedFd>
         message.msg_controllen = size_of_val(&control) as _;
         loop {
             match check(libc::recvmsg(socket.as_raw_fd(), &mut message, libc::MSG_CMSG_CLOEXEC) as c_long) {
-                Ok(0) => return Ok(None),
+                Ok(0) => return Ok(Vec::new()),
                 Ok(_) => break,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
@@ -345,12 +398,24 @@ pub(super) fn receive_descriptor(socket: &OwnedFd) -> io::Result<Option<OwnedFd>
         }
         let header = libc::CMSG_FIRSTHDR(&message);
         if header.is_null() || (*header).cmsg_type != libc::SCM_RIGHTS {
-            return Ok(None);
+            return Ok(Vec::new());
         }
-        Ok(Some(OwnedFd::from_raw_fd(
-            libc::CMSG_DATA(header).cast::<c_int>().read_unaligned(),
-        )))
+        let count = ((*header).cmsg_len as usize - libc::CMSG_LEN(0) as usize) / size_of::<c_int>();
+        let place = libc::CMSG_DATA(header).cast::<c_int>();
+        Ok((0..count)
+            .map(|at| OwnedFd::from_raw_fd(place.add(at).read_unaligned()))
+            .collect())
     }
+}
+
+/// Sends one descriptor through a socket.
+pub(super) fn send_descriptor(socket: &OwnedFd, fd: &OwnedFd) -> io::Result<()> {
+    send_descriptors(socket, &[fd])
+}
+
+/// Receives one descriptor; none when the other side has closed without sending one.
+pub(super) fn receive_descriptor(socket: &OwnedFd) -> io::Result<Option<OwnedFd>> {
+    Ok(receive_descriptors(socket)?.into_iter().next())
 }
 
 // --- mounts

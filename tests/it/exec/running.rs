@@ -12,11 +12,12 @@ fn request(cwd: &Path, mode: SandboxMode, script: &str) -> CommandRequest {
     exec::use_program(env!("CARGO_BIN_EXE_countersign").into());
     CommandRequest {
         argv: ["sh", "-c", script].map(str::to_owned).to_vec(),
+        argv0: None,
         cwd: cwd.to_owned(),
         env: BTreeMap::from([("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())]),
         confinement: Confinement::new(&SandboxPolicy::from_mode(mode), cwd, &[], None),
         timeout: Some(Duration::from_secs(60)),
-        stdin: None,
+        input: exec::Input::Nothing,
     }
 }
 
@@ -144,11 +145,11 @@ async fn floods_are_bounded() {
 async fn standard_input_is_given_or_closed() {
     let place = Place::new(User::Own);
     let mut wanted = request(&place.work, SandboxMode::ReadOnly, "cat; wc -c < /dev/null");
-    wanted.stdin = Some(vec![b'x'; 300_000]);
+    wanted.input = exec::Input::Bytes(vec![b'x'; 300_000]);
     let finished = run(wanted).await.expect("runs");
     assert_eq!(finished.stdout.len(), 300_002);
     let mut unread = request(&place.work, SandboxMode::ReadOnly, "exit 0");
-    unread.stdin = Some(vec![b'x'; 3_000_000]);
+    unread.input = exec::Input::Bytes(vec![b'x'; 3_000_000]);
     assert_eq!(run(unread).await.expect("runs").exit_code, 0);
 }
 

@@ -1,0 +1,140 @@
+//! The starter: our own program, started once by whoever asks for commands, before any runtime and with one thread. It
+//! forks keepers ahead of their orders, so that no order waits for a program to be loaded, or for namespaces.
+//!
+//! It reads no order itself and keeps nothing of one. Of the keepers that it forks, one waits at the socket at a time;
+//! the asker's death closes the socket, and all who wait there go.
+
+use super::spare::Spare;
+use super::{Post, sys};
+use crate::exec::role::{EXIT_REFUSED, Order, Report};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::process::ExitCode;
+
+/// Longest order that is read; the kernel takes no longer argument list anyway.
+const MAX_ORDER: u32 = 64 * 1024 * 1024;
+
+/// How long a keeper waits for an order before it makes something ready, in milliseconds. Where orders come one upon the
+/// other, processors have better to do.
+const IDLE: libc::c_int = 10;
+
+/// Before a keeper is forked again after that failed, or the last one died, in milliseconds.
+const PAUSE: libc::c_int = 50;
+
+/// Serves orders until the asker is gone. Standard input is the socket through which they come.
+pub(in crate::exec) fn serve() -> ExitCode {
+    sys::close_from(3);
+    let socket = sys::duplicate(0).and_then(|socket| {
+        sys::put_at(&File::open("/dev/null")?.into(), 0)?;
+        Ok(socket)
+    });
+    let Ok(socket) = socket else {
+        // Nobody to tell: this role is not for people.
+        return ExitCode::from(EXIT_REFUSED);
+    };
+    sys::reap_by_itself(true);
+    while !sys::has_hung_up(&socket) {
+        if let Err(error) = fork_keeper(&socket) {
+            refuse(&socket, &error);
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// Forks a keeper and waits until it has an order.
+fn fork_keeper(socket: &OwnedFd) -> io::Result<()> {
+    let (ours, theirs) = sys::socket_pair()?;
+    match sys::fork(0)? {
+        sys::Forked::Child => {
+            drop(ours);
+            sys::exit(wait_for_order(socket, theirs));
+        }
+        sys::Forked::Parent(_) => {
+            drop(theirs);
+            let mut word = [0];
+            if !matches!(File::from(ours).read(&mut word), Ok(1)) && !sys::has_hung_up(socket) {
+                // It has died without an order.
+                sys::poll([None], PAUSE);
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Answers an order that no process can be had for.
+fn refuse(socket: &OwnedFd, error: &io::Error) {
+    if !sys::poll([Some(socket.as_raw_fd())], PAUSE)[0] {
+        return;
+    }
+    let mut descriptors = sys::receive_descriptors(socket).unwrap_or_default().into_iter();
+    if let Some(line) = descriptors.next() {
+        let post = Post::Asker(line);
+        post.send(&Report::Taken {
+            pid: std::process::id(),
+        });
+        let reason = format!("cannot start a process: {error}");
+        post.send(&Report::CannotConfine { reason });
+        post.send(&Report::Ended {
+            exit_code: EXIT_REFUSED,
+        });
+    }
+}
+
+/// A keeper's life. `sign` tells the starter that the next one is needed.
+fn wait_for_order(socket: &OwnedFd, sign: OwnedFd) -> u8 {
+    sys::reap_by_itself(false);
+    sys::new_group();
+    let waits = sys::poll([Some(socket.as_raw_fd())], IDLE)[0];
+    let spare = if waits { None } else { Spare::prepare().ok() };
+    let Ok([line, streams @ ..]) = <[OwnedFd; 4]>::try_from(sys::receive_descriptors(socket).unwrap_or_default())
+    else {
+        return EXIT_REFUSED;
+    };
+    let mut sign = File::from(sign);
+    let _died = sign.write_all(&[1]);
+    drop(sign);
+    sys::close_copy(socket);
+    let post = Post::Asker(line);
+    post.send(&Report::Taken {
+        pid: std::process::id(),
+    });
+    let taken = put_in_place(streams).and_then(|()| post.take_order());
+    let exit_code = match taken {
+        Ok(order) => super::run(&order, &post, spare),
+        Err(error) => {
+            let reason = format!("the order did not come through: {error}");
+            post.send(&Report::CannotConfine { reason });
+            EXIT_REFUSED
+        }
+    };
+    post.send(&Report::Ended { exit_code });
+    exit_code
+}
+
+/// Makes the streams this process's own, for the command to inherit.
+fn put_in_place(streams: [OwnedFd; 3]) -> io::Result<()> {
+    for (number, stream) in (0..).zip(&streams) {
+        sys::put_at(stream, number)?;
+    }
+    Ok(())
+}
+
+impl Post<'_> {
+    /// Reads the order that follows.
+    fn take_order(&self) -> io::Result<Order> {
+        let Self::Asker(line) = self else {
+            return Err(io::ErrorKind::Unsupported.into());
+        };
+        let mut line = File::from(line.try_clone()?);
+        let mut length = [0; 4];
+        line.read_exact(&mut length)?;
+        let length = u32::from_le_bytes(length);
+        if length > MAX_ORDER {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let mut json = vec![0; length as usize];
+        line.read_exact(&mut json)?;
+        Ok(serde_json::from_slice(&json)?)
+    }
+}

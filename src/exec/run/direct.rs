@@ -1,0 +1,159 @@
+//! Where there is no keeper: the command is this process's own child, and only full access can be given.
+
+use super::input::Descriptor;
+use super::{ExecError, exit_code};
+use crate::exec::role::{Order, Report};
+use std::io;
+use std::process::Stdio;
+use tokio::process::{Child, Command};
+
+/// The command itself, in place of the line to its keeper.
+pub(in crate::exec) struct Line {
+    child: Child,
+    /// The command's process group.
+    group: Option<u32>,
+    status: Option<std::process::ExitStatus>,
+    over: bool,
+}
+
+/// Runs the order. `streams` are the command's standard input, output and error.
+pub(in crate::exec) async fn launch(order: &Order, streams: [Descriptor; 3]) -> Result<Line, ExecError> {
+    if order.walls.is_some() {
+        return Err(ExecError::CannotConfine {
+            reason: "commands can be confined on Linux only, so far".to_owned(),
+        });
+    }
+    let (program, arguments) = order.argv.split_first().ok_or(ExecError::Empty)?;
+    if !order.cwd.is_dir() {
+        return Err(ExecError::Folder {
+            path: order.cwd.clone(),
+            reason: "it is not a folder".to_owned(),
+        });
+    }
+    let [stdin, stdout, stderr] = streams.map(Stdio::from);
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .current_dir(&order.cwd)
+        .env_clear()
+        .envs(order.env.iter().cloned())
+        .stdin(stdin)
+        .stdout(stdout)
+        .stderr(stderr)
+        .kill_on_drop(true);
+    #[cfg(unix)]
+    {
+        command.process_group(0);
+        if let Some(argv0) = &order.argv0 {
+            command.arg0(argv0);
+        }
+    }
+    let child = command.spawn().map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => ExecError::NotFound {
+            program: program.clone(),
+        },
+        io::ErrorKind::PermissionDenied => ExecError::NotExecutable {
+            program: program.clone(),
+            reason: "permission denied".to_owned(),
+        },
+        _ => ExecError::Start(error),
+    })?;
+    Ok(Line {
+        group: child.id(),
+        child,
+        status: None,
+        over: false,
+    })
+}
+
+impl Line {
+    pub(in crate::exec) fn is_over(&self) -> bool {
+        self.over
+    }
+
+    pub(in crate::exec) fn exit_code(&self) -> Option<i32> {
+        self.status.map(exit_code)
+    }
+
+    #[cfg(unix)]
+    pub(in crate::exec) fn signal(&self) -> Option<i32> {
+        use std::os::unix::process::ExitStatusExt as _;
+        self.status.and_then(|status| status.signal())
+    }
+
+    #[cfg(not(unix))]
+    pub(in crate::exec) fn signal(&self) -> Option<i32> {
+        None
+    }
+
+    pub(in crate::exec) fn reports(&self) -> &[Report] {
+        &[]
+    }
+
+    pub(in crate::exec) fn terminate(&mut self) -> bool {
+        self.signal_group(false)
+    }
+
+    pub(in crate::exec) fn end(&mut self) {
+        self.signal_group(true);
+        let _gone = self.child.start_kill();
+    }
+
+    pub(in crate::exec) fn kill_keeper(&mut self) {
+        self.end();
+    }
+
+    #[cfg(unix)]
+    fn signal_group(&self, kill: bool) -> bool {
+        use rustix::process::{Pid, Signal, kill_process_group};
+        let group = self.group.and_then(|group| Pid::from_raw(group as i32));
+        let signal = if kill { Signal::KILL } else { Signal::TERM };
+        group.is_some_and(|group| kill_process_group(group, signal).is_ok())
+    }
+
+    #[cfg(not(unix))]
+    fn signal_group(&self, _kill: bool) -> bool {
+        let _only_where_there_are_groups = self.group;
+        false
+    }
+
+    pub(in crate::exec) async fn hear(&mut self) {
+        if self.over {
+            return std::future::pending().await;
+        }
+        self.status = self.child.wait().await.ok();
+        self.over = true;
+    }
+}
+
+/// Runs an order in the foreground, where there is no keeper.
+pub(in crate::exec) fn run_here(order: &Order, report: impl Fn(&str)) -> std::process::ExitCode {
+    let refuse = |failed: Report| {
+        report(&failed.to_string());
+        std::process::ExitCode::from(failed.exit_code())
+    };
+    if order.walls.is_some() {
+        return refuse(Report::CannotConfine {
+            reason: "commands can be confined on Linux only, so far".to_owned(),
+        });
+    }
+    let Some((program, arguments)) = order.argv.split_first() else {
+        return refuse(Report::NotFound { program: String::new() });
+    };
+    let status = std::process::Command::new(program)
+        .args(arguments)
+        .current_dir(&order.cwd)
+        .env_clear()
+        .envs(order.env.iter().cloned())
+        .status();
+    match status {
+        Ok(status) => std::process::ExitCode::from(exit_code(status) as u8),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => refuse(Report::NotFound {
+            program: program.clone(),
+        }),
+        Err(error) => refuse(Report::NotExecutable {
+            program: program.clone(),
+            reason: error.to_string(),
+        }),
+    }
+}
