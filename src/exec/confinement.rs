@@ -23,8 +23,6 @@ pub struct Confinement {
     only: Option<Vec<PathBuf>>,
     /// What may not be read by its name. What fits on the disk is among the walls' unreadable ones.
     patterns: Vec<Pattern>,
-    /// Places that do not exist, and are not to be made.
-    absent: Vec<PathBuf>,
 }
 
 /// What the walls let through.
@@ -71,15 +69,13 @@ impl Confinement {
             walls: None,
             only: None,
             patterns: Vec::new(),
-            absent: Vec::new(),
         }
     }
 
-    pub(super) fn built(walls: Walls, only: Option<Vec<PathBuf>>, absent: Vec<PathBuf>) -> Self {
+    pub(super) fn built(walls: Walls, only: Option<Vec<PathBuf>>) -> Self {
         Self {
             walls: Some(walls),
             only,
-            absent,
             ..Self::outside()
         }
     }
@@ -122,7 +118,7 @@ impl Confinement {
         walls
             .roots
             .retain(|root| fs::canonicalize(root).is_ok_and(|real| real == *root));
-        Self::built(walls, None, Vec::new())
+        Self::built(walls, None)
     }
 
     /// The same with more that may be done: narrow grants, whose paths are canonical. What of it is no longer what was
@@ -225,7 +221,6 @@ impl Confinement {
             walls,
             guard,
             patterns: self.patterns.iter().map(Pattern::compile).collect(),
-            absent: &self.absent,
         }
     }
 
@@ -263,7 +258,6 @@ pub struct Looked<'a> {
     walls: Option<&'a Walls>,
     guard: Guard,
     patterns: Vec<Compiled>,
-    absent: &'a [PathBuf],
 }
 
 impl Looked<'_> {
@@ -280,7 +274,7 @@ impl Looked<'_> {
         };
         let unreadable = deepest(&walls.unreadable).is_some() || self.patterns.iter().any(|one| one.covers(place));
         let guarded = self.guard.nearest(place).map(|guarded| depth(&guarded));
-        let closed = guarded.max(deepest(&walls.read_only)).max(deepest(self.absent));
+        let closed = guarded.max(deepest(&walls.read_only));
         !unreadable && closed.is_none_or(|closed| root > closed)
     }
 

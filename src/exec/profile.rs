@@ -184,7 +184,7 @@ impl Profile {
         let inside = |path: &Path| walls.roots.iter().any(|root| path.starts_with(root) && path != root);
         let read_only: Vec<PathBuf> = of(Access::Read)
             .map(|(path, _)| path.to_path_buf())
-            .filter(|path| path.exists() && inside(path))
+            .filter(|path| inside(path))
             .collect();
         walls.read_only = read_only;
         let open: Vec<&Path> = words
@@ -203,11 +203,7 @@ impl Profile {
         let patterns: Vec<Pattern> = patterns
             .flat_map(|(subject, _)| patterns_of(subject, place, &self.own_roots(place.home.as_deref())))
             .collect();
-        let absent = words
-            .iter()
-            .filter(|(path, word)| **word != Access::Write && !path.exists());
-        let absent: Vec<PathBuf> = absent.map(|(path, _)| path.to_path_buf()).collect();
-        Confinement::built(walls, only, absent).without_reading(&[], patterns)
+        Confinement::built(walls, only).without_reading(&[], patterns)
     }
 
     /// The entries with their places, without patterns.
@@ -244,9 +240,8 @@ impl Profile {
         if closed {
             add(PathBuf::from("/"), Access::Deny, false);
             MINIMAL.iter().for_each(|path| add(path.into(), Access::Read, false));
-            NOT_MINIMAL
-                .iter()
-                .for_each(|path| add(path.into(), Access::Deny, false));
+            let private = NOT_MINIMAL.iter().filter(|path| Path::new(path).exists());
+            private.for_each(|path| add(path.into(), Access::Deny, false));
         }
         rules
     }
@@ -302,14 +297,14 @@ pub(super) fn find<'s>(subjects: impl IntoIterator<Item = &'s Subject>, place: &
 }
 
 /// Closes `place` but for what of it is in `open`: where something inside stays open, everything beside the way to it is
-/// closed by itself. What does not exist need not be closed.
+/// closed by itself. A place that does not exist is closed by its name.
 pub(super) fn carve(place: &Path, open: &[&Path], closed: &mut Vec<PathBuf>) {
     let Ok(found) = fs::symlink_metadata(place) else { return };
     if found.is_symlink() {
         return;
     }
     let inside = |path: &Path| open.iter().any(|open| open.starts_with(path) && *open != path);
-    if !found.is_dir() || !inside(place) {
+    if !found.is_ok_and(|found| found.is_dir()) || !inside(place) {
         if !closed.iter().any(|known| known == place) {
             closed.push(place.to_owned());
         }
