@@ -10,6 +10,7 @@ pub mod environment;
 pub mod instructions;
 mod keys;
 mod layers;
+pub mod permissions;
 pub mod provider;
 mod redact;
 mod tree;
@@ -19,6 +20,7 @@ use crate::protocol::settings::{ApprovalPolicy, EditApproval, ReasoningSummary, 
 use check::{Checker, Layer};
 use environment::EnvironmentPolicy;
 use layers::{File, Merged};
+use permissions::{Profiles, Subject};
 use provider::{MissingKey, Provider};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -66,6 +68,14 @@ pub struct Config {
     pub providers: BTreeMap<String, Provider>,
     pub approval_policy: ApprovalPolicy,
     pub sandbox_policy: SandboxPolicy,
+    /// Id of the permission profile that threads begin with, in place of `sandbox_policy`.
+    pub default_permissions: Option<String>,
+    /// The permission profiles there are.
+    pub permissions: Profiles,
+    /// What neither commands in the sandbox nor tools may read, beside what a profile says.
+    pub unreadable: Vec<Subject>,
+    /// Whether the places where keys are kept usually belong to it.
+    pub unreadable_defaults: bool,
     /// Which variables reach commands.
     pub environment: EnvironmentPolicy,
     /// Reasoning effort; absent: the model's default.
@@ -386,6 +396,7 @@ fn defaults(env: &BTreeMap<String, String>) -> Map<String, Value> {
             "exclude_tmpdir_env_var": false,
             "exclude_slash_tmp": false,
         },
+        "sandbox": { "unreadable": [], "unreadable_defaults": true },
         "shell_environment_policy": {
             "inherit": "core",
             "ignore_default_excludes": false,

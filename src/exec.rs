@@ -16,12 +16,13 @@ pub mod git;
 #[cfg(target_os = "linux")]
 mod linux;
 mod output;
+pub mod profile;
 mod protected;
 pub mod role;
 mod run;
 mod support;
 
-pub use confinement::{Confinement, Looked};
+pub use confinement::{Closed, Confinement, KeptWalls, Looked};
 pub use denial::Denial;
 pub use environment::{environment, looks_secret};
 pub use output::{KEPT_OUTPUT, Stream};

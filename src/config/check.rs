@@ -1,6 +1,7 @@
 //! Holds what was written against the table of keys: what fits is kept, the rest is reported with its line.
 
 use super::keys::{self, Key, Kind, Scope};
+use super::permissions::{check_profiles, check_subjects};
 use super::tree::{Data, Node};
 use crate::protocol::config::ConfigWarning;
 use serde_json::{Map, Value};
@@ -151,6 +152,8 @@ impl<'a> Checker<'a> {
             (Kind::Table(keys), Data::Table(entries)) => Some(self.table(entries, keys, path).into()),
             (Kind::Map(keys), Data::Table(entries)) => Some(self.tables(entries, keys, path)),
             (Kind::Profiles, Data::Table(entries)) => Some(self.tables(entries, keys::KEYS, path)),
+            (Kind::Permissions, Data::Table(entries)) => Some(check_profiles(self, entries, path)),
+            (Kind::Places, Data::List(list)) => Some(check_subjects(self, list, path)),
             _ => {
                 self.misfit(wanted(kind), node, path);
                 None
@@ -229,15 +232,28 @@ impl<'a> Checker<'a> {
         None
     }
 
-    fn misfit(&mut self, wanted: &str, node: &Node, path: &[String]) {
+    pub(super) fn misfit(&mut self, wanted: &str, node: &Node, path: &[String]) {
         // Never the value itself: it may be a secret.
         let message = format!(
             "`{}` must be {wanted}, but it is {}. It is not used.",
             path.join("."),
             describe(&node.data)
         );
+        self.misfit_with(message, node.line);
+    }
+
+    /// As `misfit`, in words of one's own.
+    pub(super) fn misfit_with(&mut self, message: String, line: Option<u32>) {
         self.misfits.push(message.clone());
-        self.warn(message, node.line);
+        self.warn(message, line);
+    }
+
+    /// A key as it is known: editors write theirs in camel case.
+    pub(super) fn name_of(&self, written: &str) -> String {
+        match self.layer {
+            Layer::Client => keys::snake(written),
+            _ => written.to_owned(),
+        }
     }
 
     /// A path as an absolute text.
@@ -252,11 +268,11 @@ impl<'a> Checker<'a> {
         path.to_string_lossy().into_owned()
     }
 
-    fn warn(&mut self, message: String, line: Option<u32>) {
+    pub(super) fn warn(&mut self, message: String, line: Option<u32>) {
         self.warnings.push(self.at(message, line));
     }
 
-    fn note(&mut self, message: String, line: Option<u32>) {
+    pub(super) fn note(&mut self, message: String, line: Option<u32>) {
         self.notes.push(self.at(message, line));
     }
 
@@ -277,7 +293,7 @@ fn is_http(text: &str) -> bool {
     url::Url::parse(text.trim()).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
 }
 
-fn describe(data: &Data) -> String {
+pub(super) fn describe(data: &Data) -> String {
     match data {
         Data::Text(text) if text.trim().is_empty() => "an empty text".to_owned(),
         Data::Number(number) if *number < 0 => "a negative number".to_owned(),
@@ -293,11 +309,11 @@ fn wanted(kind: Kind) -> &'static str {
         Kind::Path => "a path",
         Kind::Flag => "true or false",
         Kind::Count => "a whole number, 0 or more",
-        Kind::Texts | Kind::Paths => "a list of texts",
+        Kind::Texts | Kind::Paths | Kind::Places => "a list of texts",
         Kind::TextMap => "a table of texts",
         Kind::FlagMap => "a table of true and false",
         Kind::Choice(_) | Kind::Approval => "a text",
-        Kind::Table(_) | Kind::Map(_) | Kind::Profiles => "a table",
+        Kind::Table(_) | Kind::Map(_) | Kind::Profiles | Kind::Permissions => "a table",
         Kind::Any => "a value",
     }
 }

@@ -1,8 +1,10 @@
 //! The merged values as types. Every value has been checked against the table of keys before.
 
 use super::environment::{EnvironmentPolicy, Inherit};
-use super::layers::{Merged, read_text};
+use super::layers::{File, Merged, read_text};
+use super::permissions::{self, Profiles};
 use super::provider::{OPENAI_URL, Provider};
+use super::tree::Data;
 use super::{Config, Edits, History};
 use crate::protocol::config::ConfigWarning;
 use crate::protocol::settings::{SandboxMode, SandboxPolicy};
@@ -23,6 +25,9 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
         Some(path) if base.is_none() => instructions(path, warnings),
         _ => base,
     };
+    let (permissions, default_permissions) = permission_profiles(home, merged, warnings);
+    let empty = Map::new();
+    let sandbox_table = values.get("sandbox").and_then(Value::as_object).unwrap_or(&empty);
     Config {
         home: home.to_owned(),
         model: text(values, "model"),
@@ -34,6 +39,10 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
         providers: providers(values, warnings),
         approval_policy: parsed(values, "approval_policy").unwrap_or_default(),
         sandbox_policy: sandbox(values),
+        default_permissions,
+        permissions,
+        unreadable: permissions::subjects(&texts(sandbox_table, "unreadable")),
+        unreadable_defaults: flag(sandbox_table, "unreadable_defaults").unwrap_or(true),
         environment: environment(values),
         effort: text(values, "model_reasoning_effort"),
         summary: parsed(values, "model_reasoning_summary").unwrap_or_default(),
@@ -147,6 +156,63 @@ fn sandbox(values: &Map<String, Value>) -> SandboxPolicy {
         }
         other => other,
     }
+}
+
+/// The permission profiles there are, and the one that threads begin with if it is one's last word.
+fn permission_profiles(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarning>) -> (Profiles, Option<String>) {
+    let values = &merged.values;
+    let place = |name: &str| {
+        let path = home.join("config.toml");
+        let line = match File::read(&path) {
+            File::Parsed(entries) => line_of(&Data::Table(entries), &["permissions", name, "extends"]),
+            _ => None,
+        };
+        ConfigWarning {
+            message: String::new(),
+            path: line.map(|_| path),
+            line,
+        }
+    };
+    let (profiles, mut problems) = permissions::resolve(values, &place);
+    let chosen = text(values, "default_permissions").filter(|_| merged.by_profile);
+    let origin = |key: &str| merged.origins.get(key).map(String::as_str);
+    if chosen.is_some() && origin("default_permissions") == origin("sandbox_mode") {
+        problems.push(ConfigWarning {
+            message: "`default_permissions` and `sandbox_mode` say the same thing twice; the profile is used, the mode is not. \
+                      Remove one of them."
+                .to_owned(),
+            path: None,
+            line: None,
+        });
+    }
+    let known = chosen.filter(|id| {
+        let is_known = profiles.get(id).is_some();
+        if !is_known {
+            problems.push(ConfigWarning {
+                message: format!(
+                    "There is no permission profile {id:?}; {} is used until there is. {}",
+                    permissions::READ_ONLY,
+                    profiles.instead_of(id)
+                ),
+                path: None,
+                line: None,
+            });
+        }
+        is_known
+    });
+    warnings.append(&mut problems);
+    // A name that means nothing must not leave more open than any name could.
+    let known = known.or_else(|| merged.by_profile.then(|| permissions::READ_ONLY.to_owned()));
+    (profiles, known)
+}
+
+/// The line of a key, by its way through the tables; the last part may be missing.
+fn line_of(data: &Data, way: &[&str]) -> Option<u32> {
+    let (Data::Table(entries), Some((first, rest))) = (data, way.split_first()) else {
+        return None;
+    };
+    let (_, node) = entries.iter().find(|(name, _)| name == first)?;
+    line_of(&node.data, rest).or(node.line)
 }
 
 fn environment(values: &Map<String, Value>) -> EnvironmentPolicy {

@@ -30,6 +30,10 @@ pub(super) enum Kind {
     Map(&'static [Key]),
     /// Free names, each a table of the keys of the top level.
     Profiles,
+    /// Free names, each a permission profile.
+    Permissions,
+    /// A list of places and patterns, as permission profiles name them.
+    Places,
     /// Not looked into.
     Any,
 }
@@ -129,8 +133,9 @@ pub(super) const KEYS: &[Key] = &[
     later("approvals_reviewer", Kind::Text),
     tighten("sandbox_mode", Kind::Choice(SANDBOXES)),
     tighten("sandbox_workspace_write", Kind::Table(WORKSPACE_WRITE)),
-    later("default_permissions", Kind::Text),
-    later("permissions", Kind::Any),
+    tighten("sandbox", Kind::Table(SANDBOX)),
+    tighten("default_permissions", Kind::Name),
+    tighten("permissions", Kind::Permissions),
     tighten("edits", Kind::Table(EDITS)),
     later("allow_login_shell", Kind::Flag),
     person("shell_environment_policy", Kind::Table(ENVIRONMENT)),
@@ -213,6 +218,11 @@ const WORKSPACE_WRITE: &[Key] = &[
     tighten("exclude_slash_tmp", Kind::Flag),
 ];
 
+const SANDBOX: &[Key] = &[
+    tighten("unreadable", Kind::Places),
+    tighten("unreadable_defaults", Kind::Flag),
+];
+
 const EDITS: &[Key] = &[
     tighten("approve", Kind::Choice(EDIT_APPROVALS)),
     anyone("hints", Kind::Flag),
@@ -255,7 +265,6 @@ const ALSO_KNOWN: &[(&str, &str)] = &[
     ("provider", "model_provider"),
     ("providers", "model_providers"),
     ("reasoning_effort", "model_reasoning_effort"),
-    ("sandbox", "sandbox_mode"),
     ("sandbox_policy", "sandbox_mode"),
     ("verbosity", "model_verbosity"),
 ];

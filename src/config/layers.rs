@@ -95,11 +95,18 @@ pub(super) fn read_text(path: &Path) -> std::io::Result<Option<String>> {
 pub(super) struct Merged {
     pub(super) values: Map<String, Value>,
     pub(super) origins: BTreeMap<String, String>,
+    /// Whether the last word on what commands may do was a permission profile's, not a sandbox mode's.
+    pub(super) by_profile: bool,
 }
 
 impl Merged {
     /// Lays `values` over what is there: tables are joined, everything else is replaced.
     pub(super) fn lay(&mut self, values: Map<String, Value>, origin: &str) {
+        if values.contains_key("default_permissions") {
+            self.by_profile = true;
+        } else if values.contains_key("sandbox_mode") {
+            self.by_profile = false;
+        }
         for (key, value) in values {
             self.origins.insert(key.clone(), origin.to_owned());
             match self.values.get_mut(&key) {
@@ -156,22 +163,73 @@ pub(super) fn tighten(entries: &mut Vec<(String, Node)>, current: &Merged, check
     debug_assert_eq!(checker.layer, Layer::Project);
     let mut refused: Vec<(String, Option<u32>)> = Vec::new();
     entries.retain_mut(|(name, node)| match name.as_str() {
-        "approval_policy" | "sandbox_mode" => {
+        "approval_policy" | "sandbox_mode" | "default_permissions" => {
             let Data::Text(wanted) = &node.data else { return true };
-            let rank = if name == "approval_policy" {
-                approval_rank
-            } else {
-                sandbox_rank
-            };
-            let looser = match (rank(wanted), current.text(name).and_then(rank)) {
-                (Some(wanted), Some(now)) => wanted > now,
-                // A word that is not known is reported when the keys are checked.
-                _ => false,
+            let looser = match name.as_str() {
+                "approval_policy" => match (approval_rank(wanted), current.text(name).and_then(approval_rank)) {
+                    (Some(wanted), Some(now)) => wanted > now,
+                    // A word that is not known is reported when the keys are checked.
+                    _ => false,
+                },
+                "sandbox_mode" => {
+                    sandbox_rank(wanted).is_some_and(|wanted| now_allowed(current).is_none_or(|now| wanted > now))
+                }
+                // Of a profile it is only known of the built-in ones what it allows, and the settings of the workspace's
+                // mode may allow less than the profile of that name.
+                _ => profile_rank(wanted).is_none_or(|wanted| {
+                    now_allowed(current)
+                        .is_none_or(|now| wanted > now || wanted == now && wanted > 0 && !current.by_profile)
+                }),
             };
             if looser {
                 refused.push((format!("{name} = {wanted:?}"), node.line));
             }
             !looser
+        }
+        "permissions" => {
+            if let Data::Table(profiles) = &mut node.data {
+                let known = current.values.get("permissions").and_then(Value::as_object);
+                profiles.retain_mut(|(profile, node)| {
+                    let is_known = known.is_some_and(|known| known.contains_key(profile.as_str()));
+                    let Data::Table(inner) = &mut node.data else {
+                        return true;
+                    };
+                    if !is_known {
+                        refused.push((format!("permissions.{profile}"), node.line));
+                        return false;
+                    }
+                    inner.retain_mut(|(key, node)| {
+                        only_closes(key, node, &mut |what, line| {
+                            refused.push((format!("permissions.{profile}.{what}"), line));
+                        })
+                    });
+                    true
+                });
+            }
+            true
+        }
+        "sandbox" => {
+            if let Data::Table(inner) = &mut node.data {
+                let now = current.values.get("sandbox");
+                inner.retain_mut(|(key, node)| match (key.as_str(), &mut node.data) {
+                    ("unreadable_defaults", Data::Flag(false)) => {
+                        refused.push(("sandbox.unreadable_defaults".to_owned(), node.line));
+                        false
+                    }
+                    // A list takes the place of the one before it: what the person named stays in it.
+                    ("unreadable", Data::List(list)) => {
+                        let named = now.and_then(|table| table.get("unreadable")).and_then(Value::as_array);
+                        let named = named.into_iter().flatten().filter_map(Value::as_str);
+                        list.extend(named.map(|text| Node {
+                            data: Data::Text(text.to_owned()),
+                            line: None,
+                        }));
+                        true
+                    }
+                    _ => true,
+                });
+            }
+            true
         }
         "sandbox_workspace_write" => {
             if let Data::Table(inner) = &mut node.data {
@@ -211,6 +269,63 @@ pub(super) fn tighten(entries: &mut Vec<(String, Node)>, current: &Merged, check
             line,
         });
     }
+}
+
+/// Keeps of one key of a profile what denies; tells of the rest.
+fn only_closes(key: &str, node: &mut Node, refuse: &mut dyn FnMut(String, Option<u32>)) -> bool {
+    let denies = |node: &Node, words: &[&str]| match &node.data {
+        Data::Text(word) => words.contains(&word.as_str()),
+        Data::Flag(on) => words.contains(&"false") && !on,
+        _ => false,
+    };
+    let (Data::Table(inner), "filesystem" | "network") = (&mut node.data, key) else {
+        refuse(key.to_owned(), node.line);
+        return false;
+    };
+    inner.retain_mut(|(name, node)| match (key, name.as_str(), &mut node.data) {
+        ("filesystem", _, Data::Table(below)) | ("network", "domains", Data::Table(below)) => {
+            below.retain(|(below, node)| {
+                let keep = denies(node, &["deny", "none"]);
+                if !keep {
+                    refuse(format!("{key}.{name}.{below}"), node.line);
+                }
+                keep
+            });
+            // A table of hosts that got empty would say that there are none.
+            !below.is_empty()
+        }
+        _ => {
+            let words: &[&str] = if key == "network" {
+                &["false"]
+            } else {
+                &["deny", "none"]
+            };
+            let keep = denies(node, words) && (key == "filesystem" || name == "enabled");
+            if !keep {
+                refuse(format!("{key}.{name}"), node.line);
+            }
+            keep
+        }
+    });
+    true
+}
+
+/// How much may be done now, in the ranks of `sandbox_rank`; `None` under a profile of the person's own.
+fn now_allowed(current: &Merged) -> Option<usize> {
+    match current.by_profile {
+        true => current.text("default_permissions").and_then(profile_rank),
+        false => current.text("sandbox_mode").and_then(sandbox_rank),
+    }
+}
+
+/// The rank of a built-in profile.
+fn profile_rank(id: &str) -> Option<usize> {
+    sandbox_rank(match id {
+        ":read-only" => "read-only",
+        ":workspace" => "workspace-write",
+        ":full-access" | ":danger-full-access" => "full-access",
+        _ => return None,
+    })
 }
 
 fn loosens(key: &str, wanted: &Data, now: Option<&Value>) -> bool {

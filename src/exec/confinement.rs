@@ -1,20 +1,28 @@
 //! A sandbox policy made concrete for one place: which folders may be written, whether there is a network.
 
-use super::protected::Guard;
+use super::profile::{self, Compiled, Pattern, Place};
+use super::protected::{Guard, git_folders};
+use crate::config::permissions::{Profile, Subject};
 use crate::protocol::item::Confined;
+use crate::protocol::permission::Permission;
 use crate::protocol::settings::SandboxPolicy;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
+use std::sync::OnceLock;
 
 /// Links followed before a path is given up, as in the kernel.
 const MAX_LINKS: usize = 40;
 
-/// How a command is confined. Built from a policy once, before the command; the paths in it are canonical.
+/// How a command is confined. Made when a turn's sandbox is made; the paths in it are canonical.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Confinement {
     walls: Option<Walls>,
+    /// The only places that may be read, if not all; what else is there is among the walls' unreadable ones.
+    only: Option<Vec<PathBuf>>,
+    /// What may not be read by its name. What fits on the disk is among the walls' unreadable ones.
+    patterns: Vec<Pattern>,
 }
 
 /// What the walls let through.
@@ -47,46 +55,121 @@ impl Confinement {
     /// policy's own roots may be written, as far as they exist. `cwd` is the thread's folder, not the one that a
     /// command asks for; inside a protected folder it is not made writable.
     pub fn new(policy: &SandboxPolicy, cwd: &Path, workspace_roots: &[PathBuf], tmpdir: Option<&Path>) -> Self {
-        let network = policy.network_access();
-        let SandboxPolicy::WorkspaceWrite {
-            writable_roots,
-            exclude_tmpdir_env_var,
-            exclude_slash_tmp,
-            ..
-        } = policy
-        else {
-            return match policy {
-                SandboxPolicy::DangerFullAccess => Self::outside(),
-                _ => Self {
-                    walls: Some(Walls {
-                        network,
-                        ..Walls::default()
-                    }),
-                },
-            };
-        };
-        let mut walls = Walls {
-            network,
-            workspace: true,
-            ..Walls::default()
-        };
-        let slash_tmp = (!exclude_slash_tmp).then_some(Path::new("/tmp"));
-        let tmpdir = tmpdir.filter(|tmpdir| !exclude_tmpdir_env_var && tmpdir.is_absolute());
-        let asked = workspace_roots.iter().chain(writable_roots).map(PathBuf::as_path);
-        let asked: Vec<&Path> = asked.chain(slash_tmp).chain(tmpdir).collect();
-        let places: Vec<PathBuf> = asked.iter().copied().chain([cwd]).map(resolve).collect();
-        for root in asked {
-            walls.add(root, &places);
-        }
-        if Guard::of(&walls.roots).nearest(&resolve(cwd)).is_none() {
-            walls.add(cwd, &places);
-        }
-        Self { walls: Some(walls) }
+        Profile::of_policy(policy).realise(&Place {
+            cwd: cwd.to_owned(),
+            runtime_roots: workspace_roots.to_vec(),
+            tmpdir: tmpdir.map(Path::to_owned),
+            home: None,
+        })
     }
 
     /// Full access: no walls.
     pub fn outside() -> Self {
-        Self { walls: None }
+        Self {
+            walls: None,
+            only: None,
+            patterns: Vec::new(),
+        }
+    }
+
+    pub(super) fn built(walls: Walls, only: Option<Vec<PathBuf>>) -> Self {
+        Self {
+            walls: Some(walls),
+            only,
+            ..Self::outside()
+        }
+    }
+
+    /// The same without what these subjects name: neither commands nor tools may read it, whatever else is said.
+    #[must_use]
+    pub fn unreadable<'s>(self, subjects: impl IntoIterator<Item = &'s Subject>, place: &Place) -> Self {
+        let (paths, patterns) = profile::find(subjects, place);
+        self.without_reading(&paths, patterns)
+    }
+
+    /// The same without these places, which are canonical.
+    #[must_use]
+    pub fn without(self, places: &[PathBuf]) -> Self {
+        self.without_reading(places, Vec::new())
+    }
+
+    pub(super) fn without_reading(mut self, places: &[PathBuf], patterns: Vec<Pattern>) -> Self {
+        if let Some(walls) = &mut self.walls {
+            let found = patterns.iter().flat_map(Pattern::found);
+            for place in places.iter().cloned().chain(found) {
+                if !walls.unreadable.contains(&place) {
+                    walls.unreadable.push(place);
+                }
+            }
+            self.patterns.extend(patterns);
+        }
+        self
+    }
+
+    /// The same as it can be kept: what the walls let through.
+    pub fn kept(&self) -> Option<KeptWalls> {
+        self.walls.clone().map(KeptWalls)
+    }
+
+    /// What was kept, as far as its places are still what they were: where a link has taken the place of a folder, it
+    /// opens nothing.
+    pub fn of_kept(kept: &KeptWalls) -> Self {
+        let mut walls = kept.0.clone();
+        walls
+            .roots
+            .retain(|root| fs::canonicalize(root).is_ok_and(|real| real == *root));
+        Self::built(walls, None)
+    }
+
+    /// The same with more that may be done: narrow grants, whose paths are canonical. What of it is no longer what was
+    /// granted, as a link has taken its place, opens nothing.
+    #[must_use]
+    pub fn with(mut self, permissions: &[Permission]) -> Self {
+        for permission in permissions {
+            self = match permission {
+                Permission::Write { path } if is_itself(path) => self.with_writable(path.clone()),
+                Permission::GitMetadata { repository } => {
+                    let folders = git_folders(repository);
+                    folders.into_iter().fold(self, Self::with_writable)
+                }
+                Permission::Read { path } if is_itself(path) => self.with_readable(path),
+                Permission::Read { .. } | Permission::Write { .. } => self,
+                Permission::Network
+                | Permission::Host { .. }
+                | Permission::LoopbackPort { .. }
+                | Permission::UnixSocket { .. } => {
+                    if let Some(walls) = &mut self.walls {
+                        walls.connect(permission);
+                    }
+                    self
+                }
+            };
+        }
+        self
+    }
+
+    fn with_readable(mut self, path: &Path) -> Self {
+        if let Some(walls) = &mut self.walls {
+            let closed = std::mem::take(&mut walls.unreadable);
+            for place in closed {
+                if place.starts_with(path) {
+                    continue;
+                }
+                profile::carve(&place, &[path], &mut walls.unreadable);
+            }
+            if let Some(only) = &mut self.only {
+                only.push(path.to_owned());
+            }
+            // A pattern closes what fits it, also what was opened: it is taken apart.
+            let (closing, rest) = std::mem::take(&mut self.patterns)
+                .into_iter()
+                .partition(|pattern: &Pattern| pattern.compile().covers(path));
+            self.patterns = rest;
+            let others = closing.iter().flat_map(Pattern::found);
+            walls.unreadable.extend(others.filter(|other| !other.starts_with(path)));
+            walls.unreadable.dedup();
+        }
+        self
     }
 
     /// The same with one more folder that may be written: a grant. Naming a protected folder opens it (git's hooks and
@@ -96,8 +179,27 @@ impl Confinement {
         if let Some(walls) = &mut self.walls {
             let places = walls.roots.clone();
             walls.add(&root, &places);
+            walls.read_only.retain(|closed| *closed != root);
         }
         self
+    }
+
+    /// Whether a command so confined, or a tool, may read `path`, which is absolute and need not exist. Links are followed.
+    pub fn may_read(&self, path: &Path) -> bool {
+        self.closed().may_read(path)
+    }
+
+    /// What may not be read, to answer for many places.
+    pub fn closed(&self) -> Closed {
+        Closed {
+            places: self
+                .walls
+                .as_ref()
+                .map_or_else(Vec::new, |walls| walls.unreadable.clone()),
+            patterns: self.patterns.iter().map(Pattern::compile).collect(),
+            only: self.only.clone(),
+            files: OnceLock::new(),
+        }
     }
 
     /// Whether a command so confined may write `path`, which is absolute and need not exist. Links are followed; the
@@ -115,7 +217,11 @@ impl Confinement {
     pub fn look(&self) -> Looked<'_> {
         let walls = self.walls.as_ref();
         let guard = walls.map_or_else(Guard::default, |walls| Guard::of(&walls.roots));
-        Looked { walls, guard }
+        Looked {
+            walls,
+            guard,
+            patterns: self.patterns.iter().map(Pattern::compile).collect(),
+        }
     }
 
     /// How it is shown.
@@ -151,6 +257,7 @@ impl Confinement {
 pub struct Looked<'a> {
     walls: Option<&'a Walls>,
     guard: Guard,
+    patterns: Vec<Compiled>,
 }
 
 impl Looked<'_> {
@@ -158,11 +265,17 @@ impl Looked<'_> {
     pub fn may_write(&self, place: &Path) -> bool {
         let Some(walls) = self.walls else { return true };
         let depth = |path: &Path| path.components().count();
-        let roots = walls.roots.iter().filter(|root| place.starts_with(root));
-        let Some(root) = roots.map(|root| depth(root)).max() else {
+        let deepest = |paths: &[PathBuf]| {
+            let above = paths.iter().filter(|path| place.starts_with(path));
+            above.map(|path| depth(path)).max()
+        };
+        let Some(root) = deepest(&walls.roots) else {
             return false;
         };
-        self.guard.nearest(place).is_none_or(|guarded| root > depth(&guarded))
+        let unreadable = deepest(&walls.unreadable).is_some() || self.patterns.iter().any(|one| one.covers(place));
+        let guarded = self.guard.nearest(place).map(|guarded| depth(&guarded));
+        let closed = guarded.max(deepest(&walls.read_only));
+        !unreadable && closed.is_none_or(|closed| root > closed)
     }
 
     /// As [`Confinement::is_protected`], for an absolute place whose links are followed already.
@@ -172,10 +285,75 @@ impl Looked<'_> {
     }
 }
 
+/// What may not be read. It answers from memory, but for the links of the path it is asked about.
+#[derive(Debug)]
+pub struct Closed {
+    places: Vec<PathBuf>,
+    patterns: Vec<Compiled>,
+    only: Option<Vec<PathBuf>>,
+    /// The closed files by device and inode: a second name of one is the same file.
+    files: OnceLock<Vec<(u64, u64)>>,
+}
+
+impl Closed {
+    /// Whether `path`, which is absolute, may be read. Links are followed, and a second name of a file is that file.
+    pub fn may_read(&self, path: &Path) -> bool {
+        let place = resolve(path);
+        let above = |paths: &[PathBuf]| paths.iter().any(|closed| place.starts_with(closed));
+        if !path.is_absolute() || above(&self.places) || self.patterns.iter().any(|pattern| pattern.covers(&place)) {
+            return false;
+        }
+        // On the way to what is open, a folder may be gone through.
+        let leads = |open: &[PathBuf]| above(open) || open.iter().any(|open| open.starts_with(&place));
+        self.only.as_deref().is_none_or(leads) && !self.is_second_name(&place)
+    }
+
+    #[cfg(unix)]
+    fn is_second_name(&self, place: &Path) -> bool {
+        use std::os::unix::fs::MetadataExt as _;
+        let Ok(found) = fs::metadata(place) else { return false };
+        if !found.is_file() || found.nlink() < 2 {
+            return false;
+        }
+        let files = self.files.get_or_init(|| {
+            let files = self.places.iter().filter_map(|place| fs::metadata(place).ok());
+            let files = files.filter(fs::Metadata::is_file);
+            files.map(|file| (file.dev(), file.ino())).collect()
+        });
+        files.contains(&(found.dev(), found.ino()))
+    }
+
+    #[cfg(not(unix))]
+    fn is_second_name(&self, _place: &Path) -> bool {
+        false
+    }
+}
+
+/// Walls as they can be kept on the disk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct KeptWalls(Walls);
+
 impl Walls {
+    /// Opens a way to the network.
+    fn connect(&mut self, permission: &Permission) {
+        fn add<T: PartialEq>(list: &mut Vec<T>, one: T) {
+            if !list.contains(&one) {
+                list.push(one);
+            }
+        }
+        match permission {
+            Permission::Network => self.network = true,
+            Permission::Host { host, port } => add(&mut self.hosts, (host.clone(), *port)),
+            Permission::LoopbackPort { port } => add(&mut self.loopback_ports, *port),
+            Permission::UnixSocket { path } if is_itself(path) => add(&mut self.sockets, path.clone()),
+            _ => {}
+        }
+    }
+
     /// A root that does not exist cannot be opened, and is left out. So is one to which a link leads that lies in one of
     /// `places`, folders that may be written: an earlier command may have made the link, to widen what the next may do.
-    fn add(&mut self, root: &Path, places: &[PathBuf]) {
+    pub(super) fn add(&mut self, root: &Path, places: &[PathBuf]) {
         let (_, links) = follow(root);
         let planted = |link: &PathBuf| places.iter().any(|place| link.starts_with(place));
         if let Ok(root) = fs::canonicalize(root)
@@ -187,8 +365,13 @@ impl Walls {
     }
 }
 
+/// Whether something is there, and no link leads to it.
+fn is_itself(path: &Path) -> bool {
+    fs::canonicalize(path).is_ok_and(|real| real == path)
+}
+
 /// Follows links as far as the path exists and takes the rest by its words.
-fn resolve(path: &Path) -> PathBuf {
+pub(super) fn resolve(path: &Path) -> PathBuf {
     follow(path).0
 }
 

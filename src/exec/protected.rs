@@ -95,6 +95,22 @@ fn is_git_metadata(root: &Path) -> bool {
     named && (root.join("HEAD").exists() || root.join("objects").exists())
 }
 
+/// The metadata folders of a repository: its `.git`, or what a `.git` file points at and that one's shared folder.
+/// Nothing where there is none.
+pub(crate) fn git_folders(repository: &Path) -> Vec<PathBuf> {
+    let entry = repository.join(".git");
+    let folders = match fs::symlink_metadata(&entry) {
+        Ok(found) if found.is_dir() => vec![entry],
+        Ok(found) if found.is_file() => {
+            let folder = pointed_at(repository, &entry);
+            let common = folder.as_deref().and_then(common_folder);
+            folder.into_iter().chain(common).collect()
+        }
+        _ => Vec::new(),
+    };
+    folders.into_iter().filter(|folder| is_git_metadata(folder)).collect()
+}
+
 /// Reads `gitdir: <path>` from a `.git` file.
 fn pointed_at(root: &Path, file: &Path) -> Option<PathBuf> {
     let text = fs::read_to_string(file).ok()?;
