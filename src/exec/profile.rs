@@ -299,8 +299,8 @@ pub(super) fn find<'s>(subjects: impl IntoIterator<Item = &'s Subject>, place: &
 /// Closes `place` but for what of it is in `open`: where something inside stays open, everything beside the way to it is
 /// closed by itself. A place that does not exist is closed by its name.
 pub(super) fn carve(place: &Path, open: &[&Path], closed: &mut Vec<PathBuf>) {
-    let Ok(found) = fs::symlink_metadata(place) else { return };
-    if found.is_symlink() {
+    let found = fs::symlink_metadata(place);
+    if found.as_ref().is_ok_and(fs::Metadata::is_symlink) {
         return;
     }
     let inside = |path: &Path| open.iter().any(|open| open.starts_with(path) && *open != path);
