@@ -14,6 +14,7 @@ pub mod history;
 mod host;
 mod images;
 pub mod pending;
+pub mod permissions;
 pub mod prompt;
 pub mod proposals;
 mod propose;
@@ -30,6 +31,7 @@ use crate::config::{self, Config, Loaded, Sources};
 use crate::ids::ThreadId;
 use crate::protocol::error as kinds;
 use crate::protocol::event::{EventKind, ThreadConfigured, ThreadStarted};
+use crate::protocol::settings::ThreadSettings;
 use crate::protocol::thread::{
     GitInfo, Thread, ThreadListParams, ThreadListResult, ThreadResumeParams, ThreadStartParams, ThreadStatus,
 };
@@ -239,7 +241,7 @@ impl Agent {
         let loaded = self.load_config(Some(&cwd), params.config.as_ref())?;
         let settings = settings::initial(&loaded.config, cwd, &params.settings)?;
         let id = ThreadId::fresh();
-        let instructions = self.instructions(&loaded.config, &settings.cwd);
+        let instructions = self.instructions(&loaded.config, &settings);
         let base = params
             .base_instructions
             .clone()
@@ -282,7 +284,7 @@ impl Agent {
         if !instructions.text.is_empty() {
             conversation.remember([prompt::project_instructions(&settings.cwd, &instructions.text)]);
         }
-        let handle = self.launch(conversation, loaded, settings, base, thread);
+        let handle = self.launch(conversation, loaded, settings, base, thread, Vec::new());
         if let Some(warning) = instructions.truncated_warning {
             handle.conversation().warn(None, warning);
         }
@@ -327,11 +329,26 @@ impl Agent {
                 instruction_sources: Vec::new(),
             });
         }
-        let cwd = params.settings.cwd.clone().unwrap_or_else(|| stored.meta.cwd.clone());
+        // A turn may have taken the thread elsewhere.
+        let last_folder = stored.last_context.as_ref().map(|before| before.cwd.clone());
+        let last_folder = last_folder.filter(|cwd| !forked && settings::check_folder(cwd).is_ok());
+        let last_folder = last_folder.unwrap_or_else(|| stored.meta.cwd.clone());
+        let cwd = params.settings.cwd.clone().unwrap_or_else(|| last_folder.clone());
         settings::check_folder(&cwd)?;
+        let left = [&stored.meta.cwd, &last_folder].map(PathBuf::clone).into_iter();
+        let left: Vec<PathBuf> = left.filter(|folder| *folder != cwd).collect();
         let loaded = self.load_config(Some(&cwd), None)?;
         let mut change = params.settings;
         if let Some(before) = &stored.last_context {
+            if change.permissions.is_none() && change.sandbox_policy.is_none() {
+                change.permissions = settings::still_chosen(&loaded.config, before.permissions.as_deref());
+            }
+            // What another program wrote opens no folders.
+            if change.runtime_workspace_roots.is_none() && !forked {
+                change
+                    .runtime_workspace_roots
+                    .clone_from(&before.runtime_workspace_roots);
+            }
             change.model.get_or_insert_with(|| before.model.clone());
             change.effort.get_or_insert_with(|| before.effort.clone());
         }
@@ -377,7 +394,7 @@ impl Agent {
             turns: Vec::new(),
         };
         let base = stored.meta.base_instructions;
-        let handle = self.launch(conversation, loaded, settings, base, thread);
+        let handle = self.launch(conversation, loaded, settings, base, thread, left);
         Ok(Opened {
             handle,
             instruction_sources: Vec::new(),
@@ -390,9 +407,10 @@ impl Agent {
         &self,
         conversation: Arc<Conversation>,
         loaded: Loaded,
-        settings: crate::protocol::settings::ThreadSettings,
+        settings: ThreadSettings,
         base_instructions: Option<String>,
         thread: Thread,
+        left: Vec<PathBuf>,
     ) -> ThreadHandle {
         let mut threads = self.threads();
         let place = match threads.entry(thread.id.clone()) {
@@ -421,14 +439,19 @@ impl Agent {
                 settings,
                 base_instructions,
                 thread,
+                left,
             }))
             .clone()
     }
 
-    fn instructions(&self, config: &Config, cwd: &Path) -> config::instructions::Instructions {
+    fn instructions(&self, config: &Config, settings: &ThreadSettings) -> config::instructions::Instructions {
         let workspace = &self.desk().workspace;
-        config::instructions::project_documents(config, &self.desk().home, cwd, &|path| {
-            workspace.read(path).ok().map(|read| read.text)
+        let profile = permissions::profile(config, settings);
+        // A project's file can be a link to anything.
+        let closed = permissions::closed_in(self.desk(), config, &profile, &settings.cwd);
+        config::instructions::project_documents(config, &self.desk().home, &settings.cwd, &|path| {
+            let read = || workspace.read(path).ok();
+            closed.may_read(path).then(read)?.map(|read| read.text)
         })
     }
 

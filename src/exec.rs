@@ -26,6 +26,6 @@ pub use confinement::{Closed, Confinement, KeptWalls, Looked};
 pub use denial::Denial;
 pub use environment::{environment, looks_secret};
 pub use output::{KEPT_OUTPUT, Stream};
-pub(crate) use protected::PROTECTED;
+pub(crate) use protected::{PROTECTED, git_folders};
 pub use run::{CommandRequest, ExecError, Finished, Input, InputWriter, PipeEnd, run, self_program, use_program};
 pub use support::{Support, Wall, support};

@@ -11,6 +11,7 @@ pub mod config;
 pub mod document;
 pub mod lifecycle;
 pub mod model;
+pub mod permission;
 pub mod progress;
 pub mod proposal;
 pub mod thread;

@@ -20,14 +20,15 @@ pub mod wire;
 pub use call::after_reply;
 
 use crate::handlers::{
-    Context, approval, code_action, code_lens, command, config, document, lifecycle, model, progress, proposal, thread,
-    turn, undo,
+    Context, approval, code_action, code_lens, command, config, document, lifecycle, model, permission, progress,
+    proposal, thread, turn, undo,
 };
 use crate::lsp::error::RequestError;
 use crate::protocol::approval::{ApprovalRespondParams, ApprovalRespondResult};
 use crate::protocol::config::{ConfigReadParams, ConfigReadResult};
 use crate::protocol::method;
 use crate::protocol::model::{ModelListParams, ModelListResult};
+use crate::protocol::permission::{PermissionProfilesParams, PermissionProfilesResult};
 use crate::protocol::proposal::{
     ProposalDecideParams, ProposalDecideResult, ProposalEditParams, ProposalEditResult, ProposalListParams,
     ProposalListResult, ProposalReadParams, ProposalReadResult,
@@ -241,6 +242,10 @@ impl Server {
     async fn config_read(&self, params: ConfigReadParams) -> Result<ConfigReadResult> {
         Ok(config::read(self.0.session()?, &params)?)
     }
+
+    async fn permissions_profiles(&self, params: PermissionProfilesParams) -> Result<PermissionProfilesResult> {
+        Ok(permission::profiles(self.0.session()?, &params)?)
+    }
 }
 
 /// Notifications with a handler: should one not reach it, the person may have to know.
@@ -276,6 +281,7 @@ pub(crate) fn service(context: Arc<Context>) -> (LspService<Server>, ClientSocke
         .custom_method(method::APPROVAL_RESPOND, Server::approval_respond)
         .custom_method(method::MODEL_LIST, Server::model_list)
         .custom_method(method::CONFIG_READ, Server::config_read)
+        .custom_method(method::PERMISSIONS_PROFILES, Server::permissions_profiles)
         .finish()
 }
 

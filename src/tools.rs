@@ -7,6 +7,7 @@ pub mod apply_patch;
 pub mod grep_files;
 pub mod list_dir;
 pub mod read_file;
+pub mod request_permissions;
 pub mod shell;
 pub mod update_plan;
 
@@ -103,6 +104,9 @@ pub struct Look {
     pub arguments: serde_json::Value,
 }
 
+/// Whether a file may be read.
+pub type Reading = Arc<dyn Fn(&Path) -> Result<(), ToolError> + Send + Sync>;
+
 /// The turn, as tools see it.
 pub trait Host: Send + Sync {
     fn workspace(&self) -> &Workspace;
@@ -110,8 +114,25 @@ pub trait Host: Send + Sync {
     /// The thread's folder, absolute.
     fn cwd(&self) -> &Path;
 
+    /// Says of any file whether the person's policy lets it be read; an error is the answer to the model. Holds for one
+    /// call.
+    fn reading(&self) -> Reading;
+
     /// Whether the person's policy lets this file be read.
-    fn may_read(&self, path: &Path) -> Result<(), ToolError>;
+    fn may_read(&self, path: &Path) -> Result<(), ToolError> {
+        self.reading()(path)
+    }
+
+    /// The person's home folder.
+    fn home(&self) -> Option<PathBuf>;
+
+    /// Asks the person for more than the policy allows, and tells what they gave.
+    fn request_permissions(
+        &self,
+        item_id: ItemId,
+        permissions: Vec<Permission>,
+        reason: Option<String>,
+    ) -> BoxFuture<'_, Result<ToolOutput, ToolError>>;
 
     /// Decides on, asks about, confines and runs a command. A patch inside it is treated as a patch.
     fn run_command(&self, call: CommandCall) -> BoxFuture<'_, Result<ToolOutput, ToolError>>;
@@ -134,6 +155,18 @@ impl dyn Host + '_ {
     /// A path that the model named, made absolute and clean.
     pub fn resolve(&self, path: &str) -> PathBuf {
         crate::workspace::uri::clean(&self.cwd().join(path))
+    }
+
+    /// The same where `~/` stands for the person's home folder.
+    pub fn resolve_home(&self, path: &str) -> PathBuf {
+        match (
+            path.strip_prefix('~')
+                .filter(|rest| rest.is_empty() || rest.starts_with('/')),
+            self.home(),
+        ) {
+            (Some(rest), Some(home)) => crate::workspace::uri::clean(&home.join(rest.trim_start_matches('/'))),
+            _ => self.resolve(path),
+        }
     }
 }
 
@@ -173,6 +206,7 @@ impl Registry {
             Arc::new(list_dir::ListDir),
             Arc::new(grep_files::GrepFiles),
             Arc::new(update_plan::UpdatePlan),
+            Arc::new(request_permissions::RequestPermissions),
         ];
         Self::new(tools)
     }

@@ -32,6 +32,7 @@ impl ApprovalResponse {
         Self {
             decision: ApprovalDecision::Decline,
             feedback: None,
+            permissions: None,
         }
     }
 }
@@ -170,6 +171,7 @@ mod tests {
         ApprovalResponse {
             decision: ApprovalDecision::Accept,
             feedback: None,
+            permissions: None,
         }
     }
 

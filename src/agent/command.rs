@@ -1,6 +1,7 @@
 //! A command of the model: decided on, asked about, confined, run and shown; the same way for every tool that runs one.
 
 mod ask;
+mod permit;
 mod show;
 
 use super::turn::Turn;
@@ -8,14 +9,15 @@ use super::undo;
 use crate::config::Config;
 use crate::exec::command;
 use crate::exec::decide::{self, Capability, Case, Escalation, Verdict};
-use crate::exec::{self, CommandRequest, Confinement, ExecError, Finished};
+use crate::exec::{self, CommandRequest, ExecError, Finished};
 use crate::ids::ItemId;
 use crate::patch::recognise::{BARE_PATCH_ADVICE, Recognised, recognise};
 use crate::protocol::item::{CommandAction, Confined, ItemStatus};
+use crate::protocol::permission::Permission;
 use crate::protocol::settings::ApprovalPolicy;
 use crate::tools::{CommandCall, ToolError, ToolOutput};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// Longest run where the model names none.
@@ -31,6 +33,10 @@ pub(super) struct Run<'a> {
     actions: Vec<CommandAction>,
     timeout: Duration,
     justification: Option<String>,
+    /// What the model asks for beyond the policy, for this command.
+    permissions: Vec<Permission>,
+    /// What of it was given for this command alone.
+    granted: OnceLock<Vec<Permission>>,
 }
 
 pub async fn run(turn: &Arc<Turn>, call: CommandCall) -> Result<ToolOutput, ToolError> {
@@ -85,11 +91,16 @@ impl<'a> Run<'a> {
             cwd,
             timeout: call.timeout.unwrap_or(DEFAULT_TIMEOUT),
             justification: call.justification,
+            permissions: call.permissions,
+            granted: OnceLock::new(),
         })
     }
 
     /// Decides on it and, where the verdict says so, asks. How it runs, or what the model is told since it does not.
     pub(super) async fn admit(&self, escalated: bool) -> Result<Confined, ToolOutput> {
+        if !escalated && let Some(refused) = self.permit().await {
+            return Err(refused);
+        }
         let grants = self.turn.conversation.data().grants.clone();
         let verdict = decide::decide(&Case {
             argv: &self.argv,
@@ -168,7 +179,12 @@ impl<'a> Run<'a> {
     async fn execute(&self, id: &ItemId, confined: Confined) -> Result<Finished, ExecError> {
         let turn = self.turn;
         self.begin(id, confined);
-        let confinement = turn.confinement(confined);
+        let confinement = self.confinement(confined);
+        // What was granted may let a command write where the policy does not.
+        let writes = match confinement.writable_roots().is_empty() {
+            false if confined == Confined::ReadOnly => Confined::Workspace,
+            _ => confined,
+        };
         let keys: Vec<&str> = secret_variables(&turn.config).collect();
         let env = exec::environment(
             &turn.config.environment,
@@ -186,7 +202,7 @@ impl<'a> Run<'a> {
             timeout: Some(self.timeout),
             input: exec::Input::Nothing,
         };
-        let watch = undo::watch(turn, &self.argv, confined).await;
+        let watch = undo::watch(turn, &self.argv, writes).await;
         if turn.cancel.is_cancelled() {
             // Stopped while the workspace was looked at.
             let finished = Finished::never_began(Duration::ZERO);
@@ -233,25 +249,6 @@ fn secret_variables(config: &Config) -> impl Iterator<Item = &str> {
 }
 
 impl Turn {
-    /// What a run of this turn may touch.
-    pub fn confinement(&self, confined: Confined) -> Confinement {
-        if confined == Confined::Outside {
-            return Confinement::outside();
-        }
-        let granted = self.conversation.granted_roots();
-        let confinement = Confinement::new(
-            &self.settings.sandbox_policy,
-            &self.settings.cwd,
-            &self.roots,
-            self.desk.temporary_folder().as_deref(),
-        );
-        match confined {
-            // What only reads stays so; a folder that was opened counts for patches then.
-            Confined::ReadOnly => confinement,
-            _ => granted.into_iter().fold(confinement, Confinement::with_writable),
-        }
-    }
-
     /// A path as people name it: below the thread's folder where it is.
     pub fn short_name(&self, path: &Path) -> String {
         path.strip_prefix(&self.settings.cwd)

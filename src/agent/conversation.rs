@@ -8,6 +8,7 @@ use crate::ids::{ThreadId, TurnId};
 use crate::model::item::ResponseItem;
 use crate::protocol::event::{EventKind, Warning};
 use crate::protocol::model::{ThreadTokenUsage, TokenUsage};
+use crate::protocol::permission::Permission;
 use crate::protocol::turn::Turn;
 use crate::store::{Recorder, RolloutItem};
 use std::path::{Path, PathBuf};
@@ -34,6 +35,8 @@ pub struct Data {
     pub grants: SessionGrants,
     /// Folders that the person made writable for the rest of the session.
     pub granted_roots: Vec<PathBuf>,
+    /// Narrow grants for the rest of the session.
+    pub permissions: Vec<Permission>,
     /// What the model was last told of its surroundings.
     pub environment: Option<Environment>,
     /// The turns so far, for clients that read a live thread.
@@ -71,6 +74,7 @@ impl Conversation {
             usage: ThreadTokenUsage::default(),
             grants: SessionGrants::default(),
             granted_roots: Vec::new(),
+            permissions: Vec::new(),
             environment: None,
             turns: Vec::new(),
             preview: String::new(),

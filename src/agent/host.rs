@@ -1,18 +1,21 @@
 //! The turn as tools see it.
 
 use super::apply::Scope;
+use super::permissions::{self, Asked};
 use super::turn::Turn;
 use super::{command, propose};
+use crate::config::permissions::is_built_in;
 use crate::exec::Confinement;
 use crate::ids::ItemId;
 use crate::protocol::event::{EventKind, PlanUpdated};
-use crate::protocol::item::{PlanStep, ThreadItem};
+use crate::protocol::item::{Confined, PlanStep, ThreadItem};
+use crate::protocol::permission::Permission;
 use crate::protocol::settings::SandboxPolicy;
 use crate::store::proposals::Bounds;
-use crate::tools::{CommandCall, Host, Registry, ToolError, ToolOutput, apply_patch};
+use crate::tools::{CommandCall, Host, Reading, Registry, ToolError, ToolOutput, apply_patch};
 use crate::workspace::Workspace;
 use futures::future::BoxFuture;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -25,14 +28,37 @@ impl Host for Arc<Turn> {
         &self.settings.cwd
     }
 
-    fn may_read(&self, path: &Path) -> Result<(), ToolError> {
-        if self.is_secret(path) {
-            return Err(ToolError::Answer(format!(
-                "{} holds credentials of the person's and is never read. Work without it.",
+    fn reading(&self) -> Reading {
+        let closed = self.closed();
+        Arc::new(move |path| match closed.may_read(path) {
+            true => Ok(()),
+            false => Err(ToolError::Answer(format!(
+                "{} is closed: keys or other secrets of the person's are kept there, or their settings say so. Work without it, \
+                 or ask for it with request_permissions if the task is about it.",
                 path.display()
-            )));
-        }
-        Ok(())
+            ))),
+        })
+    }
+
+    fn home(&self) -> Option<PathBuf> {
+        permissions::home_of(&self.desk)
+    }
+
+    fn request_permissions(
+        &self,
+        item_id: ItemId,
+        permissions: Vec<Permission>,
+        reason: Option<String>,
+    ) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let asked = Asked {
+                item_id: &item_id,
+                permissions,
+                reason: reason.as_deref(),
+                command: None,
+            };
+            Ok(self.ask_for(asked).await.output())
+        })
     }
 
     fn run_command(&self, call: CommandCall) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
@@ -83,12 +109,18 @@ impl Turn {
             _ => SandboxPolicy::from_mode(crate::protocol::settings::SandboxMode::WorkspaceWrite),
         };
         let granted = self.conversation.granted_roots();
+        // A profile of the person's own that opens folders says which, for patches too.
+        let is_own = self.settings.permissions.as_deref().is_some_and(|id| !is_built_in(id));
+        let writes = matches!(self.settings.sandbox_policy, SandboxPolicy::WorkspaceWrite { .. });
+        let walls = (is_own && writes).then(|| self.confinement(Confined::Workspace).kept());
         Bounds {
             cwd: self.settings.cwd.clone(),
             policy,
             roots: self.roots.clone(),
             temporary_folder: self.desk.temporary_folder(),
             granted,
+            walls: walls.flatten(),
+            unreadable: self.unreadable(),
         }
     }
 
@@ -99,14 +131,5 @@ impl Turn {
             cwd: self.settings.cwd.clone(),
             confinement: self.patch_confinement(),
         }
-    }
-
-    /// The server's own credentials.
-    fn is_secret(&self, path: &Path) -> bool {
-        let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let own = std::fs::canonicalize(&self.desk.home).unwrap_or_else(|_| self.desk.home.clone());
-        ["auth.json", ".credentials.json"]
-            .iter()
-            .any(|name| real == own.join(name))
     }
 }

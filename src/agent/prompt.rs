@@ -3,6 +3,7 @@
 //! Context goes to the model as messages of the user's role in tags of their own, so that it is never taken for
 //! what the person typed.
 
+use crate::config::permissions::is_built_in;
 use crate::model::item::{ContentPart, ResponseItem};
 use crate::protocol::item::{LineRange, UserInput};
 use crate::protocol::settings::{SandboxPolicy, ThreadSettings};
@@ -67,6 +68,7 @@ impl Environment {
             ("cwd", settings.cwd.display().to_string()),
             ("approval_policy", settings.approval_policy.as_str().to_owned()),
             ("sandbox_mode", sandbox_words(policy).to_owned()),
+            (PROFILE, own_profile(settings)),
             ("network_access", network.to_owned()),
             ("writable_roots", writable),
             (
@@ -136,8 +138,9 @@ impl Environment {
 }
 
 const SHELL: &str = "shell";
+const PROFILE: &str = "permission_profile";
 /// Lines that are there only where they say something.
-const OPTIONAL: [&str; 2] = ["writable_roots", "workspace_folders"];
+const OPTIONAL: [&str; 3] = [PROFILE, "writable_roots", "workspace_folders"];
 /// What takes such a line back.
 const NONE: &str = "none";
 
@@ -153,6 +156,12 @@ fn context_text(item: &ResponseItem) -> Option<&str> {
         },
         _ => None,
     }
+}
+
+/// The person's own profile that is in force; nothing for a built-in one, which its mode names.
+fn own_profile(settings: &ThreadSettings) -> String {
+    let own = settings.permissions.clone().filter(|id| !is_built_in(id));
+    own.unwrap_or_default()
 }
 
 fn sandbox_words(policy: &SandboxPolicy) -> &'static str {
@@ -278,6 +287,8 @@ mod tests {
             approval_policy: ApprovalPolicy::OnRequest,
             edit_approval: EditApproval::Ask,
             sandbox_policy: SandboxPolicy::default(),
+            permissions: None,
+            runtime_workspace_roots: Vec::new(),
         }
     }
 

@@ -8,6 +8,7 @@ pub(super) mod report;
 use super::apply::{self, HunkResult, Outcome, Scope};
 use super::proposals::{Decided, Origin, Proposals, Waiting};
 use super::turn::Turn;
+use crate::exec::Closed;
 use crate::ids::{HunkId, ItemId, ProposalId};
 use crate::patch::files::{self, DiskFiles, FileText, Files};
 use crate::patch::parse::parse;
@@ -25,11 +26,22 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// The workspace view as a snapshot to plan against.
-struct View<'a>(&'a Workspace);
+struct View<'a> {
+    workspace: &'a Workspace,
+    /// What may not be read: not by a patch either, whose failure would tell of it.
+    closed: &'a Closed,
+}
 
 impl Files for View<'_> {
     fn read(&self, path: &Path) -> Result<Option<FileText>, files::ReadError> {
-        match self.0.document(path) {
+        if !self.closed.may_read(path) {
+            let words = "secrets are kept there, or the person's settings close it";
+            return Err(files::ReadError::Io(std::io::Error::new(
+                std::io::ErrorKind::PermissionDenied,
+                words,
+            )));
+        }
+        match self.workspace.document(path) {
             Some(document) => Ok(Some(FileText { text: document.text() })),
             None => DiskFiles.read(path),
         }
@@ -58,8 +70,14 @@ pub(super) async fn run(
     let parsed = parse(&text).map_err(|error| answer(&error))?;
     let base = crate::workspace::uri::clean(&turn.settings.cwd.join(workdir.as_deref().unwrap_or_default()));
     let (workspace, cwd) = (turn.desk.workspace.clone(), turn.settings.cwd.clone());
+    let reading = turn.clone();
     let plan = move || {
-        let planned = plan(&parsed, &base, &View(&workspace))?;
+        let closed = reading.closed();
+        let view = View {
+            workspace: &workspace,
+            closed: &closed,
+        };
+        let planned = plan(&parsed, &base, &view)?;
         let changes = changes(&planned, &cwd);
         Ok((planned, changes))
     };

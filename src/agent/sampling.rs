@@ -77,7 +77,11 @@ pub(super) fn take_input(turn: &Turn, inputs: Vec<Input>, first: bool) {
             turn.conversation
                 .say(prompt::editor_context(context, &open, &turn.settings.cwd));
         }
-        let message = prompt::user_message(&input.content, &turn.settings.cwd, &super::images::data_url);
+        let image = |path: &std::path::Path| match turn.closed().may_read(path) {
+            true => super::images::data_url(path),
+            false => Err("it is in a place that is kept from the model".to_owned()),
+        };
+        let message = prompt::user_message(&input.content, &turn.settings.cwd, &image);
         turn.conversation.say([message]);
         {
             let mut data = turn.conversation.data();

@@ -1,8 +1,9 @@
 //! Settings of a thread: from the configuration, and changed by the person; checked before they are in force.
 
-use super::AgentError;
+use super::{AgentError, permissions};
 use crate::config::Config;
-use crate::protocol::settings::{SettingsOverride, ThreadSettings};
+use crate::config::permissions::is_built_in;
+use crate::protocol::settings::{SandboxMode, SandboxPolicy, SettingsOverride, ThreadSettings};
 use std::path::{Path, PathBuf};
 
 /// The settings that a thread begins with.
@@ -15,8 +16,15 @@ pub fn initial(config: &Config, cwd: PathBuf, change: &SettingsOverride) -> Resu
         cwd,
         approval_policy: config.approval_policy,
         sandbox_policy: config.sandbox_policy.clone(),
+        permissions: permissions::same_as(config, &config.sandbox_policy),
+        runtime_workspace_roots: Vec::new(),
         edit_approval: config.edits.approve,
     };
+    let begun = SettingsOverride {
+        permissions: config.default_permissions.clone(),
+        ..SettingsOverride::default()
+    };
+    let settings = with_permissions(config, settings, &begun)?;
     changed(config, &settings, change)
 }
 
@@ -36,11 +44,12 @@ pub fn changed(config: &Config, now: &ThreadSettings, change: &SettingsOverride)
     settings.summary = change.summary.unwrap_or(settings.summary);
     settings.approval_policy = change.approval_policy.unwrap_or(settings.approval_policy);
     settings.edit_approval = change.edit_approval.unwrap_or(settings.edit_approval);
-    if let Some(policy) = &change.sandbox_policy {
-        settings.sandbox_policy = policy.clone();
-    }
+    settings = with_permissions(config, settings, change)?;
     if let Some(cwd) = &change.cwd {
         settings.cwd.clone_from(cwd);
+    }
+    if let Some(roots) = &change.runtime_workspace_roots {
+        settings.runtime_workspace_roots = resolved(roots, &settings.cwd);
     }
     check_folder(&settings.cwd)?;
     if !config.providers.contains_key(&settings.model_provider) {
@@ -52,6 +61,58 @@ pub fn changed(config: &Config, now: &ThreadSettings, change: &SettingsOverride)
         )));
     }
     Ok(settings)
+}
+
+/// The settings with what a change says of permissions: a profile by its id, or a policy.
+fn with_permissions(
+    config: &Config,
+    mut settings: ThreadSettings,
+    change: &SettingsOverride,
+) -> Result<ThreadSettings, AgentError> {
+    match (&change.permissions, &change.sandbox_policy) {
+        (Some(_), Some(_)) => return Err(permissions::both()),
+        (Some(id), None) => {
+            let profile = permissions::find(config, id)?;
+            settings.permissions = Some(profile.id.clone());
+            settings.sandbox_policy = profile.policy(None);
+        }
+        (None, Some(policy)) => {
+            settings.permissions = permissions::same_as(config, policy);
+            settings.sandbox_policy = policy.clone();
+        }
+        (None, None) => {}
+    }
+    Ok(settings)
+}
+
+/// Folders of a request as absolute paths, each once, in their order.
+fn resolved(roots: &[PathBuf], cwd: &Path) -> Vec<PathBuf> {
+    let mut resolved: Vec<PathBuf> = Vec::with_capacity(roots.len());
+    for root in roots {
+        let root = crate::workspace::uri::clean(&cwd.join(root));
+        if !resolved.contains(&root) {
+            resolved.push(root);
+        }
+    }
+    resolved
+}
+
+/// The profile that a stored thread goes on with. A record is no permission: one that allows more than the configuration
+/// does now is not taken up, nor is a built-in one that allows as much, since it may only have been the usual one then.
+pub fn still_chosen(config: &Config, recorded: Option<&str>) -> Option<String> {
+    let profile = config.permissions.get(recorded?)?;
+    let now = match &config.default_permissions {
+        Some(id) => config.permissions.get(id)?.policy(None),
+        None => config.sandbox_policy.clone(),
+    };
+    let rank = |policy: &SandboxPolicy| match policy.mode() {
+        SandboxMode::ReadOnly => 0,
+        SandboxMode::WorkspaceWrite => 1,
+        SandboxMode::DangerFullAccess => 2,
+    };
+    let (then, now) = (rank(&profile.policy(None)), rank(&now));
+    let keeps = then < now || then == now && !is_built_in(&profile.id);
+    keeps.then(|| profile.id.clone())
 }
 
 /// Whether a folder can be a thread's working directory.

@@ -17,6 +17,7 @@ use crate::protocol::settings::{SettingsOverride, ThreadSettings};
 use crate::protocol::thread::{Thread, ThreadStatus};
 use crate::protocol::turn::{EditorContext, Turn as TurnRecord, TurnStatus};
 use actor::Actor;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{mpsc, oneshot};
 
@@ -114,6 +115,8 @@ pub struct Parts {
     pub base_instructions: Option<String>,
     /// The thread as it is shown; its turns stay empty here.
     pub thread: Thread,
+    /// Folders that the thread worked in before and was taken from: they are no part of its workspace any more.
+    pub left: Vec<PathBuf>,
 }
 
 impl ThreadHandle {

@@ -6,14 +6,16 @@ use super::pending::Pending;
 use super::provider::Provider;
 use super::undo::Track;
 use crate::config::Config;
+use crate::config::permissions::Profile;
 use crate::ids::{ItemId, TurnId};
 use crate::patch::turn_diff::TurnDiff;
 use crate::protocol::event::{
     ErrorEvent, EventKind, ItemCompleted, ItemDelta, ItemPartDelta, ItemStarted, ThreadStatusChanged, TurnCompleted,
     TurnStarted, Warning,
 };
-use crate::protocol::item::{ItemStatus, ThreadItem};
-use crate::protocol::settings::ThreadSettings;
+use crate::protocol::item::{Confined, ItemStatus, ThreadItem};
+use crate::protocol::permission::Permission;
+use crate::protocol::settings::{SandboxMode, ThreadSettings};
 use crate::protocol::thread::ThreadStatus;
 use crate::protocol::turn::{Turn as TurnRecord, TurnError, TurnStatus};
 use std::path::PathBuf;
@@ -35,7 +37,9 @@ pub struct Turn {
     pub desk: Arc<Desk>,
     pub config: Arc<Config>,
     pub settings: ThreadSettings,
-    /// Workspace folders at the start of the turn.
+    /// What commands may do, as the settings name it; its symbols are looked up when a sandbox is made.
+    pub profile: Profile,
+    /// Folders of the workspace at the start of the turn: the editor's, the thread's own, the profile's.
     pub roots: Vec<PathBuf>,
     /// Which model answers; set once, before the first request.
     pub provider: OnceLock<Provider>,
@@ -49,6 +53,8 @@ pub struct Turn {
     pub pending: Pending,
     /// What is needed to take the turn back.
     pub track: Track,
+    /// Narrow grants until the turn ends.
+    permissions: Mutex<Vec<Permission>>,
     /// Held while an event of the turn is published; taken before the conversation's data, never after.
     shown: Mutex<Shown>,
 }
@@ -77,6 +83,7 @@ pub struct TurnParts {
     pub desk: Arc<Desk>,
     pub config: Arc<Config>,
     pub settings: ThreadSettings,
+    pub profile: Profile,
     pub roots: Vec<PathBuf>,
     pub output_schema: Option<serde_json::Value>,
     pub base_instructions: String,
@@ -89,6 +96,7 @@ impl Turn {
             desk,
             config,
             settings,
+            profile,
             roots,
             output_schema,
             base_instructions,
@@ -110,6 +118,7 @@ impl Turn {
             desk,
             config,
             settings,
+            profile,
             roots,
             provider: OnceLock::new(),
             output_schema,
@@ -118,6 +127,7 @@ impl Turn {
             closed: CancellationToken::new(),
             pending: Pending::default(),
             track: Track::default(),
+            permissions: Mutex::default(),
             shown: Mutex::new(shown),
         }
     }
@@ -125,6 +135,20 @@ impl Turn {
     /// The model that answers.
     pub fn provider(&self) -> &Provider {
         self.provider.get().expect("set before the first request")
+    }
+
+    /// Narrow grants until the turn ends.
+    pub fn permissions(&self) -> MutexGuard<'_, Vec<Permission>> {
+        self.permissions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How a command of the turn is confined that asks for nothing else.
+    pub fn inside(&self) -> Confined {
+        match self.settings.sandbox_policy.mode() {
+            SandboxMode::ReadOnly => Confined::ReadOnly,
+            SandboxMode::WorkspaceWrite => Confined::Workspace,
+            SandboxMode::DangerFullAccess => Confined::Outside,
+        }
     }
 
     fn shown(&self) -> MutexGuard<'_, Shown> {

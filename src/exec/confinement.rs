@@ -148,6 +148,35 @@ impl Confinement {
         self
     }
 
+    /// Whether all of a permission is allowed already, for commands.
+    pub fn allows(&self, permission: &Permission) -> bool {
+        let Some(walls) = &self.walls else { return true };
+        match permission {
+            Permission::Read { path } => self.may_read(path),
+            Permission::Write { path } => self.may_write(path),
+            Permission::GitMetadata { repository } => {
+                let looked = self.look();
+                git_folders(repository)
+                    .iter()
+                    .all(|folder| fs::canonicalize(folder).is_ok_and(|folder| looked.may_write(&folder)))
+            }
+            Permission::Network => walls.network,
+            Permission::Host { host, port } => {
+                let named = |(known, at): &(String, Option<u16>)| known == host && (at.is_none() || at == port);
+                walls.network || walls.hosts.iter().any(named)
+            }
+            Permission::LoopbackPort { port } => walls.network || walls.loopback_ports.contains(port),
+            Permission::UnixSocket { path } => walls.sockets.contains(path),
+        }
+    }
+
+    /// The places that may be neither read nor written.
+    pub fn unreadable_places(&self) -> Vec<PathBuf> {
+        self.walls
+            .as_ref()
+            .map_or_else(Vec::new, |walls| walls.unreadable.clone())
+    }
+
     fn with_readable(mut self, path: &Path) -> Self {
         if let Some(walls) = &mut self.walls {
             let closed = std::mem::take(&mut walls.unreadable);

@@ -2,6 +2,7 @@
 
 use crate::ids::{ApprovalId, ItemId, ProposalId, ThreadId, TurnId};
 use crate::protocol::item::{CommandAction, Confined};
+use crate::protocol::permission::{GrantScope, Permission};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -65,9 +66,10 @@ pub struct CommandApproval {
     pub available_decisions: Vec<ApprovalDecision>,
 }
 
-/// Folders outside the workspace that an accepted patch writes in. A yes of either kind opens them, for patches and for
-/// commands in the sandbox, until the session ends. Sent as the request `countersign/approval/permission` to clients with
-/// the plugin protocol, shown by `window/showMessageRequest` to all others.
+/// More than the policy allows. Either an accepted patch writes in `folders` outside the workspace: a yes of any kind opens
+/// them, for patches and for commands in the sandbox, until the session ends. Or the model asks for `permissions`: a yes
+/// gives them for as long as `acceptCovers` says, for the session, or for always. Sent as the request
+/// `countersign/approval/permission` to clients with the plugin protocol, shown by `window/showMessageRequest` to all others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
@@ -75,13 +77,21 @@ pub struct PermissionApproval {
     pub id: ApprovalId,
     pub thread_id: ThreadId,
     pub turn_id: TurnId,
-    /// The file change item.
+    /// The file change item, the command, or the call that asks.
     pub item_id: ItemId,
-    /// The proposal whose accepted hunks need it.
-    pub proposal_id: ProposalId,
+    /// The proposal whose accepted hunks need it; absent where no patch asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proposal_id: Option<ProposalId>,
     /// The first of `folders`.
-    pub grant_root: PathBuf,
-    /// What would be opened: absolute, links followed. One that is not there yet is made by the patch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant_root: Option<PathBuf>,
+    /// What the model asks for; paths have their links followed. The answer can name a part of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub permissions: Vec<Permission>,
+    /// How long a plain `accept` holds.
+    #[serde(default)]
+    pub accept_covers: GrantScope,
+    /// What would be opened for a patch: absolute, links followed. One that is not there yet is made by the patch.
     pub folders: Vec<PathBuf>,
     /// The files that the patch changes there.
     pub paths: Vec<PathBuf>,
@@ -95,10 +105,12 @@ pub struct PermissionApproval {
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
 pub enum ApprovalDecision {
-    /// Run it once. Of a permission: open the folders for the rest of the session.
+    /// Run it once. Of a permission: give it for as long as its `acceptCovers` says.
     Accept,
-    /// Run it, and do not ask again for the same capability in this thread. Of a permission: the same as `accept`.
+    /// Run it, and do not ask again for the same capability in this thread. Of a permission: give it until the session ends.
     AcceptForSession,
+    /// The same for every session from now on.
+    AcceptAlways,
     /// Do not run it, or do not open them; the turn goes on.
     Decline,
     /// Do not run it and stop the turn.
@@ -114,6 +126,9 @@ pub struct ApprovalResponse {
     /// Words to the model, with `decline`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<String>,
+    /// With a yes to `permissions`: the part that is given. What was not asked for is not given; absent means all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permissions: Option<Vec<Permission>>,
 }
 
 /// Settles a question from another surface than the one that was asked.

@@ -2,7 +2,8 @@
 
 #[cfg(test)]
 use super::{
-    approval::*, config::*, document::*, generate::Visitor, model::*, proposal::*, thread::*, turn::*, undo::*,
+    approval::*, config::*, document::*, generate::Visitor, model::*, permission::*, proposal::*, thread::*, turn::*,
+    undo::*,
 };
 
 macro_rules! requests {
@@ -58,12 +59,14 @@ requests! { CLIENT_REQUESTS, each_client_request:
     MODEL_LIST = "countersign/model/list" (ModelListParams) -> ModelListResult,
     /// The effective configuration and where each value came from.
     CONFIG_READ = "countersign/config/read" (ConfigReadParams) -> ConfigReadResult,
+    /// The permission profiles that can be chosen.
+    PERMISSIONS_PROFILES = "countersign/permissions/profiles" (PermissionProfilesParams) -> PermissionProfilesResult,
 }
 
 requests! { SERVER_REQUESTS, each_server_request:
     /// May this command run?
     APPROVAL_COMMAND = "countersign/approval/command" (CommandApproval) -> ApprovalResponse,
-    /// May patches and commands write in these folders outside the workspace, for the rest of the session?
+    /// May patches and commands write in these folders outside the workspace, or commands do more than the policy allows?
     APPROVAL_PERMISSION = "countersign/approval/permission" (PermissionApproval) -> ApprovalResponse,
     /// Save these documents, which the agent changed, so that the command that follows sees them.
     DOCUMENT_SAVE = "countersign/document/save" (DocumentSaveParams) -> DocumentSaveResult,

@@ -149,7 +149,15 @@ pub struct ThreadSettings {
     /// Absolute working directory of the thread.
     pub cwd: PathBuf,
     pub approval_policy: ApprovalPolicy,
+    /// What commands may touch; with a permission profile, the policy that comes nearest to it.
     pub sandbox_policy: SandboxPolicy,
+    /// Id of the permission profile in force; absent where `sandbox_policy` was given by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permissions: Option<String>,
+    /// Folders that belong to the workspace beside `cwd` and the editor's folders. Absolute. A profile's own are not among
+    /// them.
+    #[serde(default)]
+    pub runtime_workspace_roots: Vec<PathBuf>,
     #[serde(default)]
     pub edit_approval: EditApproval,
 }
@@ -175,6 +183,12 @@ pub struct SettingsOverride {
     pub approval_policy: Option<ApprovalPolicy>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox_policy: Option<SandboxPolicy>,
+    /// Id of a permission profile, as `permissions/profiles` lists them; not together with `sandboxPolicy`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permissions: Option<String>,
+    /// Folders of the workspace beside `cwd`, in place of those before. Relative ones start from `cwd`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime_workspace_roots: Option<Vec<PathBuf>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edit_approval: Option<EditApproval>,
 }

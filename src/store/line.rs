@@ -178,6 +178,10 @@ pub struct TurnContextRecord {
     /// Absent where the file names a policy that is not known here.
     pub approval_policy: Option<ApprovalPolicy>,
     pub sandbox_policy: Option<SandboxPolicy>,
+    /// Id of the permission profile.
+    pub permissions: Option<String>,
+    /// Absent where the file does not say.
+    pub runtime_workspace_roots: Option<Vec<PathBuf>>,
     pub model: String,
     pub effort: Option<String>,
     pub summary: ReasoningSummary,
@@ -190,6 +194,8 @@ impl TurnContextRecord {
             cwd: settings.cwd.clone(),
             approval_policy: Some(settings.approval_policy),
             sandbox_policy: Some(settings.sandbox_policy.clone()),
+            permissions: settings.permissions.clone(),
+            runtime_workspace_roots: Some(settings.runtime_workspace_roots.clone()),
             model: settings.model.clone(),
             effort: settings.effort.clone(),
             summary: settings.summary,
@@ -202,6 +208,8 @@ impl TurnContextRecord {
             "cwd": self.cwd,
             "approval_policy": self.approval_policy,
             "sandbox_policy": self.sandbox_policy.as_ref().map(sandbox_to_value),
+            "active_permission_profile": self.permissions.as_ref().map(|id| json!({ "id": id })),
+            "runtime_workspace_roots": self.runtime_workspace_roots,
             "model": self.model,
             "effort": self.effort,
             "summary": self.summary,
@@ -222,6 +230,11 @@ impl TurnContextRecord {
             cwd: text(value, "cwd").map(PathBuf::from).unwrap_or_default(),
             approval_policy: field("approval_policy").and_then(|value| serde_json::from_value(value).ok()),
             sandbox_policy: value.get("sandbox_policy").and_then(sandbox_from_value),
+            permissions: value
+                .get("active_permission_profile")
+                .and_then(|profile| text(profile, "id")),
+            runtime_workspace_roots: field("runtime_workspace_roots")
+                .and_then(|roots| serde_json::from_value(roots).ok()),
             model: text(value, "model").unwrap_or_default(),
             effort: text(value, "effort"),
             summary: field("summary")

@@ -5,7 +5,7 @@
 //! was decided while its thread was not there waits in `<id>.note.json`. Files that are broken, foreign, or of a newer
 //! version are left as they are.
 
-use crate::exec::Confinement;
+use crate::exec::{Confinement, KeptWalls};
 use crate::ids::{ProposalId, ThreadId};
 use crate::patch::hunk::with_hunks;
 use crate::patch::plan::{FilePlan, Plan};
@@ -61,13 +61,22 @@ pub struct Bounds {
     /// Folders that the person opened for writing.
     #[serde(default)]
     pub granted: Vec<PathBuf>,
+    /// What a permission profile of the person's own lets through, in place of the policy and the folders.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub walls: Option<KeptWalls>,
+    /// What may be neither read nor written.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<PathBuf>,
 }
 
 impl Bounds {
     /// What may be written within these bounds, as the file system is now.
     pub fn confinement(&self) -> Confinement {
         let tmpdir = self.temporary_folder.as_deref();
-        let confinement = Confinement::new(&self.policy, &self.cwd, &self.roots, tmpdir);
+        let confinement = match &self.walls {
+            Some(walls) => Confinement::of_kept(walls),
+            None => Confinement::new(&self.policy, &self.cwd, &self.roots, tmpdir).without(&self.unreadable),
+        };
         self.granted
             .iter()
             .cloned()
@@ -533,6 +542,8 @@ mod tests {
                 roots: vec!["/w".into()],
                 temporary_folder: None,
                 granted: Vec::new(),
+                walls: None,
+                unreadable: Vec::new(),
             },
             feedback: vec!["words".to_owned()],
         }

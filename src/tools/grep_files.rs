@@ -1,7 +1,7 @@
 //! `grep_files`: searches the project's files as the person sees them.
 
 use super::{
-    ANSWER_LIMIT, Call, Host, Look, Tool, ToolError, ToolOutput, arguments, blocking, schema, shown_arguments,
+    ANSWER_LIMIT, Call, Host, Look, Reading, Tool, ToolError, ToolOutput, arguments, blocking, schema, shown_arguments,
 };
 use crate::model::item::ToolSpec;
 use crate::workspace::{Workspace, walk};
@@ -74,15 +74,11 @@ impl Tool for GrepFiles {
     fn run<'a>(&'a self, call: &'a Call, host: &'a dyn Host) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let search = Search::new(arguments(call)?, host)?;
-            let (workspace, stop) = (host.workspace().clone(), host.cancelled());
-            // A folder may hold files that may not be read: the host decides on each file.
-            let found = blocking(move || search.run(&workspace, &|| stop.is_cancelled())).await??;
+            let (workspace, stop, reading) = (host.workspace().clone(), host.cancelled(), host.reading());
+            let found = blocking(move || search.run(&workspace, &reading, &|| stop.is_cancelled())).await??;
             let mut shown = String::new();
             let mut count = 0;
             for (path, lines) in &found.files {
-                if host.may_read(path).is_err() {
-                    continue;
-                }
                 count += lines.len();
                 let name = path.strip_prefix(host.cwd()).unwrap_or(path).display();
                 for (number, line) in lines {
@@ -144,7 +140,7 @@ impl Search {
         })
     }
 
-    fn run(&self, workspace: &Workspace, stop: &dyn Fn() -> bool) -> Result<Found, ToolError> {
+    fn run(&self, workspace: &Workspace, reading: &Reading, stop: &dyn Fn() -> bool) -> Result<Found, ToolError> {
         let mut searcher = SearcherBuilder::new()
             .line_number(true)
             .binary_detection(BinaryDetection::quit(0))
@@ -165,7 +161,8 @@ impl Search {
             if stop() {
                 return Err(ToolError::Answer("The search was stopped.".to_owned()));
             }
-            if !self.wanted(&path) {
+            // A folder may hold files that may not be read: they are as if they were not there.
+            if !self.wanted(&path) || reading(&path).is_err() {
                 continue;
             }
             let lines = self.lines(&mut searcher, workspace, &path, room + 1);

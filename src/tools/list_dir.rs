@@ -1,7 +1,7 @@
 //! `list_dir`: what is in a folder, ignore files honoured.
 
 use super::{
-    ANSWER_LIMIT, Call, Host, Look, Tool, ToolError, ToolOutput, arguments, blocking, schema, shown_arguments,
+    ANSWER_LIMIT, Call, Host, Look, Reading, Tool, ToolError, ToolOutput, arguments, blocking, schema, shown_arguments,
 };
 use crate::model::item::ToolSpec;
 use crate::workspace::walk;
@@ -67,15 +67,21 @@ impl Tool for ListDir {
                 depth.unwrap_or(DEFAULT_DEPTH).max(1),
                 limit.unwrap_or(DEFAULT_LIMIT).max(1),
             );
-            let stop = host.cancelled();
-            blocking(move || list(&dir, depth, limit, &|| stop.is_cancelled()))
+            let (stop, reading) = (host.cancelled(), host.reading());
+            blocking(move || list(&dir, depth, limit, &reading, &|| stop.is_cancelled()))
                 .await?
                 .map(ToolOutput::ok)
         })
     }
 }
 
-fn list(dir: &std::path::Path, depth: usize, limit: usize, stop: &dyn Fn() -> bool) -> Result<String, ToolError> {
+fn list(
+    dir: &std::path::Path,
+    depth: usize,
+    limit: usize,
+    reading: &Reading,
+    stop: &dyn Fn() -> bool,
+) -> Result<String, ToolError> {
     match std::fs::metadata(dir) {
         Ok(found) if found.is_dir() => {}
         Ok(_) => {
@@ -93,7 +99,14 @@ fn list(dir: &std::path::Path, depth: usize, limit: usize, stop: &dyn Fn() -> bo
     }
     let mut shown = format!("{}:\n", dir.display());
     let mut count = 0;
-    for entry in walk::entries(dir, Some(depth)) {
+    // Of a folder that is closed only the name is told.
+    let is_told = |entry: &walk::Entry| {
+        entry
+            .path
+            .parent()
+            .is_none_or(|folder| folder == dir || reading(folder).is_ok())
+    };
+    for entry in walk::entries(dir, Some(depth)).filter(is_told) {
         if stop() {
             return Err(ToolError::Answer("The listing was stopped.".to_owned()));
         }
@@ -116,6 +129,10 @@ fn list(dir: &std::path::Path, depth: usize, limit: usize, stop: &dyn Fn() -> bo
 mod tests {
     use super::*;
 
+    fn open() -> Reading {
+        std::sync::Arc::new(|_| Ok(()))
+    }
+
     #[test]
     fn ignored_files_and_git_are_left_out_and_the_limit_is_told() {
         let dir = tempfile::tempdir().expect("temp dir");
@@ -130,20 +147,24 @@ mod tests {
             std::fs::create_dir_all(path.parent().expect("parent")).expect("mkdir");
             std::fs::write(path, text).expect("write");
         }
-        let all = list(dir.path(), 2, 100, &|| false).expect("list");
+        let all = list(dir.path(), 2, 100, &open(), &|| false).expect("list");
         assert_eq!(all, format!("{}:\n.gitignore\na/\na/b/\nz.txt", dir.path().display()));
-        assert!(list(dir.path(), 9, 100, &|| false).expect("list").contains("a/b/c.txt"));
         assert!(
-            list(dir.path(), 2, 1, &|| false)
+            list(dir.path(), 9, 100, &open(), &|| false)
+                .expect("list")
+                .contains("a/b/c.txt")
+        );
+        assert!(
+            list(dir.path(), 2, 1, &open(), &|| false)
                 .expect("list")
                 .ends_with("list a folder below)")
         );
         assert!(matches!(
-            list(&dir.path().join("z.txt"), 1, 1, &|| false),
+            list(&dir.path().join("z.txt"), 1, 1, &open(), &|| false),
             Err(ToolError::Answer(_))
         ));
         assert!(matches!(
-            list(&dir.path().join("none"), 1, 1, &|| false),
+            list(&dir.path().join("none"), 1, 1, &open(), &|| false),
             Err(ToolError::Answer(_))
         ));
     }

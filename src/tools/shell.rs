@@ -1,5 +1,6 @@
 //! `shell`: runs a command.
 
+use super::request_permissions::{permissions_schema, wanted};
 use super::{Call, CommandCall, Host, Payload, Tool, ToolError, ToolOutput, arguments, schema};
 use crate::model::item::{LocalShellAction, ToolSpec};
 use futures::future::BoxFuture;
@@ -20,6 +21,8 @@ struct Arguments {
     #[serde(default)]
     sandbox_permissions: Option<String>,
     justification: Option<String>,
+    #[serde(default)]
+    additional_permissions: serde_json::Value,
 }
 
 /// An argument list, or a script for the shell.
@@ -47,7 +50,9 @@ impl Tool for Shell {
                     "workdir": {"type": "string", "description": "Folder to run in; default is the working directory."},
                     "timeout_ms": {"type": "integer", "description": "Longest run in milliseconds; default 120000."},
                     "with_escalated_permissions": {"type": "boolean", "description": "Ask the person to let this command run outside the sandbox. Only where the sandbox stands in the way of the task."},
-                    "justification": {"type": "string", "description": "One sentence for the person on why the command must leave the sandbox. Needed with with_escalated_permissions."},
+                    "sandbox_permissions": {"type": "string", "enum": ["use_default", "with_additional_permissions", "require_escalated"], "description": "with_additional_permissions asks for additional_permissions; require_escalated is the same as with_escalated_permissions. Prefer the first: it opens less."},
+                    "additional_permissions": permissions_schema(),
+                    "justification": {"type": "string", "description": "One sentence for the person on why the command must leave the sandbox, or needs more than it allows."},
                 }),
                 &["command"],
             ),
@@ -59,11 +64,12 @@ impl Tool for Shell {
     }
 
     fn run<'a>(&'a self, call: &'a Call, host: &'a dyn Host) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(async move { host.run_command(command_call(call)?).await })
+        Box::pin(async move { host.run_command(command_call(call, Some(host))?).await })
     }
 }
 
-fn command_call(call: &Call) -> Result<CommandCall, ToolError> {
+/// The command of a call. Permissions are read with the help of `host`, which knows what their paths start from.
+fn command_call(call: &Call, host: Option<&dyn Host>) -> Result<CommandCall, ToolError> {
     let item_id = call.id.as_str().into();
     if let Payload::LocalShell(LocalShellAction::Exec {
         command,
@@ -87,6 +93,20 @@ fn command_call(call: &Call) -> Result<CommandCall, ToolError> {
         Command::Argv(argv) => argv,
         Command::Script(script) => vec!["bash".to_owned(), "-lc".to_owned(), script],
     };
+    let permissions = match host {
+        Some(host) => wanted(&arguments.additional_permissions, host)?,
+        None => Vec::new(),
+    };
+    if arguments.sandbox_permissions.as_deref() == Some("with_additional_permissions")
+        && permissions.is_empty()
+        && host.is_some()
+    {
+        return Err(ToolError::Answer(
+            "sandbox_permissions is with_additional_permissions, and additional_permissions names none. Name what the command \
+             needs, or leave both out."
+                .to_owned(),
+        ));
+    }
     Ok(CommandCall {
         item_id,
         argv,
@@ -95,7 +115,7 @@ fn command_call(call: &Call) -> Result<CommandCall, ToolError> {
         escalated: arguments.with_escalated_permissions
             || arguments.sandbox_permissions.as_deref() == Some("require_escalated"),
         justification: arguments.justification,
-        permissions: Vec::new(),
+        permissions,
     })
 }
 
@@ -126,8 +146,8 @@ mod tests {
         };
         let list = r#"{"command": ["bash", "-lc", "echo hi | cat"], "workdir": "sub", "timeout_ms": 1500}"#;
         let text = r#"{"command": "echo hi | cat", "workdir": "sub", "timeout_ms": 1500}"#;
-        assert_eq!(command_call(&call(list)).expect("list"), expect);
-        assert_eq!(command_call(&call(text)).expect("script"), expect);
+        assert_eq!(command_call(&call(list), None).expect("list"), expect);
+        assert_eq!(command_call(&call(text), None).expect("script"), expect);
         let local = Call {
             payload: Payload::LocalShell(LocalShellAction::Exec {
                 command: script,
@@ -138,7 +158,7 @@ mod tests {
             }),
             ..call("")
         };
-        assert_eq!(command_call(&local).expect("local"), expect);
+        assert_eq!(command_call(&local, None).expect("local"), expect);
     }
 
     /// Shows S-152, S-189.
@@ -146,7 +166,7 @@ mod tests {
     fn bad_arguments_are_explained_and_a_wrong_payload_is_fatal() {
         for bad in ["{", r#"{"command": 3}"#, "[]", r#"{"workdir": "x"}"#, ""] {
             assert!(
-                matches!(command_call(&call(bad)), Err(ToolError::Answer(text)) if text.contains("shell")),
+                matches!(command_call(&call(bad), None), Err(ToolError::Answer(text)) if text.contains("shell")),
                 "{bad}"
             );
         }
@@ -154,6 +174,6 @@ mod tests {
             payload: Payload::Custom("x".to_owned()),
             ..call("")
         };
-        assert!(matches!(command_call(&custom), Err(ToolError::Fatal(text)) if text.contains("shell")));
+        assert!(matches!(command_call(&custom, None), Err(ToolError::Fatal(text)) if text.contains("shell")));
     }
 }

@@ -165,6 +165,8 @@ fn settings() -> ThreadSettings {
         cwd: "/project".into(),
         approval_policy: ApprovalPolicy::Untrusted,
         edit_approval: EditApproval::Ask,
+        permissions: Some("own".into()),
+        runtime_workspace_roots: vec!["/data/more".into()],
         sandbox_policy: SandboxPolicy::WorkspaceWrite {
             writable_roots: vec!["/data".into()],
             network_access: true,

@@ -54,7 +54,9 @@ impl Run<'_> {
             return Some(ToolOutput::not_done(words));
         };
         match response.decision {
-            ApprovalDecision::Accept | ApprovalDecision::AcceptForSession => return None,
+            ApprovalDecision::Accept | ApprovalDecision::AcceptForSession | ApprovalDecision::AcceptAlways => {
+                return None;
+            }
             ApprovalDecision::Decline | ApprovalDecision::Cancel => {}
         }
         self.not_run(id, confined, ItemStatus::Declined, "The person said no.");

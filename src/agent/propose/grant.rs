@@ -12,6 +12,7 @@ use crate::agent::proposals::Decided;
 use crate::agent::turn::Turn;
 use crate::ids::{ApprovalId, ItemId, ProposalId};
 use crate::protocol::approval::{Approval, ApprovalDecision, ApprovalResponse, PermissionApproval};
+use crate::protocol::permission::GrantScope;
 use crate::protocol::proposal::{HunkStatus, Proposal, ProposalStatus};
 use crate::protocol::settings::{ApprovalPolicy, SandboxMode};
 use std::collections::BTreeSet;
@@ -148,8 +149,10 @@ async fn ask(
         thread_id: turn.conversation.id.clone(),
         turn_id: turn.id.clone(),
         item_id: item_id.clone(),
-        proposal_id: id.clone(),
-        grant_root: folders.first()?.clone(),
+        proposal_id: Some(id.clone()),
+        grant_root: Some(folders.first()?.clone()),
+        permissions: Vec::new(),
+        accept_covers: GrantScope::Session,
         folders: folders.to_vec(),
         paths: shut.iter().map(|shut| shut.path.clone()).collect(),
         reason: reason(turn, folders, shut),
@@ -163,7 +166,7 @@ async fn ask(
     let named = named(folders);
     let (status, words) = match answer {
         Some(ApprovalResponse {
-            decision: ApprovalDecision::Accept | ApprovalDecision::AcceptForSession,
+            decision: ApprovalDecision::Accept | ApprovalDecision::AcceptForSession | ApprovalDecision::AcceptAlways,
             ..
         }) => {
             tracing::info!(thread = %turn.conversation.id, folders = %named, "opened for the rest of the session");

@@ -7,8 +7,9 @@ use crate::agent::pending::Input;
 use crate::agent::prompt::BASE_INSTRUCTIONS;
 use crate::agent::turn::{Ended, Turn, TurnParts};
 use crate::agent::undo;
-use crate::agent::{AgentError, now_ms, sampling, settings};
+use crate::agent::{AgentError, now_ms, permissions, sampling, settings};
 use crate::config::Config;
+use crate::config::permissions::Profile;
 use crate::ids::TurnId;
 use crate::protocol::event::{EventKind, ThreadClosed, ThreadConfigured};
 use crate::protocol::item::{ThreadItem, UserInput};
@@ -16,6 +17,7 @@ use crate::protocol::settings::{SettingsOverride, ThreadSettings};
 use crate::protocol::turn::{Turn as TurnRecord, TurnStatus};
 use futures::FutureExt;
 use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
@@ -30,6 +32,8 @@ pub(super) struct Actor {
     desk: Arc<Desk>,
     config: Arc<Config>,
     settings: ThreadSettings,
+    /// Folders that the thread worked in before and was taken from.
+    left: Vec<PathBuf>,
     base_instructions: String,
     running: Option<Running>,
     /// The turn that begins when the running one is over: input that came in its last moment.
@@ -65,6 +69,7 @@ impl Actor {
             desk: parts.desk,
             config: parts.config,
             settings: parts.settings,
+            left: parts.left,
             base_instructions,
             running: None,
             next: None,
@@ -195,12 +200,15 @@ impl Actor {
 
     /// A turn with the settings of now, and its first input.
     fn make_turn(&self, id: TurnId, start: Start, more: Vec<Input>) -> (Arc<Turn>, Input) {
+        let profile = permissions::profile(&self.config, &self.settings);
+        let roots = self.roots(&profile);
         let parts = TurnParts {
             conversation: self.conversation.clone(),
             desk: self.desk.clone(),
             config: self.config.clone(),
             settings: self.settings.clone(),
-            roots: self.desk.workspace.roots(),
+            profile,
+            roots,
             output_schema: start.output_schema,
             base_instructions: self.base_instructions.clone(),
         };
@@ -215,6 +223,25 @@ impl Actor {
             client_id: start.client_id,
         };
         (turn, input)
+    }
+
+    /// The folders of the workspace as they are now: the editor's, but for the one that the thread was taken out of; the
+    /// thread's own; the profile's.
+    fn roots(&self, profile: &Profile) -> Vec<PathBuf> {
+        let cwd = &self.settings.cwd;
+        let is_left = |root: &PathBuf| {
+            let from = |old: &PathBuf| old == root || old.starts_with(root) && !cwd.starts_with(root);
+            root != cwd && self.left.iter().any(from)
+        };
+        let mut roots = self.desk.workspace.roots();
+        roots.retain(|root| !is_left(root));
+        let own = profile.own_roots(permissions::home_of(&self.desk).as_deref());
+        for root in self.settings.runtime_workspace_roots.iter().cloned().chain(own) {
+            if !roots.contains(&root) {
+                roots.push(root);
+            }
+        }
+        roots
     }
 
     /// Starts a turn's task, which begins once it is released. Whatever happens in it, the turn is closed exactly once
@@ -312,6 +339,10 @@ impl Actor {
         let changed = settings::changed(&self.config, &self.settings, change)?;
         if changed == self.settings {
             return Ok(());
+        }
+        if changed.cwd != self.settings.cwd {
+            self.left.push(self.settings.cwd.clone());
+            self.left.retain(|folder| *folder != changed.cwd);
         }
         self.settings = changed;
         if let Some(shared) = self.shared.upgrade() {

@@ -7,6 +7,7 @@ use crate::protocol::event::{self, At, Event, EventKind};
 use crate::protocol::item::*;
 use crate::protocol::method::*;
 use crate::protocol::model::*;
+use crate::protocol::permission::*;
 use crate::protocol::proposal::*;
 use crate::protocol::settings::*;
 use crate::protocol::thread::*;
@@ -240,6 +241,7 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
             response: ApprovalResponse {
                 decision: ApprovalDecision::Decline,
                 feedback: Some("Use the mirror in vendor/ instead.".into()),
+                permissions: None,
             },
         }),
         value(ApprovalRespondResult { taken: true }),
@@ -282,11 +284,27 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
         }),
     );
     add(
+        PERMISSIONS_PROFILES,
+        value(PermissionProfilesParams {
+            cwd: Some("/home/ada/sums".into()),
+        }),
+        value(PermissionProfilesResult {
+            data: vec![PermissionProfile {
+                id: "with-mirror".into(),
+                description: Some("The workspace and the crates mirror.".into()),
+                extends: Some(":workspace".into()),
+                built_in: false,
+            }],
+            default: Some(":workspace".into()),
+        }),
+    );
+    add(
         APPROVAL_COMMAND,
         value(approval()),
         value(ApprovalResponse {
             decision: ApprovalDecision::Accept,
             feedback: None,
+            permissions: None,
         }),
     );
     add(
@@ -295,6 +313,7 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
         value(ApprovalResponse {
             decision: ApprovalDecision::AcceptForSession,
             feedback: None,
+            permissions: None,
         }),
     );
     let uri = "file:///home/ada/sums/src/lib.rs".to_owned();
@@ -481,6 +500,8 @@ fn settings() -> ThreadSettings {
         cwd: "/home/ada/sums".into(),
         approval_policy: ApprovalPolicy::OnRequest,
         sandbox_policy: SandboxPolicy::default(),
+        permissions: Some(":workspace".into()),
+        runtime_workspace_roots: vec!["/home/ada/shared".into()],
         edit_approval: EditApproval::Ask,
     }
 }
@@ -533,8 +554,10 @@ fn permission() -> PermissionApproval {
         thread_id: THREAD.into(),
         turn_id: TURN.into(),
         item_id: "i-6".into(),
-        proposal_id: "p-1".into(),
-        grant_root: "/home/ada/shared".into(),
+        proposal_id: Some("p-1".into()),
+        grant_root: Some("/home/ada/shared".into()),
+        permissions: vec![],
+        accept_covers: GrantScope::Session,
         folders: vec!["/home/ada/shared".into()],
         paths: vec!["/home/ada/shared/rates.csv".into()],
         reason:

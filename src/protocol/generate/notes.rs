@@ -95,6 +95,7 @@ pub(super) fn of(method: &str) -> Notes {
             &[error::INVALID_CURSOR, error::PROVIDER_FAILED],
         ),
         "config/read" => notes("Read anew from the files; nothing follows.", &[]),
+        "permissions/profiles" => notes("Read anew from the files; nothing follows.", &[error::INVALID_CONFIG]),
         "document/save" => notes(
             "Comes before a command runs, while documents that the agent changed are open and not saved. Any answer lets \
              the command run; what is not saved is named to the model.",
@@ -108,8 +109,9 @@ pub(super) fn of(method: &str) -> Notes {
         ),
         "approval/permission" => notes(
             "Sent to clients with the plugin protocol, after `approval/requested`, once hunks are accepted that write outside \
-             every writable folder. `accept` and `acceptForSession` mean the same here. Whatever is no clear yes is a no, as for \
-             `approval/command`: then nothing of the patch is written.",
+             every writable folder (`folders`), or when the model asks for `permissions`. Of `permissions` the answer can name \
+             a part; an empty list is a no, and so is whatever is no clear yes, as for `approval/command`: then nothing of the \
+             patch is written, and nothing is given.",
             &[],
         ),
         other => panic!("{other} needs notes"),

@@ -45,8 +45,7 @@ impl Progress {
                 }
             }
             EventKind::ApprovalResolved(resolved) => {
-                let goes_on =
-                    |decision| matches!(decision, ApprovalDecision::Accept | ApprovalDecision::AcceptForSession);
+                let goes_on = |decision| !matches!(decision, ApprovalDecision::Decline | ApprovalDecision::Cancel);
                 if let Some(line) = self.doing.as_deref().filter(|_| resolved.decision.is_some_and(goes_on)) {
                     self.report(line);
                 }

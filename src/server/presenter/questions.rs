@@ -4,6 +4,7 @@
 use super::{Presenter, words};
 use crate::protocol::approval::{Approval, ApprovalDecision, ApprovalResponse, PermissionApproval};
 use crate::protocol::method::{APPROVAL_COMMAND, APPROVAL_PERMISSION};
+use crate::protocol::permission::GrantScope;
 use crate::server::editor::Choice;
 use serde_json::json;
 
@@ -62,6 +63,7 @@ async fn by_message(presenter: &Presenter, approval: &Approval) -> ApprovalRespo
     ApprovalResponse {
         decision: decision.unwrap_or(ApprovalDecision::Decline),
         feedback: None,
+        permissions: None,
     }
 }
 
@@ -71,9 +73,21 @@ fn title(decision: ApprovalDecision, approval: &Approval) -> String {
         (ApprovalDecision::AcceptForSession, Approval::Command(command)) => {
             format!("Run for this session: {}", words::cut(&command.session_scope, 60))
         }
-        (ApprovalDecision::Accept | ApprovalDecision::AcceptForSession, Approval::Permission(_)) => {
-            "Allow writing there for this session".to_owned()
+        (ApprovalDecision::AcceptAlways, Approval::Command(_)) => "Run always".to_owned(),
+        (decision, Approval::Permission(asked)) if !asked.permissions.is_empty() => {
+            match (decision, asked.accept_covers) {
+                (ApprovalDecision::AcceptForSession, _) => "Allow for this session".to_owned(),
+                (ApprovalDecision::AcceptAlways, _) => "Allow always".to_owned(),
+                (ApprovalDecision::Accept, GrantScope::Command) => "Allow for this command".to_owned(),
+                (ApprovalDecision::Accept, _) => "Allow for this turn".to_owned(),
+                (ApprovalDecision::Decline, _) => "Deny".to_owned(),
+                (ApprovalDecision::Cancel, _) => "Stop the turn".to_owned(),
+            }
         }
+        (
+            ApprovalDecision::Accept | ApprovalDecision::AcceptForSession | ApprovalDecision::AcceptAlways,
+            Approval::Permission(_),
+        ) => "Allow writing there for this session".to_owned(),
         (ApprovalDecision::Decline, _) => "Deny".to_owned(),
         (ApprovalDecision::Cancel, _) => "Stop the turn".to_owned(),
     }
@@ -81,6 +95,14 @@ fn title(decision: ApprovalDecision, approval: &Approval) -> String {
 
 /// The question about folders: which, for what, and what a yes covers.
 fn permission_question(permission: &PermissionApproval) -> String {
+    if !permission.permissions.is_empty() {
+        let lines: Vec<_> = permission.permissions.iter().map(|one| format!("  {one}")).collect();
+        return format!(
+            "Countersign asks for more than the sandbox allows:\n{}\n{}",
+            lines.join("\n"),
+            permission.reason
+        );
+    }
     let mut folders: Vec<_> = permission
         .folders
         .iter()

@@ -155,6 +155,7 @@ impl View {
         Ok(ApprovalResponse {
             decision,
             feedback: None,
+            permissions: None,
         })
     }
 }

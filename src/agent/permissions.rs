@@ -1,0 +1,234 @@
+//! What may be done, for whoever runs or reads something: the profile in force, made concrete for a place, without what
+//! nothing of the agent's reads, and with what the person has granted. The turn's commands, its patches, one-off commands
+//! and the reading tools all ask here.
+
+mod ask;
+mod wanted;
+
+pub use ask::{Asked, Given};
+
+use super::AgentError;
+use super::desk::Desk;
+use super::turn::Turn;
+use crate::config::Config;
+use crate::config::permissions::{Access, Profile, Subject, is_built_in};
+use crate::exec::profile::{Place, secrets};
+use crate::exec::{Closed, Confinement};
+use crate::protocol::item::Confined;
+use crate::protocol::permission::{Permission, PermissionProfile, PermissionProfilesResult};
+use crate::protocol::settings::{SandboxPolicy, ThreadSettings};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The profile that settings name, or the one that says what their policy says.
+pub fn profile(config: &Config, settings: &ThreadSettings) -> Profile {
+    let named = settings
+        .permissions
+        .as_deref()
+        .and_then(|id| config.permissions.get(id));
+    // The policy tells the two apart where a policy happens to say what a built-in profile says.
+    named
+        .cloned()
+        .unwrap_or_else(|| Profile::of_policy(&settings.sandbox_policy))
+}
+
+/// A profile by its id.
+///
+/// # Errors
+/// There is none; the words name those that there are.
+pub fn find<'c>(config: &'c Config, id: &str) -> Result<&'c Profile, AgentError> {
+    config.permissions.get(id).ok_or_else(|| {
+        AgentError::BadSettings(format!(
+            "There is no permission profile {id:?}. {}",
+            config.permissions.instead_of(id)
+        ))
+    })
+}
+
+/// The confinement of a command outside of any thread: under a profile, else under a policy, else as the configuration
+/// says for threads.
+///
+/// # Errors
+/// The profile is not known, or a profile and a policy are given both.
+pub fn one_off(
+    desk: &Desk,
+    config: &Config,
+    cwd: &Path,
+    permissions: Option<&str>,
+    policy: Option<&SandboxPolicy>,
+) -> Result<Confinement, AgentError> {
+    let profile = match (permissions, policy) {
+        (Some(_), Some(_)) => return Err(both()),
+        (Some(id), None) => find(config, id)?.clone(),
+        (None, Some(policy)) => Profile::of_policy(policy),
+        (None, None) => match &config.default_permissions {
+            Some(id) => find(config, id)?.clone(),
+            None => Profile::of_policy(&config.sandbox_policy),
+        },
+    };
+    let place = place(desk, cwd, &desk.workspace.roots());
+    Ok(confine(desk, config, &profile, &place))
+}
+
+pub(super) fn both() -> AgentError {
+    AgentError::BadSettings(
+        "permissions and sandboxPolicy cannot be given both: a profile says what may be done. Leave one of them out."
+            .to_owned(),
+    )
+}
+
+/// The profiles that can be chosen under a configuration.
+pub fn list(config: &Config) -> PermissionProfilesResult {
+    let data = config.permissions.all().map(|profile| PermissionProfile {
+        id: profile.id.clone(),
+        description: profile.description.clone(),
+        extends: profile.extends.clone(),
+        built_in: is_built_in(&profile.id),
+    });
+    PermissionProfilesResult {
+        data: data.collect(),
+        default: config
+            .default_permissions
+            .clone()
+            .or_else(|| same_as(config, &config.sandbox_policy)),
+    }
+}
+
+/// The built-in profile that says the same as a policy, if one does.
+pub(super) fn same_as(config: &Config, policy: &SandboxPolicy) -> Option<String> {
+    let built_in = config.permissions.all().filter(|profile| is_built_in(&profile.id));
+    let mut same = built_in.filter(|profile| profile.policy(None) == *policy);
+    same.next().map(|profile| profile.id.clone())
+}
+
+/// The person's home folder.
+pub(super) fn home_of(desk: &Desk) -> Option<PathBuf> {
+    let home = desk.env.get("HOME").map(PathBuf::from);
+    home.filter(|home| home.is_absolute())
+}
+
+fn place(desk: &Desk, cwd: &Path, roots: &[PathBuf]) -> Place {
+    Place {
+        cwd: cwd.to_owned(),
+        runtime_roots: roots.to_vec(),
+        tmpdir: desk.temporary_folder(),
+        home: home_of(desk),
+    }
+}
+
+/// A profile made concrete, without what nothing of the agent's reads.
+fn confine(desk: &Desk, config: &Config, profile: &Profile, place: &Place) -> Confinement {
+    let confinement = profile.realise(place);
+    match confinement.is_outside() {
+        true => confinement,
+        false => close(confinement, desk, config, profile, place),
+    }
+}
+
+fn close(confinement: Confinement, desk: &Desk, config: &Config, profile: &Profile, place: &Place) -> Confinement {
+    confinement
+        .unreadable(&config.unreadable, place)
+        .without(&kept_from_all(desk, config, profile, place))
+}
+
+/// Where keys lie. What the profile opens by its name stays open, and so does the workspace, wherever it is.
+fn kept_from_all(desk: &Desk, config: &Config, profile: &Profile, place: &Place) -> Vec<PathBuf> {
+    let own = ["auth.json", ".credentials.json"].map(|name| desk.home.join(name));
+    let own: Vec<PathBuf> = own.iter().filter_map(|path| fs::canonicalize(path).ok()).collect();
+    if !config.unreadable_defaults {
+        return own;
+    }
+    let named = profile.filesystem.iter().filter(|(_, access)| **access != Access::Deny);
+    let named = named.filter_map(|(subject, _)| match subject {
+        Subject::Path(path) => Some(path.clone()),
+        Subject::Home(below) => Some(place.home.as_ref()?.join(below)),
+        _ => None,
+    });
+    let named: Vec<PathBuf> = named.filter_map(|path| fs::canonicalize(path).ok()).collect();
+    let work = place.runtime_roots.iter().chain([&place.cwd]);
+    let work: Vec<PathBuf> = work.filter_map(|path| fs::canonicalize(path).ok()).collect();
+    let mut closed = secrets(place.home.as_deref(), &desk.home, &desk.env);
+    closed.retain(|place| {
+        own.contains(place) || !named.contains(place) && !work.iter().any(|folder| folder.starts_with(place))
+    });
+    closed
+}
+
+/// What tools may not read in a folder outside of any thread's turn: instruction files among them.
+pub(super) fn closed_in(desk: &Desk, config: &Config, profile: &Profile, cwd: &Path) -> Closed {
+    let place = place(desk, cwd, &desk.workspace.roots());
+    reading(desk, config, profile, &place).closed()
+}
+
+/// As `confine`, for who only reads: also where commands run without a sandbox, tools do not read keys.
+fn reading(desk: &Desk, config: &Config, profile: &Profile, place: &Place) -> Confinement {
+    let confinement = match profile.is_unrestricted() {
+        true => Profile::of_policy(&SandboxPolicy::ReadOnly { network_access: true }).realise(place),
+        false => profile.realise(place),
+    };
+    close(confinement, desk, config, profile, place)
+}
+
+impl Turn {
+    fn place(&self) -> Place {
+        place(&self.desk, &self.settings.cwd, &self.roots)
+    }
+
+    /// What a run of this turn may touch, with what the person has granted.
+    pub fn confinement(&self, confined: Confined) -> Confinement {
+        if confined == Confined::Outside {
+            return Confinement::outside();
+        }
+        let confinement = confine(&self.desk, &self.config, &self.profile, &self.place());
+        let confinement = match confined {
+            // What only reads stays so; a folder that was opened counts for patches then.
+            Confined::ReadOnly => confinement,
+            _ => {
+                let granted = self.conversation.granted_roots();
+                granted.into_iter().fold(confinement, Confinement::with_writable)
+            }
+        };
+        confinement.with(&self.granted())
+    }
+
+    /// What tools of this turn may not read.
+    pub fn closed(&self) -> Closed {
+        let reading = reading(&self.desk, &self.config, &self.profile, &self.place());
+        reading.with(&self.granted()).closed()
+    }
+
+    /// Narrow grants that hold now: for the turn, for the session, for always.
+    pub fn granted(&self) -> Vec<Permission> {
+        let mut granted = standing(&self.desk, &self.settings.cwd);
+        granted.extend(self.conversation.data().permissions.iter().cloned());
+        granted.extend(self.permissions().iter().cloned());
+        granted
+    }
+
+    /// Places that are kept from patches, too.
+    pub(super) fn unreadable(&self) -> Vec<PathBuf> {
+        let place = self.place();
+        let mut closed = kept_from_all(&self.desk, &self.config, &self.profile, &place);
+        let base = Confinement::new(
+            &SandboxPolicy::ReadOnly { network_access: false },
+            &place.cwd,
+            &[],
+            None,
+        );
+        closed.extend(base.unreadable(&self.config.unreadable, &place).unreadable_places());
+        closed
+    }
+}
+
+/// Whether a permission can be given for always.
+const CAN_STAND: bool = false;
+
+/// Writes permissions down that hold in every session from now on, for commands in a folder.
+fn keep_standing(_desk: &Desk, _cwd: &Path, _permissions: &[Permission]) -> Result<(), String> {
+    Err("there is no place to write it down".to_owned())
+}
+
+/// The permissions that hold in every session, for commands in a folder.
+fn standing(_desk: &Desk, _cwd: &Path) -> Vec<Permission> {
+    Vec::new()
+}
