@@ -15,15 +15,18 @@ mod environment;
 pub mod git;
 #[cfg(target_os = "linux")]
 mod linux;
+mod notifier;
 mod output;
 mod protected;
 pub mod role;
 mod run;
+pub mod shell;
 mod support;
 
 pub use confinement::{Confinement, Looked};
 pub use denial::Denial;
 pub use environment::{environment, looks_secret};
+pub use notifier::start_and_forget;
 pub use output::{KEPT_OUTPUT, Stream};
 pub(crate) use protected::PROTECTED;
 pub use run::{CommandRequest, ExecError, Finished, run, self_program, use_program};

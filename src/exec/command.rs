@@ -11,6 +11,7 @@ mod strict;
 pub use actions::actions;
 pub use danger::dangerous;
 pub use quoting::display;
+pub(super) use quoting::quoted_plainly;
 pub use reading::known_to_only_read;
 
 use script::{Script, Word};
