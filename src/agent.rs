@@ -13,13 +13,17 @@ pub mod editor;
 pub mod history;
 mod host;
 mod images;
+pub mod notifier;
+pub mod one_off;
 pub mod pending;
 pub mod permissions;
+pub mod person;
 pub mod prompt;
 pub mod proposals;
 mod propose;
 pub mod provider;
 pub mod restore;
+mod reviewer;
 mod sampling;
 pub mod settings;
 pub mod stream;
@@ -28,7 +32,8 @@ pub mod turn;
 pub mod undo;
 
 use crate::config::{self, Config, Loaded, Sources};
-use crate::ids::ThreadId;
+use crate::exec::ExecError;
+use crate::ids::{ItemId, ThreadId};
 use crate::protocol::error as kinds;
 use crate::protocol::event::{EventKind, ThreadConfigured, ThreadStarted};
 use crate::protocol::settings::ThreadSettings;
@@ -69,6 +74,19 @@ pub enum AgentError {
     ThreadDied(ThreadId),
     #[error("There is nothing to send: the input is empty.")]
     EmptyInput,
+    #[error(
+        "There is nothing to run. Type a command after the exclamation mark, such as !git status: it runs in your own shell, \
+         and the agent hears nothing of it."
+    )]
+    EmptyCommand,
+    #[error("{0}")]
+    BadCommand(String),
+    #[error("This conversation has no command {0} whose output could be sent along.")]
+    UnknownCommand(ItemId),
+    #[error("The command {0} still runs. Send its output along when it has ended, or stop it first.")]
+    CommandRuns(ItemId),
+    #[error("The command could not be run: {}.", in_full(.0))]
+    Exec(ExecError),
     #[error("No turn is running{}. Start one instead.", expected.as_ref().map(|id| format!(", so not {id} either")).unwrap_or_default())]
     NoTurn { expected: Option<crate::ids::TurnId> },
     #[error("Turn {expected} is not the one that runs; that is {running}.")]
@@ -98,7 +116,11 @@ impl AgentError {
         match self {
             Self::UnknownThread(_) => kinds::THREAD_NOT_LOADED,
             Self::ThreadDied(_) => kinds::THREAD_CLOSED,
-            Self::EmptyInput | Self::NothingToResume => kinds::INVALID_PARAMS,
+            Self::EmptyInput | Self::NothingToResume | Self::BadCommand(_) => kinds::INVALID_PARAMS,
+            Self::EmptyCommand => kinds::EMPTY_COMMAND,
+            Self::UnknownCommand(_) => kinds::COMMAND_NOT_FOUND,
+            Self::CommandRuns(_) => kinds::COMMAND_RUNNING,
+            Self::Exec(_) => kinds::EXEC_FAILED,
             Self::NoTurn { .. } => kinds::NO_ACTIVE_TURN,
             Self::OtherTurn { .. } => kinds::TURN_MISMATCH,
             Self::TurnRunning => kinds::TURN_RUNNING,
@@ -113,6 +135,14 @@ impl AgentError {
             Self::Proposal(ProposalError::NotEditable { .. }) => kinds::HUNK_NOT_EDITABLE,
             Self::Proposal(ProposalError::NoHunk { .. } | ProposalError::NoFile { .. }) => kinds::HUNK_NOT_FOUND,
         }
+    }
+}
+
+/// A failure with its cause.
+fn in_full(error: &ExecError) -> String {
+    match std::error::Error::source(error) {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
     }
 }
 
@@ -168,6 +198,7 @@ impl Agent {
             editor: setup.editor,
             snapshots: Snapshots::new(&setup.home, &setup.env),
             changing: Arc::default(),
+            persons: undo::Persons::default(),
             home: setup.home,
             env: setup.env,
             user_agent: setup.user_agent,
@@ -431,6 +462,7 @@ impl Agent {
         if let Some(recorder) = &conversation.recorder {
             tokio::spawn(warn_of_trouble(recorder.trouble(), Arc::downgrade(&conversation)));
         }
+        notifier::attach(self.desk(), &conversation, &loaded.config);
         place
             .insert(ThreadHandle::spawn(thread::Parts {
                 conversation,

@@ -16,7 +16,7 @@ mod redact;
 mod tree;
 
 use crate::protocol::config::{ConfigReadResult, ConfigWarning};
-use crate::protocol::settings::{ApprovalPolicy, EditApproval, ReasoningSummary, SandboxPolicy};
+use crate::protocol::settings::{ApprovalPolicy, ApprovalsReviewer, EditApproval, ReasoningSummary, SandboxPolicy};
 use check::{Checker, Layer};
 use environment::EnvironmentPolicy;
 use layers::{File, Merged};
@@ -67,6 +67,10 @@ pub struct Config {
     pub model_provider_chosen: bool,
     pub providers: BTreeMap<String, Provider>,
     pub approval_policy: ApprovalPolicy,
+    /// Who answers the questions that a policy asks.
+    pub approvals_reviewer: ApprovalsReviewer,
+    /// `approvals.assess_risk`: have a model say how risky a command is before the person is asked about it.
+    pub assess_risk: bool,
     pub sandbox_policy: SandboxPolicy,
     /// Id of the permission profile that threads begin with, in place of `sandbox_policy`.
     pub default_permissions: Option<String>,
@@ -110,6 +114,10 @@ pub struct Config {
     pub history: History,
     /// A program to start when a turn ends, with its arguments.
     pub notify: Vec<String>,
+    /// Tell of it in the editor too.
+    pub notify_in_editor: bool,
+    /// `user_commands.sandboxed`: the person's own commands run in the thread's sandbox, and not with the person's rights.
+    pub user_commands_sandboxed: bool,
     pub edits: Edits,
     /// Whether the model is offered the tool that proposes patches. Without it, patches in shell commands still count.
     pub include_apply_patch_tool: bool,
@@ -420,6 +428,14 @@ fn defaults(env: &BTreeMap<String, String>) -> Map<String, Value> {
 }
 
 impl Config {
+    /// Variables that hold the server's own credentials; no command ever gets them.
+    pub fn secret_variables(&self) -> impl Iterator<Item = &str> {
+        self.providers
+            .values()
+            .flat_map(|provider| provider.env_key.iter().chain(provider.env_http_headers.values()))
+            .map(String::as_str)
+    }
+
     /// A provider that can be asked: it is known and has an address.
     pub fn provider(&self, id: &str) -> Result<&Provider, ConfigError> {
         match self.providers.get(id) {

@@ -15,16 +15,19 @@ mod environment;
 pub mod git;
 #[cfg(target_os = "linux")]
 mod linux;
+mod notifier;
 mod output;
 pub mod profile;
 mod protected;
 pub mod role;
 mod run;
+pub mod shell;
 mod support;
 
 pub use confinement::{Closed, Confinement, KeptWalls, Looked};
 pub use denial::Denial;
 pub use environment::{environment, looks_secret};
+pub use notifier::start_and_forget;
 pub use output::{KEPT_OUTPUT, Stream};
 pub(crate) use protected::{PROTECTED, git_folders};
 pub use run::{CommandRequest, ExecError, Finished, Input, InputWriter, PipeEnd, run, self_program, use_program};

@@ -1,7 +1,7 @@
 //! One request in, one answer out.
 //!
-//! A handler converts, asks and converts back. None waits for a model, a person or a process; what takes long is
-//! begun here and told in notifications.
+//! A handler converts, asks and converts back. None waits for a model or a person; what takes long is begun here and told
+//! in notifications. Only `one_off` waits for a process, which is what it is asked for.
 
 pub mod approval;
 pub mod code_action;
@@ -9,8 +9,10 @@ pub mod code_lens;
 pub mod command;
 pub mod config;
 pub mod document;
+pub mod guardian;
 pub mod lifecycle;
 pub mod model;
+pub mod one_off;
 pub mod permission;
 pub mod progress;
 pub mod proposal;

@@ -9,12 +9,14 @@
 //! from 0, line ranges half open. An absent optional field means "no change" in requests and "not known" in answers.
 
 pub mod approval;
+pub mod command;
 pub mod config;
 pub mod document;
 pub mod error;
 pub mod event;
 #[cfg(test)]
 mod generate;
+pub mod guardian;
 pub mod item;
 pub mod method;
 pub mod model;

@@ -8,6 +8,7 @@ pub mod idle;
 pub mod line;
 pub mod log;
 pub(crate) mod message;
+pub mod one_offs;
 pub mod outbound;
 pub(crate) mod parent;
 pub mod presenter;
@@ -20,12 +21,17 @@ pub mod wire;
 pub use call::after_reply;
 
 use crate::handlers::{
-    Context, approval, code_action, code_lens, command, config, document, lifecycle, model, permission, progress,
-    proposal, thread, turn, undo,
+    Context, approval, code_action, code_lens, command, config, document, guardian, lifecycle, model, one_off,
+    permission, progress, proposal, thread, turn, undo,
 };
 use crate::lsp::error::RequestError;
 use crate::protocol::approval::{ApprovalRespondParams, ApprovalRespondResult};
+use crate::protocol::command::{
+    CommandExecParams, CommandExecResult, CommandTerminateParams, CommandTerminateResult, ThreadShellCommandParams,
+    ThreadShellCommandResult,
+};
 use crate::protocol::config::{ConfigReadParams, ConfigReadResult};
+use crate::protocol::guardian::{GuardianApproveDeniedParams, GuardianApproveDeniedResult};
 use crate::protocol::method;
 use crate::protocol::model::{ModelListParams, ModelListResult};
 use crate::protocol::permission::{PermissionProfilesParams, PermissionProfilesResult};
@@ -162,7 +168,11 @@ impl LanguageServer for Server {
     }
 
     async fn execute_command(&self, params: ExecuteCommandParams) -> Result<Option<Value>> {
-        Ok(command::execute(self.0.session()?, params)?)
+        let session = self.0.session()?;
+        if params.command == command::EXEC {
+            return Ok(one_off::execute(session, params).await?);
+        }
+        Ok(command::execute(session, params)?)
     }
 
     async fn did_change_configuration(&self, params: DidChangeConfigurationParams) {
@@ -193,6 +203,25 @@ impl Server {
 
     async fn thread_read(&self, params: ThreadReadParams) -> Result<ThreadReadResult> {
         Ok(thread::read(self.0.session()?, params).await?)
+    }
+
+    async fn thread_shell_command(&self, params: ThreadShellCommandParams) -> Result<ThreadShellCommandResult> {
+        Ok(thread::shell_command(self.0.session()?, params).await?)
+    }
+
+    async fn command_exec(&self, params: CommandExecParams) -> Result<CommandExecResult> {
+        Ok(one_off::exec(self.0.session()?, params).await?)
+    }
+
+    async fn command_terminate(&self, params: CommandTerminateParams) -> Result<CommandTerminateResult> {
+        Ok(one_off::terminate(self.0.session()?, &params))
+    }
+
+    async fn guardian_approve_denied(
+        &self,
+        params: GuardianApproveDeniedParams,
+    ) -> Result<GuardianApproveDeniedResult> {
+        Ok(guardian::approve_denied(self.0.session()?, params).await?)
     }
 
     async fn turn_start(&self, params: TurnStartParams) -> Result<TurnStartResult> {
@@ -269,6 +298,10 @@ pub(crate) fn service(context: Arc<Context>) -> (LspService<Server>, ClientSocke
         .custom_method(method::THREAD_RESUME, Server::thread_resume)
         .custom_method(method::THREAD_LIST, Server::thread_list)
         .custom_method(method::THREAD_READ, Server::thread_read)
+        .custom_method(method::THREAD_SHELL_COMMAND, Server::thread_shell_command)
+        .custom_method(method::COMMAND_EXEC, Server::command_exec)
+        .custom_method(method::COMMAND_TERMINATE, Server::command_terminate)
+        .custom_method(method::GUARDIAN_APPROVE_DENIED, Server::guardian_approve_denied)
         .custom_method(method::TURN_START, Server::turn_start)
         .custom_method(method::TURN_STEER, Server::turn_steer)
         .custom_method(method::TURN_INTERRUPT, Server::turn_interrupt)

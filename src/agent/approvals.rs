@@ -101,7 +101,14 @@ impl Drop for Question {
 impl Turn {
     /// Asks the person, on every surface there is. `None` if the turn was stopped before the answer; the question is
     /// withdrawn then. The answer `cancel` stops the turn.
-    pub async fn ask(&self, approval: Approval) -> Option<ApprovalResponse> {
+    pub async fn ask(&self, mut approval: Approval) -> Option<ApprovalResponse> {
+        if let Some(answer) = self.reviewed(&approval).await {
+            return answer;
+        }
+        let risk = self.risk(&approval).await;
+        if let Approval::Command(command) = &mut approval {
+            command.risk = risk;
+        }
         let mut question = self.desk.approvals.open(approval.clone());
         let _waiting = self.waiting();
         let mut asked = Asked {
@@ -162,6 +169,7 @@ mod tests {
             reason: "a test".to_owned(),
             justification: None,
             confined: Confined::Workspace,
+            risk: None,
             session_scope: "true".to_owned(),
             available_decisions: vec![ApprovalDecision::Accept],
         })

@@ -4,18 +4,20 @@ mod ask;
 mod permit;
 mod show;
 
+pub(super) use show::cut_middle;
+
 use super::turn::Turn;
 use super::undo;
-use crate::config::Config;
 use crate::exec::command;
 use crate::exec::decide::{self, Capability, Case, Escalation, Verdict};
-use crate::exec::{self, CommandRequest, ExecError, Finished};
+use crate::exec::{self, CommandRequest, Confinement, ExecError, Finished};
 use crate::ids::ItemId;
 use crate::patch::recognise::{BARE_PATCH_ADVICE, Recognised, recognise};
 use crate::protocol::item::{CommandAction, Confined, ItemStatus};
 use crate::protocol::permission::Permission;
 use crate::protocol::settings::ApprovalPolicy;
 use crate::tools::{CommandCall, ToolError, ToolOutput};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -185,16 +187,9 @@ impl<'a> Run<'a> {
             false if confined == Confined::ReadOnly => Confined::Workspace,
             _ => confined,
         };
-        let keys: Vec<&str> = secret_variables(&turn.config).collect();
-        let env = exec::environment(
-            &turn.config.environment,
-            turn.desk.env.clone(),
-            &keys,
-            turn.conversation.id.as_str(),
-            confinement.network(),
-        );
+        let env = turn.command_environment(&confinement);
         let request = CommandRequest {
-            argv: self.argv.clone(),
+            argv: turn.through_profile(&self.argv),
             argv0: None,
             cwd: self.cwd.clone(),
             env,
@@ -240,15 +235,21 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Variables that hold the server's own credentials; no command ever gets them.
-fn secret_variables(config: &Config) -> impl Iterator<Item = &str> {
-    let providers = config.providers.values();
-    providers
-        .flat_map(|provider| provider.env_key.iter().chain(provider.env_http_headers.values()))
-        .map(String::as_str)
-}
-
 impl Turn {
+    /// The environment of a command of this turn.
+    pub fn command_environment(&self, confinement: &Confinement) -> BTreeMap<String, String> {
+        self.desk
+            .command_environment(&self.config, self.conversation.id.as_str(), confinement)
+    }
+
+    /// A command of the model as it is started: through the person's login shell where that is configured.
+    pub fn through_profile(&self, argv: &[String]) -> Vec<String> {
+        match self.config.environment.experimental_use_profile {
+            true => exec::shell::through_profile(&self.desk.env, argv, self.config.secret_variables()),
+            false => argv.to_vec(),
+        }
+    }
+
     /// A path as people name it: below the thread's folder where it is.
     pub fn short_name(&self, path: &Path) -> String {
         path.strip_prefix(&self.settings.cwd)

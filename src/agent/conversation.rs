@@ -2,6 +2,7 @@
 
 use super::history::History;
 use super::prompt::Environment;
+use super::reviewer::Reviews;
 use super::stream::Stream;
 use crate::exec::decide::SessionGrants;
 use crate::ids::{ThreadId, TurnId};
@@ -46,8 +47,10 @@ pub struct Data {
     pub updated_at_ms: i64,
     /// The person was told that there are no snapshots.
     pub told_no_snapshot: bool,
+    /// What the automatic reviewer has found.
+    pub reviews: Reviews,
     /// What the model is to be told before it is asked again.
-    notes: Vec<String>,
+    notes: Vec<ResponseItem>,
 }
 
 /// Whether a folder is there, and no link leads to it.
@@ -80,6 +83,7 @@ impl Conversation {
             preview: String::new(),
             updated_at_ms: super::now_ms(),
             told_no_snapshot: false,
+            reviews: Reviews::default(),
             notes: Vec::new(),
         };
         Self {
@@ -126,13 +130,18 @@ impl Conversation {
     /// Keeps something that the model is to know before it is asked again: at any moment, also between a call and its
     /// output.
     pub fn note(&self, words: String) {
-        self.data().notes.push(words);
+        self.note_item(super::prompt::message("user", words));
+    }
+
+    /// The same with a message of another role.
+    pub fn note_item(&self, item: ResponseItem) {
+        self.data().notes.push(item);
     }
 
     /// Tells the model what was noted.
     pub fn say_notes(&self) {
         let notes = std::mem::take(&mut self.data().notes);
-        self.say(notes.into_iter().map(|words| super::prompt::message("user", words)));
+        self.say(notes);
     }
 
     pub fn record(&self, item: RolloutItem) {

@@ -4,6 +4,9 @@ use super::approvals::Approvals;
 use super::editor::Editor;
 use super::proposals::Proposals;
 use super::provider::Clients;
+use super::undo::Persons;
+use crate::config::Config;
+use crate::exec::{self, Confinement};
 use crate::snapshot::Snapshots;
 use crate::tools::Registry;
 use crate::workspace::Workspace;
@@ -33,6 +36,8 @@ pub struct Desk {
     pub snapshots: Snapshots,
     /// Shared by commands that may write while they run, held alone by what takes turns back.
     pub changing: Arc<RwLock<()>>,
+    /// What the person's own commands change while commands of the agent run.
+    pub persons: Persons,
     /// Where threads come from: the client's name, or `cli`.
     pub source: String,
 }
@@ -61,6 +66,24 @@ impl Desk {
         self.env
             .get("SHELL")
             .map_or("sh", |shell| shell.rsplit('/').next().unwrap_or(shell))
+    }
+
+    /// The environment of a command, by the configured policy: the same for every command, whoever runs it. The thread is
+    /// empty for a command beside all threads.
+    pub fn command_environment(
+        &self,
+        config: &Config,
+        thread: &str,
+        confinement: &Confinement,
+    ) -> BTreeMap<String, String> {
+        let keys: Vec<&str> = config.secret_variables().collect();
+        exec::environment(
+            &config.environment,
+            self.env.clone(),
+            &keys,
+            thread,
+            confinement.network(),
+        )
     }
 
     pub fn temporary_folder(&self) -> Option<PathBuf> {

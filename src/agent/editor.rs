@@ -64,6 +64,9 @@ pub trait Editor: Send + Sync + 'static {
         false
     }
 
+    /// Tells the person something, without asking.
+    fn tell(&self, _message: String) {}
+
     /// Whether open files can be renamed and deleted through the editor.
     fn has_resource_operations(&self) -> bool;
 }

@@ -1,8 +1,10 @@
 //! Input that comes while a turn runs. It is either taken by that turn or given back, never lost in between.
 
+use super::turn::Turn;
 use crate::protocol::item::UserInput;
 use crate::protocol::turn::EditorContext;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::Notify;
 
 /// One input of the person.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -15,12 +17,43 @@ pub struct Input {
 #[derive(Default)]
 pub struct Pending {
     state: Mutex<State>,
+    /// Something came, or one of the person's commands has ended.
+    changed: Notify,
 }
 
 #[derive(Default)]
 struct State {
     closed: bool,
     inputs: Vec<Input>,
+    /// The person's own commands that run beside the turn. It stays open for them.
+    commands: usize,
+}
+
+/// Keeps a turn open for a command of the person's.
+pub struct Beside(Arc<Turn>);
+
+impl Beside {
+    /// None if the turn takes no more.
+    pub fn of(turn: &Arc<Turn>) -> Option<Self> {
+        let mut state = turn.pending.lock();
+        if state.closed {
+            return None;
+        }
+        state.commands += 1;
+        drop(state);
+        Some(Self(turn.clone()))
+    }
+
+    pub fn turn(&self) -> &Arc<Turn> {
+        &self.0
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        self.0.pending.lock().commands -= 1;
+        self.0.pending.changed.notify_one();
+    }
 }
 
 impl Pending {
@@ -35,6 +68,8 @@ impl Pending {
             return Err(input);
         }
         state.inputs.push(input);
+        drop(state);
+        self.changed.notify_one();
         Ok(())
     }
 
@@ -48,6 +83,31 @@ impl Pending {
         let mut state = self.lock();
         state.closed = state.inputs.is_empty();
         state.closed
+    }
+
+    /// Closes the door once nobody waits before it and no command of the person's runs beside the turn: true then. False as
+    /// soon as there is input. For the turn's own task only.
+    pub async fn close_when_done(&self) -> bool {
+        loop {
+            {
+                let mut state = self.lock();
+                if !state.inputs.is_empty() {
+                    return false;
+                }
+                if state.commands == 0 {
+                    state.closed = true;
+                    return true;
+                }
+            }
+            self.changed.notified().await;
+        }
+    }
+
+    /// Ends when no command of the person's runs beside the turn. For the turn's own task only.
+    pub async fn commands_done(&self) {
+        while self.lock().commands > 0 {
+            self.changed.notified().await;
+        }
     }
 
     /// Closes the door and drops what waits: a stopped turn answers nothing more.

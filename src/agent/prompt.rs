@@ -222,35 +222,43 @@ fn lines_in_words(lines: LineRange) -> String {
     }
 }
 
-/// The person's input as a message, each piece in its order.
-pub fn user_message(input: &[UserInput], cwd: &Path, image: &dyn Fn(&Path) -> Result<String, String>) -> ResponseItem {
-    let content = input
+/// The person's input as a message, each piece in its order. Output of commands comes in a message of its own, so there may
+/// be nothing left.
+pub fn user_message(
+    input: &[UserInput],
+    cwd: &Path,
+    image: &dyn Fn(&Path) -> Result<String, String>,
+) -> Option<ResponseItem> {
+    let content: Vec<ContentPart> = input
         .iter()
-        .map(|piece| match piece {
-            UserInput::Text { text } => ContentPart::InputText { text: text.clone() },
-            UserInput::Image { url } => ContentPart::InputImage { image_url: url.clone() },
-            UserInput::LocalImage { path } => match image(path) {
-                Ok(image_url) => ContentPart::InputImage { image_url },
-                Err(why) => ContentPart::InputText {
-                    text: format!("(the image {} could not be read: {why})", path.display()),
+        .filter_map(|piece| {
+            Some(match piece {
+                UserInput::Text { text } => ContentPart::InputText { text: text.clone() },
+                UserInput::Image { url } => ContentPart::InputImage { image_url: url.clone() },
+                UserInput::LocalImage { path } => match image(path) {
+                    Ok(image_url) => ContentPart::InputImage { image_url },
+                    Err(why) => ContentPart::InputText {
+                        text: format!("(the image {} could not be read: {why})", path.display()),
+                    },
                 },
-            },
-            UserInput::Mention { path, line_range } => {
-                let name = path.strip_prefix(cwd).unwrap_or(path).display();
-                let lines = line_range
-                    .map(|lines| format!(", {}", lines_in_words(lines)))
-                    .unwrap_or_default();
-                ContentPart::InputText {
-                    text: format!("(the person points at {name}{lines})"),
+                UserInput::Mention { path, line_range } => {
+                    let name = path.strip_prefix(cwd).unwrap_or(path).display();
+                    let lines = line_range
+                        .map(|lines| format!(", {}", lines_in_words(lines)))
+                        .unwrap_or_default();
+                    ContentPart::InputText {
+                        text: format!("(the person points at {name}{lines})"),
+                    }
                 }
-            }
+                UserInput::CommandOutput { .. } => return None,
+            })
         })
         .collect();
-    ResponseItem::Message {
+    (!content.is_empty()).then(|| ResponseItem::Message {
         id: None,
         role: "user".to_owned(),
         content,
-    }
+    })
 }
 
 /// The person's words only, for previews and titles.
@@ -285,6 +293,7 @@ mod tests {
             summary: ReasoningSummary::Auto,
             cwd: "/p".into(),
             approval_policy: ApprovalPolicy::OnRequest,
+            approvals_reviewer: crate::protocol::settings::ApprovalsReviewer::User,
             edit_approval: EditApproval::Ask,
             sandbox_policy: SandboxPolicy::default(),
             permissions: None,

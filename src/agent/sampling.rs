@@ -45,7 +45,7 @@ pub(super) async fn run(turn: &Arc<Turn>) -> Ended {
         turn.begin_round();
         match round(turn).await {
             Ok(true) => {}
-            Ok(false) if turn.pending.close_if_empty() => return Ended::Completed,
+            Ok(false) if is_over(turn).await => return Ended::Completed,
             Ok(false) => {}
             Err(Broken::Stopped) => return Ended::Interrupted,
             Err(Broken::Model(error)) => return Ended::Failed(error.turn_error()),
@@ -61,6 +61,14 @@ pub(super) async fn run(turn: &Arc<Turn>) -> Ended {
     ))
 }
 
+/// Whether nothing is left to answer. Waits for what the person runs beside the turn; they may say something meanwhile.
+pub(super) async fn is_over(turn: &Turn) -> bool {
+    tokio::select! {
+        over = turn.pending.close_when_done() => over,
+        () = turn.cancel.cancelled() => false,
+    }
+}
+
 fn failure(kind: TurnErrorKind, message: String) -> TurnError {
     TurnError {
         message,
@@ -72,6 +80,8 @@ fn failure(kind: TurnErrorKind, message: String) -> TurnError {
 /// Puts the person's input into the history and shows it, before the model is asked.
 pub(super) fn take_input(turn: &Turn, inputs: Vec<Input>, first: bool) {
     for (index, input) in inputs.into_iter().enumerate() {
+        turn.set_private(false);
+        turn.conversation.say(super::person::sent_along(turn, &input.content));
         if let Some(context) = &input.context {
             let open = turn.desk.open_files();
             turn.conversation
@@ -82,7 +92,7 @@ pub(super) fn take_input(turn: &Turn, inputs: Vec<Input>, first: bool) {
             false => Err("it is in a place that is kept from the model".to_owned()),
         };
         let message = prompt::user_message(&input.content, &turn.settings.cwd, &image);
-        turn.conversation.say([message]);
+        turn.conversation.say(message);
         {
             let mut data = turn.conversation.data();
             if data.preview.is_empty() {

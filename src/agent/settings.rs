@@ -15,6 +15,7 @@ pub fn initial(config: &Config, cwd: PathBuf, change: &SettingsOverride) -> Resu
         summary: config.summary,
         cwd,
         approval_policy: config.approval_policy,
+        approvals_reviewer: config.approvals_reviewer,
         sandbox_policy: config.sandbox_policy.clone(),
         permissions: permissions::same_as(config, &config.sandbox_policy),
         runtime_workspace_roots: Vec::new(),
@@ -43,6 +44,7 @@ pub fn changed(config: &Config, now: &ThreadSettings, change: &SettingsOverride)
     }
     settings.summary = change.summary.unwrap_or(settings.summary);
     settings.approval_policy = change.approval_policy.unwrap_or(settings.approval_policy);
+    settings.approvals_reviewer = change.approvals_reviewer.unwrap_or(settings.approvals_reviewer);
     settings.edit_approval = change.edit_approval.unwrap_or(settings.edit_approval);
     settings = with_permissions(config, settings, change)?;
     if let Some(cwd) = &change.cwd {

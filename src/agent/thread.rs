@@ -7,11 +7,13 @@ use super::AgentError;
 use super::conversation::Conversation;
 use super::desk::Desk;
 use super::pending::Input;
+use super::person::OwnCommand;
+use super::reviewer;
 use super::stream::Subscription;
 use super::turn::Turn;
 use super::undo;
 use crate::config::Config;
-use crate::ids::{ThreadId, TurnId};
+use crate::ids::{ItemId, ThreadId, TurnId};
 use crate::protocol::item::UserInput;
 use crate::protocol::settings::{SettingsOverride, ThreadSettings};
 use crate::protocol::thread::{Thread, ThreadStatus};
@@ -33,7 +35,11 @@ enum Op {
     Steer {
         expected: TurnId,
         input: Input,
-        reply: oneshot::Sender<Result<TurnId, AgentError>>,
+        reply: oneshot::Sender<Result<Started, AgentError>>,
+    },
+    OwnCommand {
+        command: OwnCommand,
+        reply: oneshot::Sender<Result<Started, AgentError>>,
     },
     Interrupt {
         turn: Option<TurnId>,
@@ -72,6 +78,8 @@ pub struct Started {
     pub turn: TurnRecord,
     /// The input joined a turn that was running.
     pub steered: bool,
+    /// The input was a command of the person's own, which is this item.
+    pub command: Option<ItemId>,
     /// Dropped with this; the turn waits for it.
     _held: Option<oneshot::Sender<()>>,
 }
@@ -82,6 +90,7 @@ impl Started {
         Self {
             turn,
             steered: true,
+            command: None,
             _held: None,
         }
     }
@@ -212,8 +221,13 @@ impl ThreadHandle {
     }
 
     /// Gives input to the turn that is expected to run.
-    pub async fn steer(&self, expected: TurnId, input: Input) -> Result<TurnId, AgentError> {
+    pub async fn steer(&self, expected: TurnId, input: Input) -> Result<Started, AgentError> {
         self.ask(|reply| Op::Steer { expected, input, reply }).await?
+    }
+
+    /// Runs a command of the person's own, beside the running turn or as a turn of its own.
+    pub async fn run_own(&self, command: OwnCommand) -> Result<Started, AgentError> {
+        self.ask(|reply| Op::OwnCommand { command, reply }).await?
     }
 
     /// Stops the running turn. True if one ran.
@@ -224,6 +238,22 @@ impl ThreadHandle {
     /// Takes turns back, in a turn of its own.
     pub async fn undo(&self, request: undo::Request) -> Result<Started, AgentError> {
         self.ask(|reply| Op::Undo { request, reply }).await?
+    }
+
+    /// The person allows what the automatic reviewer denied; false if there is nothing of the kind. The model is told in the
+    /// running turn, or at the start of the next one.
+    pub fn approve_denied(&self, assessment: &str) -> bool {
+        let conversation = &self.shared.conversation;
+        let Some(action) = conversation.data().reviews.overrule(assessment) else {
+            tracing::info!(thread = %conversation.id, assessment, "no denied action under this id; nothing was allowed");
+            return false;
+        };
+        let message = reviewer::overruled_message(&action);
+        match self.running_turn() {
+            Some(_) => conversation.note_item(message),
+            None => conversation.say([message]),
+        }
+        true
     }
 
     /// Changes settings without a turn.

@@ -19,6 +19,7 @@ use crate::protocol::settings::{SandboxMode, ThreadSettings};
 use crate::protocol::thread::ThreadStatus;
 use crate::protocol::turn::{Turn as TurnRecord, TurnError, TurnStatus};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio_util::sync::CancellationToken;
 
@@ -47,8 +48,16 @@ pub struct Turn {
     pub base_instructions: String,
     /// Fires when the turn is to stop.
     pub cancel: CancellationToken,
+    /// Fires when the turn's first event is out.
+    pub opened: CancellationToken,
     /// Fires when the turn's last event is out.
     pub closed: CancellationToken,
+    /// Ends the person's own commands that run in the turn.
+    pub own_commands: CancellationToken,
+    /// Nothing of the turn is for the model: the person runs commands of their own.
+    is_private: AtomicBool,
+    /// What the automatic reviewer has denied in this turn.
+    pub denials: AtomicUsize,
     /// Input that came while the turn runs.
     pub pending: Pending,
     /// What is needed to take the turn back.
@@ -112,6 +121,7 @@ impl Turn {
             begun: false,
             ended: false,
         };
+        let cancel = CancellationToken::new();
         Self {
             id,
             conversation,
@@ -123,7 +133,11 @@ impl Turn {
             provider: OnceLock::new(),
             output_schema,
             base_instructions,
-            cancel: CancellationToken::new(),
+            own_commands: cancel.child_token(),
+            is_private: AtomicBool::new(false),
+            denials: AtomicUsize::new(0),
+            cancel,
+            opened: CancellationToken::new(),
             closed: CancellationToken::new(),
             pending: Pending::default(),
             track: Track::default(),
@@ -220,6 +234,7 @@ impl Turn {
                 model_context_window: context_window,
             }),
         );
+        self.opened.cancel();
     }
 
     /// Asks the turn to stop. False if it is over already: then it stays as it ended.
@@ -229,6 +244,22 @@ impl Turn {
             self.cancel.cancel();
         }
         !shown.ended
+    }
+
+    /// Whether the model knows nothing of the turn.
+    pub fn is_private(&self) -> bool {
+        self.is_private.load(Ordering::Relaxed)
+    }
+
+    pub fn set_private(&self, is_private: bool) {
+        self.is_private.store(is_private, Ordering::Relaxed);
+    }
+
+    /// An item of this turn, open or done.
+    pub fn item(&self, id: &ItemId) -> Option<ThreadItem> {
+        let shown = self.shown();
+        let mut items = shown.done.iter().chain(&shown.open);
+        items.find(|item| item.id() == id).cloned()
     }
 
     /// Whether the turn's last event is out.
@@ -399,7 +430,7 @@ impl Turn {
             Ended::Interrupted => (TurnStatus::Interrupted, None),
             Ended::Failed(error) => (TurnStatus::Failed, Some(error)),
         };
-        if status == TurnStatus::Interrupted {
+        if status == TurnStatus::Interrupted && !self.is_private() {
             // What the model must know of a stopped turn.
             self.conversation.say([super::prompt::interrupted()]);
         }

@@ -8,11 +8,13 @@
 mod carry;
 mod inverse;
 mod keep;
+mod persons;
 mod plan;
 mod state;
 mod track;
 
 pub(super) use keep::{add, note, save};
+pub use persons::Persons;
 pub use track::Track;
 pub(super) use track::{begin, watch};
 

@@ -38,6 +38,8 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
             .is_some_and(|origin| origin != "built-in"),
         providers: providers(values, warnings),
         approval_policy: parsed(values, "approval_policy").unwrap_or_default(),
+        approvals_reviewer: parsed(values, "approvals_reviewer").unwrap_or_default(),
+        assess_risk: flag_in(values, "approvals", "assess_risk"),
         sandbox_policy: sandbox(values),
         default_permissions,
         permissions,
@@ -65,6 +67,8 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
         hide_agent_reasoning: flag(values, "hide_agent_reasoning").unwrap_or(false),
         history: history(values),
         notify: texts(values, "notify"),
+        notify_in_editor: flag(values, "notify_in_editor").unwrap_or(false),
+        user_commands_sandboxed: flag_in(values, "user_commands", "sandboxed"),
         edits: edits(values),
         include_apply_patch_tool: flag(values, "include_apply_patch_tool").unwrap_or(true),
         features: parsed(values, "features").unwrap_or_default(),
@@ -83,6 +87,12 @@ fn text(values: &Map<String, Value>, key: &str) -> Option<String> {
 
 fn flag(values: &Map<String, Value>, key: &str) -> Option<bool> {
     values.get(key)?.as_bool()
+}
+
+/// A switch in a table that is off where nobody says otherwise.
+fn flag_in(values: &Map<String, Value>, table: &str, key: &str) -> bool {
+    let table = values.get(table).and_then(Value::as_object);
+    table.and_then(|table| flag(table, key)).unwrap_or(false)
 }
 
 /// A number of tokens; more than fit count as all there can be.
@@ -227,6 +237,7 @@ fn environment(values: &Map<String, Value>) -> EnvironmentPolicy {
         exclude: texts(table, "exclude"),
         set: parsed(table, "set").unwrap_or_default(),
         include_only: texts(table, "include_only"),
+        experimental_use_profile: flag(table, "experimental_use_profile").unwrap_or(false),
     }
 }
 

@@ -27,4 +27,6 @@ pub struct EnvironmentPolicy {
     pub set: BTreeMap<String, String>,
     /// If not empty, only names that match one of these survive.
     pub include_only: Vec<String>,
+    /// Start commands through the person's login shell, so that what their profile sets is there.
+    pub experimental_use_profile: bool,
 }

@@ -99,6 +99,9 @@ pub(super) const APPROVALS: &[&str] = &["untrusted", "on-request", "on-failure",
 pub(super) const EDIT_APPROVALS: &[&str] = &["ask", "workspace"];
 pub(super) const SANDBOXES: &[&str] = &["read-only", "workspace-write", "danger-full-access", "full-access"];
 
+/// Who answers questions; the last two are other names of `auto`.
+const REVIEWERS: &[&str] = &["user", "auto", "auto_review", "guardian_subagent"];
+
 /// The keys of the top level.
 pub(super) const KEYS: &[Key] = &[
     anyone("model", Kind::Name),
@@ -130,7 +133,8 @@ pub(super) const KEYS: &[Key] = &[
     later("service_tier", Kind::Text),
     later("personality", Kind::Text),
     tighten("approval_policy", Kind::Approval),
-    later("approvals_reviewer", Kind::Text),
+    person("approvals_reviewer", Kind::Choice(REVIEWERS)),
+    person("approvals", Kind::Table(APPROVALS_TABLE)),
     tighten("sandbox_mode", Kind::Choice(SANDBOXES)),
     tighten("sandbox_workspace_write", Kind::Table(WORKSPACE_WRITE)),
     tighten("sandbox", Kind::Table(SANDBOX)),
@@ -145,7 +149,9 @@ pub(super) const KEYS: &[Key] = &[
     anyone("project_doc_fallback_filenames", Kind::Texts),
     person("project_root_markers", Kind::Texts),
     person("projects", Kind::Map(PROJECT)),
-    later("notify", Kind::Texts),
+    person("notify", Kind::Texts),
+    person("notify_in_editor", Kind::Flag),
+    person("user_commands", Kind::Table(USER_COMMANDS)),
     later("history", Kind::Table(HISTORY)),
     anyone("hide_agent_reasoning", Kind::Flag),
     anyone("show_raw_agent_reasoning", Kind::Flag),
@@ -228,13 +234,17 @@ const EDITS: &[Key] = &[
     anyone("hints", Kind::Flag),
 ];
 
+const APPROVALS_TABLE: &[Key] = &[person("assess_risk", Kind::Flag)];
+
+const USER_COMMANDS: &[Key] = &[person("sandboxed", Kind::Flag)];
+
 const ENVIRONMENT: &[Key] = &[
     person("inherit", Kind::Choice(&["all", "core", "none"])),
     person("ignore_default_excludes", Kind::Flag),
     person("exclude", Kind::Texts),
     person("set", Kind::TextMap),
     person("include_only", Kind::Texts),
-    later("experimental_use_profile", Kind::Flag),
+    person("experimental_use_profile", Kind::Flag),
 ];
 
 const PROJECT: &[Key] = &[person("trust_level", Kind::Choice(&["trusted", "untrusted"]))];

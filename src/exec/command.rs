@@ -15,6 +15,7 @@ pub use danger::dangerous;
 pub use judge::judge;
 pub use judgement::{Judgement, Kind, Label, Part};
 pub use quoting::display;
+pub(super) use quoting::quoted_plainly;
 pub use reading::known_to_only_read;
 
 use script::{Script, Word};

@@ -14,7 +14,7 @@ const SECRETS: [&str; 3] = ["*KEY*", "*SECRET*", "*TOKEN*"];
 /// The variables for a command, made from the server's own (`inherited`). The steps and their order are those of the
 /// reference system; names in `never` (the providers' keys) are dropped whatever the policy says. Markers come
 /// last, unless the policy sets them itself: that output goes to a program and not to a terminal, and, when `network`
-/// is false, that there is no network.
+/// is false, that there is no network; then the thread's id, which is empty for a command beside all threads.
 pub fn environment(
     policy: &EnvironmentPolicy,
     inherited: impl IntoIterator<Item = (String, String)>,
@@ -45,7 +45,9 @@ pub fn environment(
             variables.insert(name.to_owned(), value.to_owned());
         }
     }
-    variables.insert("COUNTERSIGN_THREAD_ID".to_owned(), thread_id.to_owned());
+    if !thread_id.is_empty() {
+        variables.insert("COUNTERSIGN_THREAD_ID".to_owned(), thread_id.to_owned());
+    }
     variables
 }
 

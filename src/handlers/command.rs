@@ -6,6 +6,7 @@ mod review;
 pub use review::{Decide, NextChange, ShowProposal};
 
 use super::undo;
+use crate::agent::person::OwnCommand;
 use crate::agent::thread::{Start, ThreadHandle};
 use crate::lsp::error::RequestError;
 use crate::protocol::item::{LineRange, UserInput};
@@ -26,6 +27,8 @@ pub const FIX: &str = "countersign.fix";
 pub const ASK: &str = "countersign.ask";
 pub const REWRITE: &str = "countersign.rewrite";
 pub const REVIEW_FILE: &str = "countersign.reviewFile";
+pub const RUN_COMMAND: &str = "countersign.runCommand";
+pub const EXEC: &str = "countersign.exec";
 pub const STOP: &str = "countersign.stop";
 pub const DECIDE: &str = "countersign.decide";
 pub const REJECT_WITH_WORDS: &str = "countersign.rejectWithWords";
@@ -49,6 +52,7 @@ const COMMANDS: &[(&str, Run)] = &[
         ask(session, Task::read(REWRITE, arguments)?, &REWRITES)
     }),
     (REVIEW_FILE, review_file),
+    (RUN_COMMAND, run_command),
     (STOP, stop),
     (DECIDE, review::decide),
     (REJECT_WITH_WORDS, review::reject_with_words),
@@ -69,7 +73,9 @@ const COMMANDS: &[(&str, Run)] = &[
 
 /// The names, for `initialize`.
 pub fn names() -> Vec<String> {
-    COMMANDS.iter().map(|(name, _)| (*name).to_owned()).collect()
+    let at_once = COMMANDS.iter().map(|(name, _)| *name);
+    // Answered when its process has ended, and so not by the table.
+    at_once.chain([EXEC]).map(str::to_owned).collect()
 }
 
 /// A place in a file and what is known of it.
@@ -322,6 +328,59 @@ async fn thread_for(session: &Session, folder: &Path) -> Result<ThreadHandle, St
     session.set_current_thread(folder, opened.handle.id().clone());
     session.presenter().attach(&opened.handle);
     Ok(opened.handle)
+}
+
+/// A command of the person's own, as an editor without our plugin names it.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum OwnCommandArgument {
+    Text(String),
+    Named {
+        command: String,
+        /// A file in the folder that is meant.
+        #[serde(default)]
+        uri: Option<String>,
+    },
+}
+
+/// Runs a command of the person's own in the folder's conversation.
+fn run_command(session: &Session, arguments: Vec<Value>) -> Result<(), RequestError> {
+    let (text, uri) = match first(RUN_COMMAND, arguments)? {
+        OwnCommandArgument::Text(command) => (command, None),
+        OwnCommandArgument::Named { command, uri } => (command, uri),
+    };
+    let command = OwnCommand::new(text.strip_prefix('!').unwrap_or(&text), None)?;
+    let place = uri.map(|uri| Place {
+        uri,
+        lines: None,
+        diagnostics: Vec::new(),
+        instruction: None,
+    });
+    let folder = folders(session, place.as_ref()).into_iter().next();
+    let folder = folder.unwrap_or_else(|| session.agent().desk().home.clone());
+    let session = session.clone();
+    tokio::spawn(async move {
+        let busy = session
+            .current_thread(&folder)
+            .and_then(|id| session.agent().thread(&id));
+        let thread = match busy {
+            // The agent may be at work there: the command runs beside it.
+            Some(thread) => Ok(thread),
+            None => thread_for(&session, &folder).await,
+        };
+        let ran = match thread {
+            Ok(thread) => thread
+                .run_own(command)
+                .await
+                .map(drop)
+                .map_err(|error| error.to_string()),
+            Err(message) => Err(message),
+        };
+        if let Err(message) = ran {
+            session.presenter().message(Severity::Error, &message);
+        }
+    });
+    Ok(())
 }
 
 /// Stops every running turn.

@@ -1,13 +1,16 @@
 //! `countersign/thread/…`.
 
 use crate::agent::Opened;
+use crate::agent::person::OwnCommand;
 use crate::lsp::error::RequestError;
+use crate::protocol::command::{ThreadShellCommandParams, ThreadShellCommandResult};
 use crate::protocol::thread::{
     ThreadListParams, ThreadListResult, ThreadReadParams, ThreadReadResult, ThreadResumeParams, ThreadStartParams,
     ThreadStartResult,
 };
 use crate::server::call::after_reply;
 use crate::server::session::Session;
+use std::time::Duration;
 
 pub async fn start(session: &Session, params: ThreadStartParams) -> Result<ThreadStartResult, RequestError> {
     let opened = session.agent().start_thread(params).await?;
@@ -33,6 +36,24 @@ fn opened_result(session: &Session, opened: Opened, include_turns: bool) -> Thre
     let session = session.clone();
     after_reply(move || session.presenter().attach(&handle));
     result
+}
+
+/// Runs a command of the person's own; its events follow the answer.
+pub async fn shell_command(
+    session: &Session,
+    params: ThreadShellCommandParams,
+) -> Result<ThreadShellCommandResult, RequestError> {
+    let thread = session.agent().reach(&params.thread_id).await?;
+    let command = OwnCommand::new(&params.command, params.timeout_ms.map(Duration::from_millis))?;
+    let item_id = command.item_id.clone();
+    let started = thread.run_own(command).await?;
+    let result = ThreadShellCommandResult {
+        turn_id: started.turn.id.clone(),
+        item_id,
+        joined: started.steered,
+    };
+    after_reply(move || drop(started));
+    Ok(result)
 }
 
 pub async fn list(session: &Session, params: ThreadListParams) -> Result<ThreadListResult, RequestError> {

@@ -35,7 +35,9 @@ pub async fn steer(session: &Session, params: TurnSteerParams) -> Result<TurnSte
         context: None,
         client_id: params.client_user_message_id,
     };
-    let turn_id = thread.steer(params.expected_turn_id, input).await?;
+    let started = thread.steer(params.expected_turn_id, input).await?;
+    let turn_id = started.turn.id.clone();
+    after_reply(move || drop(started));
     Ok(TurnSteerResult { turn_id })
 }
 

@@ -36,7 +36,7 @@ impl From<RequestError> for jsonrpc::Error {
     fn from(RequestError { kind, message }: RequestError) -> Self {
         let known = kinds::KINDS.iter().find(|known| known.name == kind);
         let code = known.map_or(ErrorCode::InternalError, |known| ErrorCode::from(known.code));
-        if code == ErrorCode::InternalError {
+        if kind == kinds::INTERNAL || known.is_none() {
             tracing::error!(message, "a request failed by a mistake of ours");
         }
         Self {

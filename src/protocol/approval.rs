@@ -1,6 +1,7 @@
 //! Questions to the person: about commands, and about folders that are to be opened for writing.
 
 use crate::ids::{ApprovalId, ItemId, ProposalId, ThreadId, TurnId};
+use crate::protocol::guardian::Risk;
 use crate::protocol::item::{CommandAction, Confined};
 use crate::protocol::permission::{GrantScope, Permission};
 use serde::{Deserialize, Serialize};
@@ -61,6 +62,9 @@ pub struct CommandApproval {
     pub justification: Option<String>,
     /// How the command would run after a yes. A yes to a run inside the sandbox stays inside.
     pub confined: Confined,
+    /// What a model says of its risk; only where `approvals.assess_risk` is on, and only if it said so in time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub risk: Option<Risk>,
     /// What `acceptForSession` would cover, in words.
     pub session_scope: String,
     pub available_decisions: Vec<ApprovalDecision>,

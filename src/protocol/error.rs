@@ -18,7 +18,7 @@ pub const CODES: &[Code] = &[
     code(
         -32600,
         "InvalidRequest",
-        "JSON, but no request; or a request after `shutdown`.",
+        "JSON, but no request; a request after `shutdown`; or one that asks for nothing, such as an empty command.",
     ),
     code(-32601, "MethodNotFound", "There is no such method."),
     code(
@@ -29,7 +29,7 @@ pub const CODES: &[Code] = &[
     code(
         -32603,
         "InternalError",
-        "A fault of Countersign itself. Its log has the cause.",
+        "A fault of Countersign itself, whose log has the cause; or, as `execFailed`, a command that could not be run.",
     ),
     code(
         -32002,
@@ -76,6 +76,8 @@ kinds! {
     INVALID_CURSOR = "invalidCursor" (-32602),
     /// The settings of the request do not make a valid configuration.
     INVALID_CONFIG = "invalidConfig" (-32602),
+    /// The command is empty, so there is nothing to run.
+    EMPTY_COMMAND = "emptyCommand" (-32600),
     /// No thread with this id is loaded or stored.
     THREAD_NOT_FOUND = "threadNotFound" (-32803),
     /// The thread is stored but not live; resume it first.
@@ -108,6 +110,12 @@ kinds! {
     PROVIDER_FAILED = "providerFailed" (-32803),
     /// Worked out for text that has changed since.
     CONTENT_MODIFIED = "contentModified" (-32801),
+    /// The thread has no command with this id.
+    COMMAND_NOT_FOUND = "commandNotFound" (-32803),
+    /// The command still runs.
+    COMMAND_RUNNING = "commandRunning" (-32803),
+    /// The command could not be run at all; the message has the cause.
+    EXEC_FAILED = "execFailed" (-32603),
     /// A fault of Countersign itself.
     INTERNAL = "internal" (-32603),
 }

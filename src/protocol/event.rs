@@ -5,6 +5,7 @@
 use crate::ids::{ApprovalId, ItemId, ProposalId, ThreadId, TurnId};
 use crate::protocol::approval::Approval;
 use crate::protocol::document::FilesChanged;
+use crate::protocol::guardian::GuardianAssessment;
 use crate::protocol::item::{PlanStep, ThreadItem};
 use crate::protocol::model::ThreadTokenUsage;
 use crate::protocol::proposal::{Proposal, ProposalMoved};
@@ -131,6 +132,8 @@ events! {
     ApprovalRequested = "countersign/approval/requested" (ApprovalRequested),
     /// The question is settled or pointless; close what shows it.
     ApprovalResolved = "countersign/approval/resolved" (ApprovalResolved),
+    /// The automatic reviewer judges a question in the person's place: in progress, then what it found.
+    GuardianAssessed = "countersign/guardian/assessment" (GuardianAssessment),
     /// Something the person should know; never ends a turn.
     Warning = "countersign/warning" (Warning),
     /// A turn failed; `turn/completed` follows.

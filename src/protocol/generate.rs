@@ -38,6 +38,7 @@ fn visit_all(visitor: &mut impl Visitor) {
     super::method::each_client_request(visitor);
     super::method::each_server_request(visitor);
     super::event::each_event(visitor);
+    super::method::each_notification(visitor);
 }
 
 fn model() -> Model {

@@ -27,6 +27,11 @@ pub enum UserInput {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         line_range: Option<LineRange>,
     },
+    /// A command of this thread that has ended: its text, exit code and output go to the model, as the person's own
+    /// commands do not by themselves.
+    CommandOutput {
+        item_id: ItemId,
+    },
 }
 
 /// Lines `start..end`, counted from 0.
@@ -87,6 +92,18 @@ pub enum Confined {
     Workspace,
     /// Outside the sandbox.
     Outside,
+}
+
+/// Who runs a command.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub enum CommandSource {
+    /// The model called for it.
+    #[default]
+    Agent,
+    /// The person runs it themselves; the model hears nothing of it unless they send the output along.
+    User,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -168,6 +185,8 @@ pub enum ThreadItem {
         command: String,
         cwd: PathBuf,
         actions: Vec<CommandAction>,
+        #[serde(default)]
+        source: CommandSource,
         confined: Confined,
         status: ItemStatus,
         /// Standard output and error as they came, bounded, middle cut out.

@@ -2,8 +2,8 @@
 
 #[cfg(test)]
 use super::{
-    approval::*, config::*, document::*, generate::Visitor, model::*, permission::*, proposal::*, thread::*, turn::*,
-    undo::*,
+    approval::*, command::*, config::*, document::*, generate::Visitor, guardian::*, model::*, permission::*,
+    proposal::*, thread::*, turn::*, undo::*,
 };
 
 macro_rules! requests {
@@ -45,6 +45,16 @@ requests! { CLIENT_REQUESTS, each_client_request:
     TURN_UNDO = "countersign/turn/undo" (TurnUndoParams) -> TurnUndoResult,
     /// What a turn has changed, as one diff.
     TURN_DIFF = "countersign/turn/diff" (TurnDiffParams) -> TurnDiffResult,
+    /// Runs a command of the person's own in their shell, beside what the agent does or as a turn of its own. Answered at
+    /// once; the command shows as an item. The model hears nothing of it.
+    THREAD_SHELL_COMMAND = "countersign/thread/shellCommand" (ThreadShellCommandParams) -> ThreadShellCommandResult,
+    /// Runs a command beside all conversations, in the sandbox. The one request that stays open while a process runs:
+    /// it is answered when that ends. Cancelling it ends the command with everything it started.
+    COMMAND_EXEC = "countersign/command/exec" (CommandExecParams) -> CommandExecResult,
+    /// Stops a command that `command/exec` runs, which is answered then.
+    COMMAND_TERMINATE = "countersign/command/terminate" (CommandTerminateParams) -> CommandTerminateResult,
+    /// Allows exactly one action that the automatic reviewer denied.
+    GUARDIAN_APPROVE_DENIED = "countersign/guardian/approveDenied" (GuardianApproveDeniedParams) -> GuardianApproveDeniedResult,
     /// The proposals that wait, or all.
     PROPOSAL_LIST = "countersign/proposal/list" (ProposalListParams) -> ProposalListResult,
     /// One proposal, with its hunks placed in today's text.
@@ -70,4 +80,26 @@ requests! { SERVER_REQUESTS, each_server_request:
     APPROVAL_PERMISSION = "countersign/approval/permission" (PermissionApproval) -> ApprovalResponse,
     /// Save these documents, which the agent changed, so that the command that follows sees them.
     DOCUMENT_SAVE = "countersign/document/save" (DocumentSaveParams) -> DocumentSaveResult,
+}
+
+macro_rules! notifications {
+    ($($(#[doc = $doc:literal])* $name:ident = $method:literal ($params:ident)),* $(,)?) => {
+        $($(#[doc = $doc])* pub const $name: &str = $method;)*
+
+        /// Notifications that belong to no thread: method, params type and meaning.
+        pub const NOTIFICATIONS: &[(&str, &str, &str)] = &[
+            $(($method, stringify!($params), concat!($($doc),*)),)*
+        ];
+
+        /// Shows the generator the types of every row.
+        #[cfg(test)]
+        pub(super) fn each_notification(visitor: &mut impl Visitor) {
+            $(visitor.visit::<$params>();)*
+        }
+    };
+}
+
+notifications! {
+    /// More output of a command that `command/exec` runs with `streamOutput`. All of it comes before the answer.
+    COMMAND_OUTPUT = "countersign/command/output" (CommandOutput),
 }

@@ -31,6 +31,21 @@ impl ApprovalPolicy {
     }
 }
 
+/// Who answers the questions that a policy asks (configuration key `approvals_reviewer`). Patches are always the person's
+/// to decide.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub enum ApprovalsReviewer {
+    /// The person.
+    #[default]
+    User,
+    /// A model of its own in the person's place, for commands and permissions. What it does not clearly allow is denied;
+    /// `guardian/assessment` tells what it found.
+    #[serde(alias = "auto_review", alias = "guardian_subagent")]
+    Auto,
+}
+
 /// Which patches are applied without asking (configuration key `edits.approve`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
@@ -149,6 +164,8 @@ pub struct ThreadSettings {
     /// Absolute working directory of the thread.
     pub cwd: PathBuf,
     pub approval_policy: ApprovalPolicy,
+    #[serde(default)]
+    pub approvals_reviewer: ApprovalsReviewer,
     /// What commands may touch; with a permission profile, the policy that comes nearest to it.
     pub sandbox_policy: SandboxPolicy,
     /// Id of the permission profile in force; absent where `sandbox_policy` was given by itself.
@@ -181,6 +198,8 @@ pub struct SettingsOverride {
     pub cwd: Option<PathBuf>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval_policy: Option<ApprovalPolicy>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approvals_reviewer: Option<ApprovalsReviewer>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox_policy: Option<SandboxPolicy>,
     /// Id of a permission profile, as `permissions/profiles` lists them; not together with `sandboxPolicy`.

@@ -112,6 +112,11 @@ impl Editor for EditorPort {
         .boxed()
     }
 
+    fn tell(&self, message: String) {
+        self.outbound
+            .notify("window/showMessage", json!({"type": 3, "message": message}));
+    }
+
     fn save(&self, thread: ThreadId, documents: Vec<Unsaved>) -> BoxFuture<'static, ()> {
         if self.client.can.plugin {
             return self.ask_plugin_to_save(thread, documents);

@@ -212,6 +212,9 @@ impl Presenter {
                 if !plugin {
                     undone::show(self, &event.at.thread_id, &completed.item);
                 }
+                if let Some(output) = words::own_command(&completed.item).filter(|_| !plugin) {
+                    self.message(Severity::Info, &output);
+                }
                 if let Some(trouble) = words::trouble(&completed.item).filter(|_| !plugin) {
                     self.message(Severity::Warning, &trouble);
                 }

@@ -2,6 +2,7 @@
 
 use super::editor::EditorPort;
 use super::idle::Idle;
+use super::one_offs::OneOffs;
 use super::outbound::Outbound;
 use super::presenter::Presenter;
 use crate::agent::{Agent, Setup};
@@ -25,6 +26,7 @@ struct Shared {
     agent: Agent,
     presenter: Presenter,
     idle: Idle,
+    one_offs: OneOffs,
     /// The thread that code actions speak to, by workspace folder.
     current: Mutex<BTreeMap<PathBuf, ThreadId>>,
 }
@@ -52,6 +54,7 @@ impl Session {
             agent,
             presenter,
             idle,
+            one_offs: OneOffs::default(),
             current,
         }))
     }
@@ -74,6 +77,11 @@ impl Session {
 
     pub fn presenter(&self) -> &Presenter {
         &self.0.presenter
+    }
+
+    /// The commands that run beside all conversations.
+    pub fn one_offs(&self) -> &OneOffs {
+        &self.0.one_offs
     }
 
     /// Hears of the person's keys.

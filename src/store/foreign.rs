@@ -1,7 +1,9 @@
 //! Items in the forms of other programs and of older versions.
 
 use crate::ids::ItemId;
-use crate::protocol::item::{CommandAction, Confined, FileChange, FileChangeKind, ItemStatus, ThreadItem, UserInput};
+use crate::protocol::item::{
+    CommandAction, CommandSource, Confined, FileChange, FileChangeKind, ItemStatus, ThreadItem, UserInput,
+};
 use serde_json::{Map, Value};
 use std::path::PathBuf;
 
@@ -122,6 +124,10 @@ fn command(id: ItemId, map: &Map<String, Value>) -> ThreadItem {
             .map(PathBuf::from)
             .unwrap_or_default(),
         // Such files do not tell; the sandbox is the rule.
+        source: match map.get("source").and_then(Value::as_str) {
+            Some("userShell" | "user_shell" | "user") => CommandSource::User,
+            _ => CommandSource::Agent,
+        },
         confined: Confined::Workspace,
         status: status(map).unwrap_or(match exit_code {
             Some(code) if code != 0 => ItemStatus::Failed,

@@ -9,7 +9,7 @@ use super::load::Line;
 use super::{foreign, history};
 use crate::ids::{ItemId, TurnId};
 use crate::model::item::{ContentPart, ReasoningPart, ResponseItem, ToolOutputPayload};
-use crate::protocol::item::{CommandAction, Confined, ItemStatus, ThreadItem, UserInput};
+use crate::protocol::item::{CommandAction, CommandSource, Confined, ItemStatus, ThreadItem, UserInput};
 use crate::protocol::turn::{Turn, TurnError, TurnStatus};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -416,6 +416,7 @@ fn command_item(id: ItemId, words: &[String], cwd: PathBuf) -> ThreadItem {
         }],
         command,
         cwd,
+        source: CommandSource::Agent,
         confined: Confined::Workspace,
         status: ItemStatus::Interrupted,
         aggregated_output: None,

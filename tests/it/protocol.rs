@@ -1,7 +1,7 @@
 //! `countersign protocol`, and the pages it prints.
 
 use countersign::protocol::event::EVENTS;
-use countersign::protocol::method::{CLIENT_REQUESTS, SERVER_REQUESTS};
+use countersign::protocol::method::{CLIENT_REQUESTS, NOTIFICATIONS, SERVER_REQUESTS};
 use std::process::{Command, Output};
 
 fn protocol(args: &[&str]) -> Output {
@@ -28,7 +28,7 @@ fn it_prints_the_committed_pages() {
             .iter()
             .chain(SERVER_REQUESTS)
             .map(|row| row.0)
-            .chain(EVENTS.iter().map(|row| row.0))
+            .chain(EVENTS.iter().chain(NOTIFICATIONS).map(|row| row.0))
         {
             assert!(committed.contains(method), "{method} is not in {page}");
         }

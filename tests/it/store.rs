@@ -3,9 +3,11 @@
 use countersign::ids::{ItemId, ThreadId, TurnId};
 use countersign::model::item::{ContentPart, ResponseItem, ToolOutputPayload};
 use countersign::protocol::event::{self, At, Event, EventKind};
-use countersign::protocol::item::{CommandAction, Confined, ItemStatus, ThreadItem, UserInput};
+use countersign::protocol::item::{CommandAction, CommandSource, Confined, ItemStatus, ThreadItem, UserInput};
 use countersign::protocol::model::{ThreadTokenUsage, TokenUsage};
-use countersign::protocol::settings::{ApprovalPolicy, EditApproval, ReasoningSummary, SandboxPolicy, ThreadSettings};
+use countersign::protocol::settings::{
+    ApprovalPolicy, ApprovalsReviewer, EditApproval, ReasoningSummary, SandboxPolicy, ThreadSettings,
+};
 use countersign::protocol::thread::{GitInfo, ThreadListParams};
 use countersign::protocol::turn::{Turn, TurnError, TurnErrorKind, TurnStatus};
 use countersign::store::{self, EventMsg, Recorder, RolloutItem, SessionMeta, StoreError, TurnContextRecord};
@@ -164,6 +166,7 @@ fn settings() -> ThreadSettings {
         summary: ReasoningSummary::Concise,
         cwd: "/project".into(),
         approval_policy: ApprovalPolicy::Untrusted,
+        approvals_reviewer: ApprovalsReviewer::User,
         edit_approval: EditApproval::Ask,
         permissions: Some("own".into()),
         runtime_workspace_roots: vec!["/data/more".into()],
@@ -512,6 +515,7 @@ async fn turns_come_back_as_they_were() {
         actions: vec![CommandAction::Unknown {
             command: "cargo test".into(),
         }],
+        source: CommandSource::User,
         confined: Confined::ReadOnly,
         status: ItemStatus::Failed,
         aggregated_output: Some("failed".into()),

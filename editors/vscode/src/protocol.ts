@@ -44,6 +44,12 @@ export type ApprovalResponse = {
   feedback?: string | null;
 };
 
+/**
+ * Who answers the questions that a policy asks (configuration key `approvals_reviewer`). Patches are always the person's
+ * to decide.
+ */
+export type ApprovalsReviewer = "user" | "auto";
+
 /** Where in the conversation an event belongs. Part of the params of every notification of a thread. */
 export type At = {
   threadId: ThreadId;
@@ -104,9 +110,71 @@ export type CommandApproval = {
   justification?: string | null;
   /** How the command would run after a yes. A yes to a run inside the sandbox stays inside. */
   confined: Confined;
+  /** What a model says of its risk; only where `approvals.assess_risk` is on, and only if it said so in time. */
+  risk?: Risk | null;
   /** What `acceptForSession` would cover, in words. */
   sessionScope: string;
   availableDecisions: Array<ApprovalDecision>;
+};
+
+/** A command beside all conversations. */
+export type CommandExecParams = {
+  /** Program and arguments; no shell is put around them. */
+  command: Array<string>;
+  /** Where it runs; absent, or as what a relative path begins at: the first folder of the workspace. */
+  cwd?: string | null;
+  /** Variables beside those of the configured policy, over which they win; `null` takes one away. */
+  env?: { [key in string]: string | null };
+  /** The command is ended then; absent: ten seconds. */
+  timeoutMs?: number | null;
+  /** Absent: the configured one. Its folders are those of the workspace, whatever `cwd` is. */
+  sandboxPolicy?: SandboxPolicy | null;
+  /** All of its standard input; absent: none. */
+  stdin?: string | null;
+  /** The caller's own name for the run, used by no other that still runs. */
+  processId?: string | null;
+  /** Tell the output as it comes, by `command/output` under `processId`, which must be there. */
+  streamOutput?: boolean;
+};
+
+/** A command that has run. One that failed is an answer too, not an error. */
+export type CommandExecResult = {
+  /**
+   * The program's own, or 128 and the number of the signal that ended it; 124 when it ran out of time, 130 when it was
+   * stopped.
+   */
+  exitCode: number;
+  /** At most 1 MiB of each: head and tail, and between them how much is left out. */
+  stdout: string;
+  stderr: string;
+  timedOut: boolean;
+  /** It was stopped by `command/terminate`. */
+  stopped: boolean;
+  durationMs: number;
+  /** It failed, and as far as can be told the sandbox is why: what was refused. */
+  denied?: string | null;
+};
+
+/** More output of a command beside all conversations. */
+export type CommandOutput = {
+  processId: string;
+  stream: OutputStream;
+  delta: string;
+  /** This is the last of the stream that is told while the command runs: 1 MiB of it has been. */
+  capReached?: boolean;
+};
+
+/** Who runs a command. */
+export type CommandSource = "agent" | "user";
+
+export type CommandTerminateParams = {
+  /** As `command/exec` was given it. */
+  processId: string;
+};
+
+export type CommandTerminateResult = {
+  /** False if no such command runs (any more). */
+  stopped: boolean;
 };
 
 export type ConfigReadParams = {
@@ -206,6 +274,53 @@ export type GitInfo = {
   originUrl?: string | null;
 };
 
+/** What is judged. */
+export type GuardianAction =
+  | {
+    "type": "command";
+    command: Array<string>;
+    cwd: string;
+    confined: Confined;
+  /** Why it asks. */
+  reason: string;
+    justification?: string | null;
+  }
+  | {
+    "type": "permission";
+  /** What is asked for, in words. */
+  request: string;
+  };
+
+/** Allows exactly the action that the automatic reviewer denied. */
+export type GuardianApproveDeniedParams = {
+  threadId: ThreadId;
+  /** Of the assessment. */
+  assessmentId: string;
+};
+
+export type GuardianApproveDeniedResult = {
+  /**
+   * False if there is no such assessment, if it is none that was denied, or if it was overruled before: then nothing
+   * happens.
+   */
+  taken: boolean;
+};
+
+/** The automatic reviewer at work on one question: once when it begins, once when it has found. */
+export type GuardianAssessment = {
+  /** The same in both events. */
+  id: string;
+  /** The item that asks. */
+  itemId: ItemId;
+  action: GuardianAction;
+  status: GuardianStatus;
+  riskLevel?: RiskLevel | null;
+  /** Why, in words. */
+  rationale?: string | null;
+};
+
+export type GuardianStatus = "inProgress" | "approved" | "denied" | "aborted";
+
 /** A contiguous change in one file. */
 export type Hunk = {
   id: HunkId;
@@ -303,6 +418,8 @@ export type MovedHunk = {
   range: LineRange;
   conflict?: string | null;
 };
+
+export type OutputStream = "stdout" | "stderr";
 
 /**
  * Folders outside the workspace that an accepted patch writes in. A yes of either kind opens them, for patches and for
@@ -471,6 +588,15 @@ export type ProposalStatus = "proposed" | "partlyDecided" | "conflicting" | "sta
 /** How much of its reasoning the model is asked to sum up. */
 export type ReasoningSummary = "auto" | "concise" | "detailed" | "none";
 
+/** What a model says of the risk of a command that the person is asked about. */
+export type Risk = {
+  level: RiskLevel;
+  description: string;
+};
+
+/** How much harm something can do. */
+export type RiskLevel = "low" | "medium" | "high" | "critical";
+
 /** What a command may touch. */
 export type SandboxPolicy =
   | {
@@ -501,6 +627,7 @@ export type SettingsOverride = {
   /** Must be absolute. */
   cwd?: string | null;
   approvalPolicy?: ApprovalPolicy | null;
+  approvalsReviewer?: ApprovalsReviewer | null;
   sandboxPolicy?: SandboxPolicy | null;
   editApproval?: EditApproval | null;
 };
@@ -572,6 +699,7 @@ export type ThreadItem =
   command: string;
     cwd: string;
     actions: Array<CommandAction>;
+    source: CommandSource;
     confined: Confined;
     status: ItemStatus;
   /** Standard output and error as they came, bounded, middle cut out. */
@@ -663,8 +791,27 @@ export type ThreadSettings = {
   /** Absolute working directory of the thread. */
   cwd: string;
   approvalPolicy: ApprovalPolicy;
+  approvalsReviewer: ApprovalsReviewer;
   sandboxPolicy: SandboxPolicy;
   editApproval: EditApproval;
+};
+
+/** A command of the person's own, as `!command` in the place of a message is. */
+export type ThreadShellCommandParams = {
+  threadId: ThreadId;
+  /** Text for the person's shell (`$SHELL`, as a login shell). */
+  command: string;
+  /** The command is ended then; absent: an hour. */
+  timeoutMs?: number | null;
+};
+
+export type ThreadShellCommandResult = {
+  /** The turn that the command runs in; stopping it ends the command. */
+  turnId: TurnId;
+  /** The command's item. As input `commandOutput` it sends the output along to the model. */
+  itemId: ItemId;
+  /** It runs beside what the agent does in a turn that runs already. Otherwise the turn is its own. */
+  joined: boolean;
 };
 
 export type ThreadStartParams = {
@@ -870,6 +1017,10 @@ export type UserInput =
     "type": "mention";
     path: string;
     lineRange?: LineRange | null;
+  }
+  | {
+    "type": "commandOutput";
+    itemId: ItemId;
   };
 
 export type Warning = {
@@ -896,6 +1047,14 @@ export interface ClientRequests {
   "countersign/turn/undo": { params: TurnUndoParams; result: TurnUndoResult };
   /** What a turn has changed, as one diff. */
   "countersign/turn/diff": { params: TurnDiffParams; result: TurnDiffResult };
+  /** Runs a command of the person's own in their shell, beside what the agent does or as a turn of its own. Answered at once; the command shows as an item. The model hears nothing of it. */
+  "countersign/thread/shellCommand": { params: ThreadShellCommandParams; result: ThreadShellCommandResult };
+  /** Runs a command beside all conversations, in the sandbox. The one request that stays open while a process runs: it is answered when that ends. Cancelling it ends the command with everything it started. */
+  "countersign/command/exec": { params: CommandExecParams; result: CommandExecResult };
+  /** Stops a command that `command/exec` runs, which is answered then. */
+  "countersign/command/terminate": { params: CommandTerminateParams; result: CommandTerminateResult };
+  /** Allows exactly one action that the automatic reviewer denied. */
+  "countersign/guardian/approveDenied": { params: GuardianApproveDeniedParams; result: GuardianApproveDeniedResult };
   /** The proposals that wait, or all. */
   "countersign/proposal/list": { params: ProposalListParams; result: ProposalListResult };
   /** One proposal, with its hunks placed in today's text. */
@@ -968,8 +1127,12 @@ export interface Notifications {
   "countersign/approval/requested": At & ApprovalRequested;
   /** The question is settled or pointless; close what shows it. */
   "countersign/approval/resolved": At & ApprovalResolved;
+  /** The automatic reviewer judges a question in the person's place: in progress, then what it found. */
+  "countersign/guardian/assessment": At & GuardianAssessment;
   /** Something the person should know; never ends a turn. */
   "countersign/warning": At & Warning;
   /** A turn failed; `turn/completed` follows. */
   "countersign/error": At & ErrorEvent;
+  /** More output of a command that `command/exec` runs with `streamOutput`. All of it comes before the answer. */
+  "countersign/command/output": CommandOutput;
 }

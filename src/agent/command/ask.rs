@@ -28,6 +28,7 @@ impl Run<'_> {
             reason,
             justification: self.justification.clone(),
             confined,
+            risk: None,
             session_scope: scope.to_string(),
             available_decisions: available_decisions(scope),
         };

@@ -4,7 +4,7 @@ use super::Run;
 use crate::exec::Finished;
 use crate::exec::command;
 use crate::ids::ItemId;
-use crate::protocol::item::{Confined, ItemStatus, ThreadItem};
+use crate::protocol::item::{CommandSource, Confined, ItemStatus, ThreadItem};
 use crate::tools::ToolOutput;
 
 /// Bytes of output that the model is told: head and tail, the middle cut out.
@@ -19,6 +19,7 @@ impl Run<'_> {
             command: command::display(&self.argv),
             cwd: self.cwd.clone(),
             actions: self.actions.clone(),
+            source: CommandSource::Agent,
             confined,
             status,
             aggregated_output: None,
@@ -109,7 +110,7 @@ impl Run<'_> {
 
 /// At most `most` bytes of a text: its head and its tail, and between them how much is missing. Cut at line ends where
 /// there are any.
-fn cut_middle(text: &str, most: usize) -> String {
+pub(in crate::agent) fn cut_middle(text: &str, most: usize) -> String {
     if text.len() <= most {
         return text.to_owned();
     }

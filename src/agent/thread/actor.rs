@@ -4,6 +4,7 @@ use super::{Op, Parts, Shared, Start, Started, whole};
 use crate::agent::conversation::Conversation;
 use crate::agent::desk::Desk;
 use crate::agent::pending::Input;
+use crate::agent::person::{self, OwnCommand, Queued};
 use crate::agent::prompt::BASE_INSTRUCTIONS;
 use crate::agent::turn::{Ended, Turn, TurnParts};
 use crate::agent::undo;
@@ -12,7 +13,7 @@ use crate::config::Config;
 use crate::config::permissions::Profile;
 use crate::ids::TurnId;
 use crate::protocol::event::{EventKind, ThreadClosed, ThreadConfigured};
-use crate::protocol::item::{ThreadItem, UserInput};
+use crate::protocol::item::{ItemStatus, ThreadItem, UserInput};
 use crate::protocol::settings::{SettingsOverride, ThreadSettings};
 use crate::protocol::turn::{Turn as TurnRecord, TurnStatus};
 use futures::FutureExt;
@@ -25,6 +26,9 @@ use tokio::task::{AbortHandle, JoinHandle};
 
 /// How long a stopped turn may take to end by itself.
 const GRACE: Duration = Duration::from_millis(1800);
+
+/// How long the person's own commands may take to end with their turn.
+const OWN_GRACE: Duration = Duration::from_millis(1200);
 
 pub(super) struct Actor {
     shared: Weak<Shared>,
@@ -46,6 +50,8 @@ struct Next {
     start: Start,
     /// Input that came after the first.
     more: Vec<Input>,
+    /// Commands of the person's own; without any input the turn is theirs alone.
+    commands: Vec<Queued>,
     /// Whoever started it lets it begin.
     released: oneshot::Receiver<()>,
     /// The person pressed stop before it began.
@@ -86,6 +92,9 @@ impl Actor {
                 Op::Steer { expected, input, reply } => {
                     let _gone = reply.send(self.steer(expected, input));
                 }
+                Op::OwnCommand { command, reply } => {
+                    let _gone = reply.send(Ok(self.run_own(command)));
+                }
                 Op::Interrupt { turn, reply } => {
                     let _gone = reply.send(self.interrupt(turn));
                 }
@@ -111,8 +120,15 @@ impl Actor {
         if start.content.iter().all(is_empty) {
             return Err(AgentError::EmptyInput);
         }
+        let command = person::in_input(&start.content)
+            .map(|text| OwnCommand::new(text, None))
+            .transpose()?;
+        self.check_sent_along(&start.content)?;
         if let Some(change) = &start.settings {
             self.change_settings(change)?;
+        }
+        if let Some(command) = command {
+            return Ok(self.run_own(command));
         }
         self.forget_ended();
         let input = Input {
@@ -145,24 +161,97 @@ impl Actor {
         let id = TurnId::fresh();
         let turn = first_record(&id, &start);
         let (held, released) = oneshot::channel();
-        let next = Next {
+        self.start_next(Next {
             id,
             start,
             more: Vec::new(),
+            commands: Vec::new(),
             released,
             stopped: false,
-        };
+        });
+        Ok(Started {
+            turn,
+            steered: false,
+            command: None,
+            _held: Some(held),
+        })
+    }
+
+    fn start_next(&mut self, next: Next) {
         if self.running.is_none() {
             self.spawn_turn(next);
         } else {
             // The turn is ending: the input begins the next one as soon as it has.
             self.next = Some(next);
         }
-        Ok(Started {
+    }
+
+    /// Runs a command of the person's own: in the running turn, else in the one that begins next, else in a turn of its own.
+    fn run_own(&mut self, command: OwnCommand) -> Started {
+        self.forget_ended();
+        let item_id = command.item_id.clone();
+        let started = |turn, steered, held| Started {
             turn,
-            steered: false,
+            steered,
+            command: Some(item_id),
             _held: Some(held),
-        })
+        };
+        let (held, released) = oneshot::channel();
+        let mut queued = Queued {
+            command,
+            released: Some(released),
+        };
+        if let Some(running) = &self.running {
+            match person::start(&running.turn, queued) {
+                Ok(()) => return started(running.turn.record(TurnStatus::InProgress, None), true, held),
+                Err(back) => queued = back,
+            }
+        }
+        if let Some(next) = &mut self.next {
+            next.commands.push(queued);
+            return started(first_record(&next.id, &next.start), true, held);
+        }
+        let id = TurnId::fresh();
+        let start = Start::default();
+        let turn = first_record(&id, &start);
+        // Its turn is held, and the command begins with it.
+        let Some(released) = queued.released.take() else {
+            return started(turn, false, held);
+        };
+        self.start_next(Next {
+            id,
+            start,
+            more: Vec::new(),
+            commands: vec![queued],
+            released,
+            stopped: false,
+        });
+        started(turn, false, held)
+    }
+
+    /// Whether the commands whose output the person sends along are there and done.
+    fn check_sent_along(&self, content: &[UserInput]) -> Result<(), AgentError> {
+        let running = self.running.as_ref().map(|running| &running.turn);
+        for piece in content {
+            let UserInput::CommandOutput { item_id } = piece else {
+                continue;
+            };
+            let own = running.and_then(|turn| turn.item(item_id));
+            let item = own.or_else(|| {
+                let data = self.conversation.data();
+                let mut items = data.turns.iter().flat_map(|turn| &turn.items);
+                items.find(|item| item.id() == item_id).cloned()
+            });
+            match item {
+                Some(ThreadItem::CommandExecution {
+                    status: ItemStatus::InProgress,
+                    ..
+                }) => return Err(AgentError::CommandRuns(item_id.clone())),
+                Some(ThreadItem::CommandExecution { .. }) => {}
+                _ => return Err(AgentError::UnknownCommand(item_id.clone())),
+            }
+        }
+        Ok(())
     }
 
     /// Begins to take turns back, if none runs.
@@ -186,6 +275,7 @@ impl Actor {
         Ok(Started {
             turn: record,
             steered: false,
+            command: None,
             _held: Some(held),
         })
     }
@@ -251,9 +341,20 @@ impl Actor {
         if next.stopped {
             turn.cancel.cancel();
         }
-        whole::tell_environment(&turn);
+        for queued in next.commands {
+            // A new turn takes them.
+            let _taken = person::start(&turn, queued);
+        }
         let work = turn.clone();
-        self.spawn_task(turn, next.released, async move { whole::run(&work, input).await });
+        if input.content.is_empty() {
+            turn.set_private(true);
+            self.spawn_task(turn, next.released, async move { whole::run_own(&work).await });
+        } else {
+            whole::tell_environment(&turn);
+            self.spawn_task(turn, next.released, async move {
+                whole::run(&work, vec![input], true).await
+            });
+        }
     }
 
     fn spawn_task(
@@ -268,6 +369,11 @@ impl Actor {
                 let _released = released.await;
                 let ended = AssertUnwindSafe(work).catch_unwind().await;
                 let ended = ended.unwrap_or_else(|_| Ended::Failed(whole::crashed()));
+                if ended != Ended::Completed {
+                    // They end with the turn; what they said so far is shown.
+                    turn.own_commands.cancel();
+                    let _in_time = tokio::time::timeout(OWN_GRACE, turn.pending.commands_done()).await;
+                }
                 // Whoever added to a turn that fails is not forgotten: the words are in the conversation.
                 while matches!(ended, Ended::Failed(_)) && !turn.pending.close_if_empty() {
                     sampling::take_input(&turn, turn.pending.take(), false);
@@ -287,14 +393,22 @@ impl Actor {
         }
     }
 
-    fn steer(&mut self, expected: TurnId, input: Input) -> Result<TurnId, AgentError> {
+    fn steer(&mut self, expected: TurnId, input: Input) -> Result<Started, AgentError> {
         if input.content.iter().all(is_empty) {
             return Err(AgentError::EmptyInput);
         }
+        let command = person::in_input(&input.content)
+            .map(|text| OwnCommand::new(text, None))
+            .transpose()?;
+        self.check_sent_along(&input.content)?;
         self.forget_ended();
         if let Some(next) = self.next.as_mut().filter(|next| next.id == expected) {
-            next.more.push(input);
-            return Ok(expected);
+            let turn = first_record(&next.id, &next.start);
+            match command {
+                Some(command) => return Ok(self.run_own(command)),
+                None => next.more.push(input),
+            }
+            return Ok(Started::steered(turn));
         }
         match &self.running {
             None => Err(AgentError::NoTurn {
@@ -304,12 +418,18 @@ impl Actor {
                 expected,
                 running: running.turn.id.clone(),
             }),
-            Some(running) => match running.turn.pending.push(input) {
-                Ok(()) => Ok(expected),
-                Err(_) => Err(AgentError::NoTurn {
-                    expected: Some(expected),
-                }),
-            },
+            Some(running) => {
+                if let Some(command) = command {
+                    return Ok(self.run_own(command));
+                }
+                let turn = running.turn.record(TurnStatus::InProgress, None);
+                match running.turn.pending.push(input) {
+                    Ok(()) => Ok(Started::steered(turn)),
+                    Err(_) => Err(AgentError::NoTurn {
+                        expected: Some(expected),
+                    }),
+                }
+            }
         }
     }
 
@@ -380,7 +500,9 @@ impl Actor {
             // It was promised to the person: their words are kept, and the turn is closed like any other.
             let (turn, input) = self.make_turn(next.id, next.start, next.more);
             turn.begin(None);
-            sampling::take_input(&turn, vec![input], true);
+            turn.set_private(true);
+            let own = Some(input).filter(|input| !input.content.is_empty());
+            sampling::take_input(&turn, own.into_iter().collect(), true);
             sampling::take_input(&turn, turn.pending.take(), false);
             turn.end(Ended::Interrupted);
         }
@@ -427,14 +549,15 @@ fn is_empty(input: &UserInput) -> bool {
 
 /// A turn as the answer to its start shows it: the person's words, in progress.
 fn first_record(id: &TurnId, start: &Start) -> TurnRecord {
+    let words = || ThreadItem::UserMessage {
+        id: id.as_str().into(),
+        content: start.content.clone(),
+        client_id: start.client_id.clone(),
+    };
     TurnRecord {
         id: id.clone(),
         status: TurnStatus::InProgress,
-        items: vec![ThreadItem::UserMessage {
-            id: id.as_str().into(),
-            content: start.content.clone(),
-            client_id: start.client_id.clone(),
-        }],
+        items: (!start.content.is_empty()).then(words).into_iter().collect(),
         error: None,
         started_at_ms: Some(now_ms()),
         completed_at_ms: None,

@@ -10,14 +10,27 @@ use crate::model::retry::Retry;
 use crate::protocol::turn::{TurnError, TurnErrorKind};
 use std::sync::Arc;
 
-/// A turn from its first event to its last answer; closing it is the caller's.
-pub(super) async fn run(turn: &Arc<Turn>, input: Input) -> Ended {
-    let mut input = Some(input);
+/// A turn of the person's own commands. What they say meanwhile makes it one like any other.
+pub(super) async fn run_own(turn: &Arc<Turn>) -> Ended {
+    turn.begin(None);
+    if sampling::is_over(turn).await {
+        return Ended::Completed;
+    }
+    if turn.cancel.is_cancelled() {
+        return Ended::Interrupted;
+    }
+    tell_environment(turn);
+    run(turn, turn.pending.take(), false).await
+}
+
+/// A turn from its first event to its last answer; closing it is the caller's. `first`: the turn begins with the input.
+pub(super) async fn run(turn: &Arc<Turn>, inputs: Vec<Input>, first: bool) -> Ended {
+    let mut inputs = Some(inputs);
     // The person sees their words before the provider is waited for in earnest.
-    let begin = |input: &mut Option<Input>, window| {
-        if let Some(input) = input.take() {
+    let begin = |inputs: &mut Option<Vec<Input>>, window| {
+        if let Some(inputs) = inputs.take() {
             turn.begin(window);
-            sampling::take_input(turn, vec![input], true);
+            sampling::take_input(turn, inputs, first);
             undo::begin(turn);
         }
     };
@@ -32,11 +45,11 @@ pub(super) async fn run(turn: &Arc<Turn>, input: Input) -> Ended {
             Some(Ok(provider)) => break provider,
             Some(Err(failure)) => failure,
             None => {
-                begin(&mut input, None);
+                begin(&mut inputs, None);
                 return Ended::Interrupted;
             }
         };
-        begin(&mut input, None);
+        begin(&mut inputs, None);
         let (error, provider) = match failure {
             Unresolved::Final(error) => return Ended::Failed(error),
             Unresolved::Provider(error, provider) => (error, provider),
@@ -49,7 +62,7 @@ pub(super) async fn run(turn: &Arc<Turn>, input: Input) -> Ended {
             return Ended::Interrupted;
         }
     };
-    begin(&mut input, provider.context_window);
+    begin(&mut inputs, provider.context_window);
     if !provider.is_known {
         turn.warn(match provider.context_window {
             Some(window) => format!(

@@ -6,6 +6,7 @@
 //! over sooner than that costs nothing. Patches wait for none: they know the texts before.
 
 use super::keep;
+use super::persons::Watching;
 use crate::agent::turn::Turn;
 use crate::exec::command::known_to_only_read;
 use crate::exec::git::Stop;
@@ -138,7 +139,7 @@ pub(in crate::agent) fn begin(turn: &Arc<Turn>) {
     });
 }
 
-async fn look(turn: &Turn, cancel: &CancellationToken) -> Result<Vec<Snapshot>, SnapshotError> {
+pub(super) async fn look(turn: &Turn, cancel: &CancellationToken) -> Result<Vec<Snapshot>, SnapshotError> {
     let mut taken = Vec::new();
     for (folder, except) in folders(turn) {
         taken.push(turn.desk.snapshots.take(&folder, &except, cancel).await?);
@@ -155,6 +156,8 @@ struct Watched {
     /// Absent if there was no snapshot to be had.
     before: Option<Vec<Snapshot>>,
     documents: HashMap<PathBuf, Document>,
+    /// What the person's own commands change meanwhile.
+    persons: Watching,
     _changing: OwnedRwLockReadGuard<()>,
 }
 
@@ -166,6 +169,7 @@ pub(in crate::agent) async fn watch(turn: &Arc<Turn>, argv: &[String], confined:
     }
     turn.track.looked.store(true, Ordering::Relaxed);
     let changing = turn.desk.changing.clone().read_owned().await;
+    let persons = turn.desk.persons.watch();
     let before = match look(turn, &turn.cancel).await {
         Ok(before) => Some(before),
         Err(SnapshotError::Stopped) => return Watch(None),
@@ -180,6 +184,7 @@ pub(in crate::agent) async fn watch(turn: &Arc<Turn>, argv: &[String], confined:
         turn: turn.clone(),
         before,
         documents: documents.into_iter().filter_map(by_path).collect(),
+        persons,
         _changing: changing,
     }))
 }
@@ -242,9 +247,11 @@ async fn compare(watched: Watched, late: bool) {
             let pairs: Vec<_> = before.iter().cloned().zip(after).collect();
             let noting = turn.clone();
             let documents = watched.documents.clone();
+            let persons = watched.persons;
             let noted = tokio::task::spawn_blocking(move || {
                 for (before, after) in pairs {
-                    note(&noting, &before, &after, &documents);
+                    let persons = persons.changes(&after);
+                    note(&noting, &before, &after, &documents, &persons);
                 }
             });
             if let Err(error) = noted.await {
@@ -264,8 +271,13 @@ async fn save_late(turn: &Arc<Turn>, late: bool) {
 }
 
 /// Notes for the diff of the turn what a command made different.
-fn note(turn: &Turn, before: &Snapshot, after: &Snapshot, documents: &HashMap<PathBuf, Document>) {
-    let is_persons = |change: &Change| documents.get(&change.path).is_some_and(|then| was_saved(turn, then));
+fn note(turn: &Turn, before: &Snapshot, after: &Snapshot, documents: &HashMap<PathBuf, Document>, persons: &[Change]) {
+    let left = |change: &Change| {
+        let same = |by_person: &&Change| by_person.path == change.path && by_person.after == change.after;
+        persons.iter().any(|by_person| same(&by_person))
+    };
+    let is_persons =
+        |change: &Change| left(change) || documents.get(&change.path).is_some_and(|then| was_saved(turn, then));
     let changes: Vec<Change> = before
         .changes(after)
         .into_iter()

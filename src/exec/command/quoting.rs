@@ -6,6 +6,13 @@ pub fn display(argv: &[String]) -> String {
     argv.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
+/// The argument list as every shell of the Bourne kind takes it, and others too: in single quotes only, line ends and all.
+/// For shells; [`display`] is for people.
+pub(in crate::exec) fn quoted_plainly(argv: &[String]) -> String {
+    let quoted = argv.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''")));
+    quoted.collect::<Vec<_>>().join(" ")
+}
+
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "_-./:=@%+,".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

@@ -1,9 +1,11 @@
 //! One example a method, made from Rust values so that it cannot go stale.
 
 use crate::protocol::approval::*;
+use crate::protocol::command::*;
 use crate::protocol::config::*;
 use crate::protocol::document::*;
 use crate::protocol::event::{self, At, Event, EventKind};
+use crate::protocol::guardian::*;
 use crate::protocol::item::*;
 use crate::protocol::method::*;
 use crate::protocol::model::*;
@@ -61,6 +63,19 @@ pub(super) fn all_events() -> BTreeMap<&'static str, Example> {
             },
         );
     }
+    let output = CommandOutput {
+        process_id: "build-1".into(),
+        stream: OutputStream::Stdout,
+        delta: "   Compiling sums v0.1.0\n".into(),
+        cap_reached: false,
+    };
+    all.insert(
+        COMMAND_OUTPUT,
+        Example {
+            params: value(output),
+            result: None,
+        },
+    );
     all
 }
 
@@ -102,6 +117,52 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
             settings: SettingsOverride::default(),
         }),
         value(started()),
+    );
+    add(
+        THREAD_SHELL_COMMAND,
+        value(ThreadShellCommandParams {
+            thread_id: THREAD.into(),
+            command: "git status --short".into(),
+            timeout_ms: None,
+        }),
+        value(ThreadShellCommandResult {
+            turn_id: TURN.into(),
+            item_id: "i-9".into(),
+            joined: false,
+        }),
+    );
+    add(
+        COMMAND_EXEC,
+        value(CommandExecParams {
+            command: vec!["cargo".into(), "metadata".into(), "--no-deps".into()],
+            process_id: Some("build-1".into()),
+            stream_output: true,
+            ..CommandExecParams::default()
+        }),
+        value(CommandExecResult {
+            exit_code: 0,
+            stdout: "{\"packages\":[]}\n".into(),
+            stderr: String::new(),
+            timed_out: false,
+            stopped: false,
+            duration_ms: 120,
+            denied: None,
+        }),
+    );
+    add(
+        COMMAND_TERMINATE,
+        value(CommandTerminateParams {
+            process_id: "build-1".into(),
+        }),
+        value(CommandTerminateResult { stopped: true }),
+    );
+    add(
+        GUARDIAN_APPROVE_DENIED,
+        value(GuardianApproveDeniedParams {
+            thread_id: THREAD.into(),
+            assessment_id: "g-1".into(),
+        }),
+        value(GuardianApproveDeniedResult { taken: true }),
     );
     add(
         THREAD_LIST,
@@ -455,6 +516,20 @@ fn events() -> Vec<EventKind> {
             approval_id: "a-1".into(),
             decision: Some(ApprovalDecision::Accept),
         }),
+        EventKind::GuardianAssessed(GuardianAssessment {
+            id: "g-1".into(),
+            item_id: "i-5".into(),
+            action: GuardianAction::Command {
+                command: vec!["cargo".into(), "fetch".into()],
+                cwd: "/home/ada/sums".into(),
+                confined: Confined::Outside,
+                reason: "It needs the network, which the sandbox does not give.".into(),
+                justification: None,
+            },
+            status: GuardianStatus::Denied,
+            risk_level: Some(RiskLevel::Medium),
+            rationale: Some("Nobody asked for new packages.".into()),
+        }),
         EventKind::Warning(event::Warning {
             message: "The model \"gpt-x\" is not known.".into(),
         }),
@@ -499,6 +574,7 @@ fn settings() -> ThreadSettings {
         summary: ReasoningSummary::Auto,
         cwd: "/home/ada/sums".into(),
         approval_policy: ApprovalPolicy::OnRequest,
+        approvals_reviewer: ApprovalsReviewer::User,
         sandbox_policy: SandboxPolicy::default(),
         permissions: Some(":workspace".into()),
         runtime_workspace_roots: vec!["/home/ada/shared".into()],
@@ -539,6 +615,7 @@ fn command(status: ItemStatus) -> ThreadItem {
         actions: vec![CommandAction::Unknown {
             command: "cargo test".into(),
         }],
+        source: CommandSource::Agent,
         confined: Confined::Workspace,
         status,
         aggregated_output: done.then(|| "test result: ok. 1 passed\n".into()),
@@ -587,6 +664,10 @@ fn approval() -> CommandApproval {
         reason: "It needs the network, which the sandbox does not give.".into(),
         justification: Some("The test needs a crate that is not here yet.".into()),
         confined: Confined::Outside,
+        risk: Some(Risk {
+            level: RiskLevel::Low,
+            description: "It only downloads the packages that the lock file names.".into(),
+        }),
         session_scope: "cargo fetch".into(),
         available_decisions: vec![
             ApprovalDecision::Accept,

@@ -3,7 +3,7 @@
 use super::{Model, examples, notes};
 use crate::protocol::error::{CODES, KINDS};
 use crate::protocol::event::EVENTS;
-use crate::protocol::method::{CLIENT_REQUESTS, SERVER_REQUESTS};
+use crate::protocol::method::{CLIENT_REQUESTS, NOTIFICATIONS, SERVER_REQUESTS};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -38,12 +38,19 @@ pub(super) fn page(model: &Model) -> String {
     for row in SERVER_REQUESTS {
         request(&mut page, model, row, &examples[row.0], &mut shown);
     }
-    page.push_str("\n## Notifications of the server\n\nWhat holds for all of them:\n\n");
+    page.push_str("\n## Notifications of the server\n\nWhat holds for all of a thread:\n\n");
     for rule in notes::ORDER {
         let _ = writeln!(page, "- {rule}");
     }
     page.push_str("\nEach carries the fields of [At](#at) beside its own.\n");
     for (method, params, doc) in EVENTS {
+        let _ = writeln!(page, "\n### {method}\n\n{}", doc.trim());
+        fields(&mut page, "Fields", model.schemas.get(*params));
+        shown.insert((*params).to_owned());
+        example(&mut page, "Example", &events[*method].params);
+    }
+    page.push_str("\n## Notifications beside all threads\n");
+    for (method, params, doc) in NOTIFICATIONS {
         let _ = writeln!(page, "\n### {method}\n\n{}", doc.trim());
         fields(&mut page, "Fields", model.schemas.get(*params));
         shown.insert((*params).to_owned());
@@ -74,7 +81,7 @@ fn contents(page: &mut String) {
     for (method, _, _, doc) in SERVER_REQUESTS {
         row(method, "server", doc);
     }
-    for (method, _, doc) in EVENTS {
+    for (method, _, doc) in EVENTS.iter().chain(NOTIFICATIONS) {
         row(method, "server, no answer", doc);
     }
 }

@@ -32,7 +32,34 @@ pub(super) fn of(method: &str) -> Notes {
         "turn/start" => notes(
             "Answered as soon as the thread has taken the input. `turn/started` comes after the answer, then the turn's \
              items, and `turn/completed` ends it. If a turn runs, the input joins it and `steered` is true.",
-            &[error::THREAD_NOT_LOADED, error::THREAD_CLOSED, error::INVALID_CONFIG],
+            &[
+                error::THREAD_NOT_LOADED,
+                error::THREAD_CLOSED,
+                error::INVALID_CONFIG,
+                error::EMPTY_COMMAND,
+                error::COMMAND_NOT_FOUND,
+                error::COMMAND_RUNNING,
+            ],
+        ),
+        "thread/shellCommand" => notes(
+            "Answered as soon as the thread has taken the command. If a turn runs, the command shows there as one item more, \
+             the agent goes on, and the turn ends when both are done. Otherwise `turn/started` comes after the answer, then the \
+             item, its output and its end, and `turn/completed`; no model is asked. Stopping the turn ends the command. The same \
+             by `turn/start` and `turn/steer` with one text that begins with `!`.",
+            &[error::EMPTY_COMMAND, error::THREAD_NOT_LOADED, error::THREAD_CLOSED],
+        ),
+        "command/exec" => notes(
+            "Answered when the command has ended; any number run side by side, and nothing else waits for them. With \
+             `streamOutput` all `command/output` come before the answer. `$/cancelRequest`, the end of the session and a lost \
+             client end the command. It leaves no trace in any thread. Under full access there is no sandbox; nobody is asked \
+             for more than the policy gives.",
+            &[error::EMPTY_COMMAND, error::EXEC_FAILED],
+        ),
+        "command/terminate" => notes("The answer of `command/exec` follows, with `stopped`.", &[]),
+        "guardian/approveDenied" => notes(
+            "The model is told, as a developer message before it is asked the next time, that exactly this action is allowed, \
+             once. Nothing is run by it.",
+            &[error::THREAD_NOT_LOADED],
         ),
         "turn/steer" => notes(
             "The input shows as a user message item of the running turn, before the next request to the model.",

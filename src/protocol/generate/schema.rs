@@ -2,7 +2,7 @@
 
 use super::{Model, Schemas, visit_all};
 use crate::protocol::event::EVENTS;
-use crate::protocol::method::{CLIENT_REQUESTS, SERVER_REQUESTS};
+use crate::protocol::method::{CLIENT_REQUESTS, NOTIFICATIONS, SERVER_REQUESTS};
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -74,13 +74,15 @@ pub(super) fn page(model: &Model) -> String {
             })
             .collect()
     };
-    let notifications: Map<String, Value> = EVENTS
-        .iter()
-        .map(|(method, params, doc)| {
-            let entry = json!({ "description": doc.trim(), "params": { "allOf": [to("At"), to(params)] } });
-            ((*method).to_owned(), entry)
-        })
-        .collect();
+    let of_threads = EVENTS.iter().map(|(method, params, doc)| {
+        let entry = json!({ "description": doc.trim(), "params": { "allOf": [to("At"), to(params)] } });
+        ((*method).to_owned(), entry)
+    });
+    let others = NOTIFICATIONS.iter().map(|(method, params, doc)| {
+        let entry = json!({ "description": doc.trim(), "params": to(params) });
+        ((*method).to_owned(), entry)
+    });
+    let notifications: Map<String, Value> = of_threads.chain(others).collect();
     let document = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Countersign's protocol",
@@ -103,7 +105,12 @@ fn every_reference_leads_somewhere() {
     for (_, params, result, _) in CLIENT_REQUESTS.iter().chain(SERVER_REQUESTS) {
         names.extend([(*params).to_owned(), (*result).to_owned()]);
     }
-    names.extend(EVENTS.iter().map(|(_, params, _)| (*params).to_owned()));
+    names.extend(
+        EVENTS
+            .iter()
+            .chain(NOTIFICATIONS)
+            .map(|(_, params, _)| (*params).to_owned()),
+    );
     let lost: Vec<&String> = names.iter().filter(|name| !schemas.contains_key(*name)).collect();
     assert!(lost.is_empty(), "{lost:?}");
 }

@@ -4,7 +4,7 @@
 use super::schema::sent_by_clients;
 use super::{Model, Visitor, visit_all};
 use crate::protocol::event::EVENTS;
-use crate::protocol::method::{CLIENT_REQUESTS, SERVER_REQUESTS};
+use crate::protocol::method::{CLIENT_REQUESTS, NOTIFICATIONS, SERVER_REQUESTS};
 use schemars::JsonSchema;
 use serde_json::{Map, Value};
 use std::any::TypeId;
@@ -134,8 +134,11 @@ pub(super) fn page(model: &Model) -> String {
     );
     let events = EVENTS
         .iter()
-        .map(|(method, params, doc)| (*method, format!("At & {params}"), *doc))
-        .collect();
+        .map(|(method, params, doc)| (*method, format!("At & {params}"), *doc));
+    let others = NOTIFICATIONS
+        .iter()
+        .map(|(method, params, doc)| (*method, (*params).to_owned(), *doc));
+    let events = events.chain(others).collect();
     map("Notifications", "What the server tells, by method.", events);
     page
 }

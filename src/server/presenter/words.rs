@@ -2,7 +2,7 @@
 
 use crate::protocol::approval::CommandApproval;
 use crate::protocol::document::{ChangedKind, FilesChanged};
-use crate::protocol::item::{CommandAction, Confined, FileChangeKind, ItemStatus, ThreadItem};
+use crate::protocol::item::{CommandAction, CommandSource, Confined, FileChangeKind, ItemStatus, ThreadItem};
 use crate::protocol::proposal::{HunkStatus, Proposal, ProposalFile, ProposalStatus};
 use std::path::Path;
 
@@ -15,9 +15,10 @@ pub(super) fn doing(item: &ThreadItem) -> Option<String> {
             command,
             actions,
             confined,
+            source,
             ..
         } => {
-            let outside = if *confined == Confined::Outside {
+            let outside = if *confined == Confined::Outside && *source == CommandSource::Agent {
                 " outside the sandbox"
             } else {
                 ""
@@ -104,6 +105,18 @@ pub(super) fn done(item: &ThreadItem) -> Option<String> {
             format!("undo ({}): {message}", status_word(*status))
         }
     })
+}
+
+/// What the person's own command came to, for those who see it nowhere else.
+pub(super) fn own_command(item: &ThreadItem) -> Option<String> {
+    let is_own = matches!(
+        item,
+        ThreadItem::CommandExecution {
+            source: CommandSource::User,
+            ..
+        }
+    );
+    is_own.then(|| done(item)).flatten().map(|text| cut(&text, 1500))
 }
 
 /// What the person must be told of an item besides the log: a change that they accepted was not made.
