@@ -8,6 +8,8 @@ mod grants;
 mod injected;
 mod interrupt;
 mod patch;
+mod permissions;
+mod profiles;
 mod proposals;
 mod retry;
 mod stage;
