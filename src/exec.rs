@@ -21,6 +21,7 @@ pub mod role;
 mod run;
 mod support;
 
+pub(crate) use confinement::resolve;
 pub use confinement::{Confinement, Looked};
 pub use denial::Denial;
 pub use environment::{environment, looks_secret};

@@ -274,6 +274,7 @@ impl Run<'_> {
                 timed_out: false,
                 cancelled: true,
                 denied: None,
+                weaker: None,
             };
             turn.complete_item(self.finished_item(id, confined, &finished));
             return Ok(finished);

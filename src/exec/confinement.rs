@@ -114,7 +114,7 @@ impl Confinement {
     /// Looks at the disk around the roots once, to answer for many places.
     pub fn look(&self) -> Looked<'_> {
         let walls = self.walls.as_ref();
-        let guard = walls.map_or_else(Guard::default, |walls| Guard::of(&walls.roots));
+        let guard = walls.map_or_else(Guard::default, Guard::of_walls);
         Looked { walls, guard }
     }
 
@@ -145,6 +145,10 @@ impl Confinement {
     pub(crate) fn walls(&self) -> Option<&Walls> {
         self.walls.as_ref()
     }
+
+    pub(crate) fn walls_mut(&mut self) -> Option<&mut Walls> {
+        self.walls.as_mut()
+    }
 }
 
 /// A confinement with what is closed inside its roots, as it was at one moment. It answers from memory.
@@ -157,6 +161,9 @@ impl Looked<'_> {
     /// As [`Confinement::may_write`], for an absolute place whose links are followed already.
     pub fn may_write(&self, place: &Path) -> bool {
         let Some(walls) = self.walls else { return true };
+        if self.guard.hides(place) {
+            return false;
+        }
         let depth = |path: &Path| path.components().count();
         let roots = walls.roots.iter().filter(|root| place.starts_with(root));
         let Some(root) = roots.map(|root| depth(root)).max() else {
@@ -188,7 +195,7 @@ impl Walls {
 }
 
 /// Follows links as far as the path exists and takes the rest by its words.
-fn resolve(path: &Path) -> PathBuf {
+pub(crate) fn resolve(path: &Path) -> PathBuf {
     follow(path).0
 }
 

@@ -59,6 +59,10 @@ pub(crate) enum Report {
     Blocked {
         what: String,
     },
+    /// The command runs behind a weaker wall than there could be.
+    Weaker {
+        what: String,
+    },
     /// The command has ended, and something that it made was taken away.
     SetAside {
         what: String,
@@ -71,9 +75,11 @@ impl Report {
         match self {
             Self::NotFound { .. } => EXIT_NOT_FOUND,
             Self::NotExecutable { .. } => EXIT_NOT_EXECUTABLE,
-            Self::CannotConfine { .. } | Self::Folder { .. } | Self::Blocked { .. } | Self::SetAside { .. } => {
-                EXIT_REFUSED
-            }
+            Self::CannotConfine { .. }
+            | Self::Folder { .. }
+            | Self::Blocked { .. }
+            | Self::Weaker { .. }
+            | Self::SetAside { .. } => EXIT_REFUSED,
         }
     }
 }
@@ -101,6 +107,7 @@ impl std::fmt::Display for Report {
                     "the command's folder cannot be entered ({reason}); name one that exists: {path}"
                 )
             }
+            Self::Weaker { what } => write!(f, "the sandbox is weaker than it could be: {what}"),
             Self::Blocked { what } | Self::SetAside { what } => write!(f, "the sandbox blocked {what}"),
         }
     }

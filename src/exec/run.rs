@@ -64,6 +64,8 @@ pub struct Finished {
     pub cancelled: bool,
     /// It failed, and as far as can be told the sandbox is why.
     pub denied: Option<Denial>,
+    /// What its walls lack here, in words; none where all stand. To be told once, not with each command.
+    pub weaker: Option<String>,
 }
 
 /// Why a command did not run.
@@ -98,7 +100,7 @@ impl ExecError {
                 path: path.into(),
                 reason,
             },
-            Report::Blocked { .. } | Report::SetAside { .. } => return None,
+            Report::Blocked { .. } | Report::SetAside { .. } | Report::Weaker { .. } => return None,
         })
     }
 }
@@ -205,6 +207,7 @@ pub async fn run(
         timed_out,
         cancelled,
         denied,
+        weaker: line.weaker(),
     })
 }
 
@@ -454,6 +457,14 @@ impl Line {
                 self.reports.push(report);
             }
         }
+    }
+
+    /// What the walls lack, if anything.
+    fn weaker(&self) -> Option<String> {
+        self.reports.iter().find_map(|report| match report {
+            Report::Weaker { what } => Some(what.clone()),
+            _ => None,
+        })
     }
 
     /// What the keeper itself held back, if anything.
