@@ -24,6 +24,7 @@ mod run;
 pub mod shell;
 mod support;
 
+pub(crate) use confinement::resolve;
 pub use confinement::{Closed, Confinement, KeptWalls, Looked};
 pub use denial::Denial;
 pub use environment::{environment, looks_secret};

@@ -24,6 +24,21 @@ pub struct Args {
     /// Let the network through.
     #[arg(long)]
     network: bool,
+    /// A file or folder below a writable one that stays read-only.
+    #[arg(long, value_name = "PATH")]
+    read_only: Vec<PathBuf>,
+    /// A file or folder that can be neither read nor written.
+    #[arg(long, value_name = "PATH")]
+    unreadable: Vec<PathBuf>,
+    /// A TCP port of this machine's loopback that may be connected to without a network.
+    #[arg(long, value_name = "PORT")]
+    loopback: Vec<u16>,
+    /// A host that may be connected to by TCP without a network; with one port if named.
+    #[arg(long, value_name = "HOST[:PORT]")]
+    host: Vec<String>,
+    /// A socket file outside that may be connected to.
+    #[arg(long, value_name = "PATH")]
+    socket: Vec<PathBuf>,
     /// The program and its arguments.
     #[arg(last = true, required = true, value_name = "CMD")]
     command: Vec<String>,
@@ -70,16 +85,25 @@ fn prepare(args: &Args) -> Result<(PathBuf, Confinement), String> {
             cwd.display()
         )
     })?;
-    let mut roots = Vec::new();
-    for root in &args.writable {
-        let root = absolute(root)?;
-        roots.push(std::fs::canonicalize(&root).map_err(|error| {
-            format!(
-                "the folder given by --writable cannot be found ({error}); make it first: {}",
-                root.display()
-            )
-        })?);
-    }
+    let found = |option: &str, paths: &[PathBuf]| -> Result<Vec<PathBuf>, String> {
+        let find = |path: &PathBuf| {
+            let path = absolute(path)?;
+            std::fs::canonicalize(&path).map_err(|error| {
+                format!(
+                    "what --{option} names cannot be found ({error}); make it first: {}",
+                    path.display()
+                )
+            })
+        };
+        paths.iter().map(find).collect()
+    };
+    let roots = found("writable", &args.writable)?;
+    let hosts: Result<Vec<_>, String> = args.host.iter().map(|host| host_and_port(host)).collect();
+    // What is to be closed need not exist yet.
+    let closed = |paths: &[PathBuf]| -> Result<Vec<PathBuf>, String> {
+        let place = |path: &PathBuf| Ok(crate::exec::resolve(&absolute(path)?));
+        paths.iter().map(place).collect()
+    };
     let policy = match args.policy {
         Policy::FullAccess => SandboxPolicy::DangerFullAccess,
         Policy::ReadOnly => SandboxPolicy::ReadOnly {
@@ -94,7 +118,30 @@ fn prepare(args: &Args) -> Result<(PathBuf, Confinement), String> {
     };
     let tmpdir = std::env::var_os("TMPDIR").map(PathBuf::from);
     let confinement = Confinement::new(&policy, &cwd, &[], tmpdir.as_deref());
-    Ok((cwd, roots.into_iter().fold(confinement, Confinement::with_writable)))
+    let mut confinement = roots.into_iter().fold(confinement, Confinement::with_writable);
+    if let Some(walls) = confinement.walls_mut() {
+        walls.read_only.extend(closed(&args.read_only)?);
+        walls.unreadable.extend(closed(&args.unreadable)?);
+        walls.loopback_ports.extend(&args.loopback);
+        walls.hosts.extend(hosts?);
+        walls.sockets.extend(found("socket", &args.socket)?);
+    }
+    Ok((cwd, confinement))
+}
+
+/// `name`, `name:port`, `address`, `1.2.3.4:port` or `[address]:port`.
+fn host_and_port(text: &str) -> Result<(String, Option<u16>), String> {
+    let wrong = || format!("this is no host and port; write HOST or HOST:PORT, an IPv6 address in brackets: {text}");
+    if text.parse::<std::net::Ipv6Addr>().is_ok() {
+        return Ok((text.to_owned(), None));
+    }
+    match text.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => {
+            let port = port.parse().map_err(|_| wrong())?;
+            Ok((host.to_owned(), Some(port)))
+        }
+        _ => Ok((text.to_owned(), None)),
+    }
 }
 
 /// The person's own environment, without what looks like a secret, and with the marks of the sandbox.

@@ -245,7 +245,7 @@ impl Confinement {
     /// Looks at the disk around the roots once, to answer for many places.
     pub fn look(&self) -> Looked<'_> {
         let walls = self.walls.as_ref();
-        let guard = walls.map_or_else(Guard::default, |walls| Guard::of(&walls.roots));
+        let guard = walls.map_or_else(Guard::default, Guard::of_walls);
         Looked {
             walls,
             guard,
@@ -280,6 +280,10 @@ impl Confinement {
     pub(crate) fn walls(&self) -> Option<&Walls> {
         self.walls.as_ref()
     }
+
+    pub(crate) fn walls_mut(&mut self) -> Option<&mut Walls> {
+        self.walls.as_mut()
+    }
 }
 
 /// A confinement with what is closed inside its roots, as it was at one moment. It answers from memory.
@@ -293,6 +297,9 @@ impl Looked<'_> {
     /// As [`Confinement::may_write`], for an absolute place whose links are followed already.
     pub fn may_write(&self, place: &Path) -> bool {
         let Some(walls) = self.walls else { return true };
+        if self.guard.hides(place) {
+            return false;
+        }
         let depth = |path: &Path| path.components().count();
         let deepest = |paths: &[PathBuf]| {
             let above = paths.iter().filter(|path| place.starts_with(path));
@@ -400,7 +407,7 @@ fn is_itself(path: &Path) -> bool {
 }
 
 /// Follows links as far as the path exists and takes the rest by its words.
-pub(super) fn resolve(path: &Path) -> PathBuf {
+pub(crate) fn resolve(path: &Path) -> PathBuf {
     follow(path).0
 }
 

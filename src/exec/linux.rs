@@ -19,11 +19,14 @@
 //!
 //! `launch` is the asker's side of the line; nothing else here runs in the server.
 
+mod broker;
 mod descent;
 mod enter;
+mod hidden;
 mod keeper;
 mod landlock;
 mod launch;
+mod limits;
 mod namespaces;
 mod questions;
 mod seccomp;
@@ -36,10 +39,12 @@ mod unix_sockets;
 use super::confinement::Walls;
 use super::protected::Guard;
 use super::role::{Order, Report};
-use super::support::{Support, Wall};
+use super::support::{self, Support, Wall};
+use broker::{Factory, Reach};
 use keeper::{Charge, Keeper};
+pub(super) use limits::binds_root;
 use namespaces::View;
-use questions::Asker;
+use questions::{Asker, Network};
 use spare::Spare;
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -123,19 +128,28 @@ fn run_confined(order: &Order, walls: &Walls, spare: Option<Spare>, post: &Post<
     let version = sys::landlock_version().map_err(|error| {
         format!("the kernel has no Landlock, or it is switched off (boot with `lsm=landlock,...`): {error}")
     })?;
-    let guard = Guard::of(&walls.roots);
+    let guard = Guard::of_walls(walls);
+    let reach = Reach::of(walls)?;
     let watched = set_aside::Watched::new(&guard);
-    match run_in_namespaces(order, walls, &guard, version, spare, post) {
+    match run_in_namespaces(order, walls, &guard, &reach, version, spare, post) {
         Ok(exit_code) => {
             watched.intruders(post);
             Ok(exit_code)
         }
+        Err(reason) if reach.names.is_some() => Err(format!(
+            "a host was granted by its name, for which the command needs a table of names of its own, and namespaces are \
+             not allowed ({reason}); grant the host's address, or the network"
+        )),
         Err(reason) if version < LANDLOCK_ALONE => Err(format!(
             "namespaces are not allowed ({reason}), and Landlock {version} is too old to do without them \
              (version {LANDLOCK_ALONE} would do)"
         )),
-        Err(_) => {
-            let exit_code = run_beside(order, Some((walls, &guard, version)), post)?;
+        Err(reason) => {
+            let lacks = support::without_namespaces(Some(version), sys::own_ids().0 == 0);
+            post.send(&Report::Weaker {
+                what: format!("namespaces are not allowed here ({reason}). {}", lacks.join(" ")),
+            });
+            let exit_code = run_beside(order, Some((walls, &guard, &reach, version)), post)?;
             watched.intruders(post);
             Ok(exit_code)
         }
@@ -147,10 +161,24 @@ fn run_in_namespaces(
     order: &Order,
     walls: &Walls,
     guard: &Guard,
+    reach: &Reach,
     version: u32,
     spare: Option<Spare>,
     post: &Post<'_>,
 ) -> Result<u8, String> {
+    if reach.names.is_some() && !broker::reads_table(&std::fs::read_to_string("/etc/nsswitch.conf").unwrap_or_default())
+    {
+        post.send(&Report::Weaker {
+            what: "programs here do not look for host names in /etc/hosts (see /etc/nsswitch.conf): a granted host can be \
+                   reached by its address only."
+                .to_owned(),
+        });
+    }
+    // Before there are namespaces: it gives out sockets of the network outside.
+    let factory = match reach.is_brokered() {
+        true => Some(Factory::start().map_err(|error| error.to_string())?),
+        false => None,
+    };
     let signals = sys::signal_descriptor().map_err(|error| error.to_string())?;
     let ids = sys::own_ids();
     let mut attempts = namespaces::attempts(walls.network);
@@ -168,10 +196,12 @@ fn run_in_namespaces(
             Err(error) => reason = format!("cannot make namespaces: {error}"),
             Ok(sys::Forked::Child) => {
                 drop(ours);
+                let beside = (reach, factory.as_ref());
                 sys::exit(inner_keeper(
                     order,
                     walls,
                     guard,
+                    beside,
                     version,
                     post,
                     &signals,
@@ -185,6 +215,8 @@ fn run_in_namespaces(
                 drop(theirs);
                 match hear(ours) {
                     None => {
+                        // It ends when nobody inside is left to ask it.
+                        drop(factory);
                         let ended = Keeper {
                             signals: &signals,
                             control: post.control(),
@@ -226,6 +258,7 @@ fn inner_keeper(
     order: &Order,
     walls: &Walls,
     guard: &Guard,
+    (reach, factory): (&Reach, Option<&Factory>),
     version: u32,
     post: &Post<'_>,
     signals: &OwnedFd,
@@ -240,7 +273,8 @@ fn inner_keeper(
         return super::role::EXIT_REFUSED;
     }
     sys::new_session();
-    let view = namespaces::enter(flags, ids).and_then(|()| namespaces::build(&walls.roots, guard));
+    let view = namespaces::enter(flags, ids)
+        .and_then(|()| namespaces::build(&walls.roots, guard, reach.names.as_deref(), own_network));
     let mut ready = File::from(ready);
     let view = match view {
         Ok(view) => view,
@@ -256,12 +290,24 @@ fn inner_keeper(
     let inside = enter::Inside {
         order,
         landlock: version,
+        readable: vec!["/".into()],
         writable,
-        network: walls.network,
-        watch_names: !guard.missing.is_empty(),
         capabilities: view.capabilities_to_keep(&walls.roots),
+        message_queues: view.message_queues,
+        network: walls.network,
+        own_network: own_network && view.loopback,
+        brokered: reach.is_brokered(),
+        own_ipc: true,
+        other_processes: 0,
+        watch_names: !guard.missing.is_empty(),
     };
-    start(&inside, guard, post, own_network)
+    let network = Network {
+        open: walls.network,
+        own: own_network,
+        reach,
+        factory,
+    };
+    start(&inside, guard, post, network)
         .map(|(command, asker)| {
             let ended = Keeper {
                 signals,
@@ -283,7 +329,7 @@ fn start<'a>(
     inside: &enter::Inside<'_>,
     guard: &'a Guard,
     post: &'a Post<'a>,
-    own_network: bool,
+    network: Network<'a>,
 ) -> Result<(libc::pid_t, Option<Asker<'a>>), Report> {
     let failed = |error: io::Error| Report::CannotConfine {
         reason: format!("cannot start a process: {error}"),
@@ -299,28 +345,45 @@ fn start<'a>(
         sys::Forked::Parent(command) => {
             drop(theirs);
             let listener = sys::receive_descriptor(&ours).map_err(failed)?;
-            let asker = listener.map(|listener| Asker::new(listener, guard, inside.network, own_network, post));
+            let asker = listener.map(|listener| Asker::new(listener, guard, network, post));
             Ok((command, asker))
         }
     }
 }
 
 /// Runs the command beside its keeper, without namespaces: in full access, or behind Landlock and the filter alone.
-fn run_beside(order: &Order, confined: Option<(&Walls, &Guard, u32)>, post: &Post<'_>) -> Result<u8, String> {
+fn run_beside(order: &Order, confined: Option<(&Walls, &Guard, &Reach, u32)>, post: &Post<'_>) -> Result<u8, String> {
     let signals = sys::signal_descriptor().map_err(|error| error.to_string())?;
     sys::prctl(libc::PR_SET_CHILD_SUBREAPER, 1).map_err(|error| error.to_string())?;
     let keeper = sys::own_pid();
     let started = match confined {
-        Some((walls, guard, version)) => {
+        Some((walls, guard, reach, version)) => {
+            let hidden = hidden::everywhere(&guard.hidden);
+            let closed: Vec<_> = guard.existing.iter().chain(&hidden).cloned().collect();
+            let mut writable = landlock::opened(&walls.roots, &closed);
+            // A root in a hidden place, or one itself, is hidden like the rest.
+            writable.retain(|root| !hidden.iter().any(|hidden| root.starts_with(hidden)));
             let inside = enter::Inside {
                 order,
                 landlock: version,
-                writable: landlock::opened(&walls.roots, &guard.existing),
+                readable: landlock::readable(&hidden),
+                writable,
+                message_queues: None,
                 network: walls.network,
+                own_network: false,
+                brokered: reach.is_brokered(),
+                own_ipc: false,
+                other_processes: limits::running(sys::own_ids().0),
                 watch_names: !guard.missing.is_empty(),
                 capabilities: 0,
             };
-            start(&inside, guard, post, false)
+            let network = Network {
+                open: walls.network,
+                own: false,
+                reach,
+                factory: None,
+            };
+            start(&inside, guard, post, network)
         }
         None => match sys::fork(0).map_err(|error| error.to_string())? {
             sys::Forked::Child => {
@@ -356,6 +419,9 @@ pub(super) fn probe() -> ExitCode {
         Ok(sys::Forked::Child) => {
             let rules = seccomp::Rules {
                 network: false,
+                own_network: true,
+                brokered: true,
+                own_ipc: false,
                 watch_names: true,
                 ask: true,
             };
@@ -398,7 +464,8 @@ fn probe_namespaces() -> Wall {
             Err(error) => reason = error.to_string(),
             Ok(sys::Forked::Child) => {
                 drop(ours);
-                let built = namespaces::enter(flags, ids).and_then(|()| namespaces::build(&[], &Guard::default()));
+                let built =
+                    namespaces::enter(flags, ids).and_then(|()| namespaces::build(&[], &Guard::default(), None, true));
                 let words = built.map_or_else(|error| error.to_string(), |_: View| READY.to_owned());
                 let _gone = File::from(theirs).write_all(words.as_bytes());
                 sys::exit(0)

@@ -1,7 +1,14 @@
 //! The folders inside a writable root that stay read-only: version control and agents' configuration, whose
-//! files make programs outside the sandbox run code.
+//! files make programs outside the sandbox run code; and the places that a profile closes besides, for writing or
+//! altogether.
+//!
+//! Only the top of a root is looked at. What a command makes further down is its own: it may make a repository in a
+//! sub-folder with hooks of its choice (`git init sub`, a clone), and whoever runs git in there runs them.
 
+use super::confinement::Walls;
+use std::ffi::OsString;
 use std::fs;
+use std::io;
 use std::path::{Component, Path, PathBuf};
 
 /// Read-only at the top of each writable root, whether they exist or not.
@@ -15,8 +22,10 @@ const PROTECTED_IN_GIT: [&str; 3] = ["hooks", "config", "config.worktree"];
 pub(crate) struct Guard {
     /// Existing paths: folders, files, or links (the link itself, and its target as a path of its own).
     pub existing: Vec<PathBuf>,
-    /// Names that do not exist yet, each with the root in which it must not appear.
-    pub missing: Vec<(PathBuf, &'static str)>,
+    /// Names that do not exist yet, each with the folder in which it must not appear.
+    pub missing: Vec<(PathBuf, OsString)>,
+    /// Places that may be neither read nor written, whether they exist or not.
+    pub hidden: Vec<PathBuf>,
 }
 
 impl Guard {
@@ -24,6 +33,53 @@ impl Guard {
     /// grant and stays writable.
     pub(crate) fn of(roots: &[PathBuf]) -> Self {
         let mut guard = Self::default();
+        guard.protect(roots);
+        guard
+    }
+
+    /// As `of`, with what the walls close besides.
+    pub(crate) fn of_walls(walls: &Walls) -> Self {
+        let mut guard = Self::of(&walls.roots);
+        for place in &walls.read_only {
+            guard.close(&walls.roots, place, true);
+        }
+        for place in &walls.unreadable {
+            guard.close(&walls.roots, place, false);
+            if !guard.hidden.contains(place) {
+                guard.hidden.push(place.clone());
+            }
+        }
+        guard
+    }
+
+    /// Keeps a place from being made, where it could be: in a folder that exists, in a root. `keep` is whether it is
+    /// kept as it is, too, if it exists. A root is a grant, which goes before a place that is to stay read-only.
+    fn close(&mut self, roots: &[PathBuf], place: &Path, keep: bool) {
+        let inside = roots.iter().any(|root| place.starts_with(root));
+        if !inside || keep && roots.iter().any(|root| root == place) {
+            return;
+        }
+        match fs::symlink_metadata(place) {
+            Ok(_) if keep => self.keep(place.to_owned()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                if let (Some(folder), Some(name)) = (place.parent(), place.file_name())
+                    && folder.is_dir()
+                {
+                    self.miss(folder, name.to_owned());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn miss(&mut self, folder: &Path, name: OsString) {
+        let entry = (folder.to_owned(), name);
+        if !self.missing.contains(&entry) {
+            self.missing.push(entry);
+        }
+    }
+
+    fn protect(&mut self, roots: &[PathBuf]) {
         for root in roots {
             let names: &[&'static str] = if is_git_metadata(root) {
                 &PROTECTED_IN_GIT
@@ -36,15 +92,14 @@ impl Guard {
                     continue;
                 }
                 match fs::symlink_metadata(&path) {
-                    Err(_) => guard.missing.push((root.clone(), name)),
+                    Err(_) => self.miss(root, (*name).into()),
                     Ok(metadata) => {
-                        guard.keep(path.clone());
-                        guard.keep_targets(roots, root, &path, &metadata);
+                        self.keep(path.clone());
+                        self.keep_targets(roots, root, &path, &metadata);
                     }
                 }
             }
         }
-        guard
     }
 
     fn keep(&mut self, path: PathBuf) {
@@ -75,6 +130,11 @@ impl Guard {
                 self.keep(target);
             }
         }
+    }
+
+    /// Whether `path` is, or lies in, a place that may not be read. `path` is canonical.
+    pub(crate) fn hides(&self, path: &Path) -> bool {
+        self.hidden.iter().any(|hidden| path.starts_with(hidden))
     }
 
     /// The guarded path that is nearest above `path`, if any. `path` is canonical.
@@ -139,7 +199,7 @@ mod tests {
         fs::create_dir(root.join(".git")).expect("mkdir");
         let guard = Guard::of(std::slice::from_ref(&root));
         assert_eq!(guard.existing, [root.join(".git")]);
-        let missing: Vec<_> = guard.missing.iter().map(|(_, name)| *name).collect();
+        let missing: Vec<_> = guard.missing.iter().map(|(_, name)| name.as_os_str()).collect();
         assert_eq!(missing, [".countersign", ".codex", ".agents"]);
         assert_eq!(
             guard.nearest(&root.join(".git/hooks/pre-commit")),
@@ -189,6 +249,32 @@ mod tests {
         let guard = Guard::of(&[root.clone(), root.join(".git")]);
         assert!(!guard.existing.contains(&root.join(".git")));
         assert!(guard.existing.contains(&root.join(".git/hooks")));
-        assert!(guard.missing.contains(&(root.join(".git"), "config")));
+        assert!(guard.missing.contains(&(root.join(".git"), "config".into())));
+    }
+
+    #[test]
+    fn places_that_a_profile_closes() {
+        let dir = tempfile::tempdir().expect("temporary folder");
+        let root = canonical(&dir);
+        fs::create_dir_all(root.join("docs/deep")).expect("mkdir");
+        fs::write(root.join(".env"), "KEY=1").expect("write");
+        let walls = Walls {
+            roots: vec![root.clone(), root.join("docs/deep")],
+            read_only: ["docs", "docs/deep", "new", "no/where"]
+                .map(|name| root.join(name))
+                .to_vec(),
+            unreadable: vec![root.join(".env"), root.join(".env.local"), "/etc/ssh".into()],
+            ..Walls::default()
+        };
+        let guard = Guard::of_walls(&walls);
+        assert_eq!(guard.existing, [root.join("docs")]);
+        assert_eq!(guard.hidden, walls.unreadable);
+        for (name, expected) in [("new", true), (".env.local", true), (".env", false), ("where", false)] {
+            let missing = guard.missing.contains(&(root.clone(), name.into()));
+            assert_eq!(missing, expected, "{name}");
+        }
+        for (path, expected) in [(".env", true), (".env/x", true), (".envrc", false), ("docs", false)] {
+            assert_eq!(guard.hides(&root.join(path)), expected, "{path}");
+        }
     }
 }

@@ -73,6 +73,10 @@ pub(crate) enum Report {
     Blocked {
         what: String,
     },
+    /// The command runs behind a weaker wall than there could be.
+    Weaker {
+        what: String,
+    },
     /// The command has ended, and something that it made was taken away.
     SetAside {
         what: String,
@@ -90,6 +94,7 @@ impl Report {
             | Self::Folder { .. }
             | Self::Blocked { .. }
             | Self::SetAside { .. }
+            | Self::Weaker { .. }
             | Self::Taken { .. }
             | Self::Signalled { .. } => EXIT_REFUSED,
         }
@@ -119,6 +124,7 @@ impl std::fmt::Display for Report {
                     "the command's folder cannot be entered ({reason}); name one that exists: {path}"
                 )
             }
+            Self::Weaker { what } => write!(f, "the sandbox is weaker than it could be: {what}"),
             Self::Blocked { what } | Self::SetAside { what } => write!(f, "the sandbox blocked {what}"),
             Self::Taken { pid } => write!(f, "process {pid} keeps the command"),
             Self::Ended { exit_code } => write!(f, "the command has ended with {exit_code}"),

@@ -77,6 +77,8 @@ pub struct Finished {
     pub cancelled: bool,
     /// It failed, and as far as can be told the sandbox is why.
     pub denied: Option<Denial>,
+    /// What its walls lack here, in words; none where all stand. To be told once, not with each command.
+    pub weaker: Option<String>,
 }
 
 /// Why a command did not run.
@@ -115,6 +117,7 @@ impl ExecError {
             | Report::Ended { .. }
             | Report::Signalled { .. }
             | Report::Blocked { .. }
+            | Report::Weaker { .. }
             | Report::SetAside { .. } => return None,
         })
     }
@@ -235,6 +238,10 @@ pub async fn run(
     let denied = (confined && !timed_out && !cancelled)
         .then(|| denial::judge(exit_code, &aggregated, network, blocked(line.reports())))
         .flatten();
+    let weaker = line.reports().iter().find_map(|report| match report {
+        Report::Weaker { what } => Some(what.clone()),
+        _ => None,
+    });
     Ok(Finished {
         exit_code,
         stdout: stdout.kept.finish(),
@@ -245,6 +252,7 @@ pub async fn run(
         timed_out,
         cancelled,
         denied,
+        weaker,
     })
 }
 
@@ -297,6 +305,7 @@ impl Finished {
             timed_out: false,
             cancelled: true,
             denied: None,
+            weaker: None,
         }
     }
 }

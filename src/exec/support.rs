@@ -68,20 +68,55 @@ impl Support {
         if !self.can_confine() {
             return vec!["Commands cannot be confined here: they are refused unless full access is set."];
         }
-        let mut weaknesses = Vec::new();
-        if !self.namespaces.stands() {
-            weaknesses.push(
-                "In a writable folder that holds a protected one (.git and the like), only what exists already can be \
-                 written: new entries at its top are refused.",
-            );
-            weaknesses.push("Modes, owners and times of your own files outside the workspace can be changed.");
-            weaknesses.push("If the keeper of a command is killed by force, what the command left running stays.");
-            if self.landlock_version < Some(6) {
-                weaknesses.push("Commands can send signals to your other processes.");
-            }
+        let bounded = !as_root() || bounds_root();
+        if self.namespaces.stands() {
+            return if bounded { Vec::new() } else { vec![UNBOUNDED] };
         }
-        weaknesses
+        without_namespaces(self.landlock_version, as_root())
     }
+}
+
+/// What there is to say where nothing counts the processes of a command.
+const UNBOUNDED: &str = "The number of processes of a command is not bounded, as it runs as root.";
+
+fn as_root() -> bool {
+    #[cfg(unix)]
+    return rustix::process::geteuid().is_root();
+    #[cfg(not(unix))]
+    false
+}
+
+/// Whether the processes of a command in namespaces are counted even if it is root's.
+fn bounds_root() -> bool {
+    #[cfg(target_os = "linux")]
+    return super::linux::binds_root();
+    #[cfg(not(target_os = "linux"))]
+    true
+}
+
+/// All that commands are not kept from without namespaces, in sentences for the person.
+pub(crate) fn without_namespaces(landlock_version: Option<u32>, as_root: bool) -> Vec<&'static str> {
+    let mut weaknesses = vec![
+        "In a writable folder that holds a protected or hidden place (.git and the like), only what exists already can be \
+         written: new entries at its top are refused.",
+        "Folders on the way to a hidden place cannot be listed, and what is made in them later cannot be read.",
+        "Modes, owners, times and extended attributes of your own files outside the workspace can be changed.",
+        "If the keeper of a command is killed by force, what the command left running stays.",
+        "A server that a command starts cannot be reached by the command's own tests, and a host cannot be granted by its \
+         name.",
+        "Programs that need System V shared memory, semaphores or message queues do not run.",
+        "Commands see which processes run on the machine.",
+    ];
+    if landlock_version < Some(6) {
+        weaknesses.push("Commands can send signals to your other processes.");
+    }
+    if landlock_version < Some(5) {
+        weaknesses.push("Commands can control devices that they can open for reading.");
+    }
+    if as_root {
+        weaknesses.push(UNBOUNDED);
+    }
+    weaknesses
 }
 
 /// Tries which walls can be put up here; takes a few milliseconds.

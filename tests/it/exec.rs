@@ -6,3 +6,4 @@ mod fallback;
 mod place;
 mod programs;
 mod running;
+mod walls;

@@ -1,6 +1,7 @@
 //! The last steps of the command's process before it becomes the program: every right that it can give up, it gives
 //! up here. These functions return only when something failed.
 
+use super::limits::Limits;
 use super::{landlock, seccomp, sys};
 use crate::exec::role::{Order, Report};
 use std::ffi::CString;
@@ -13,8 +14,19 @@ pub(super) struct Inside<'a> {
     pub order: &'a Order,
     /// Version of Landlock.
     pub landlock: u32,
+    pub readable: Vec<PathBuf>,
     pub writable: Vec<PathBuf>,
+    /// Where message queues of its own have their names.
+    pub message_queues: Option<OwnedFd>,
     pub network: bool,
+    /// Whether its network is its own and has a loopback.
+    pub own_network: bool,
+    /// Whether the keeper makes connections for it.
+    pub brokered: bool,
+    /// Whether it has shared memory, semaphores and message queues of its own.
+    pub own_ipc: bool,
+    /// Processes that count against its limit and are not its own.
+    pub other_processes: u64,
     /// Whether the keeper wants to be asked about new names in folders.
     pub watch_names: bool,
     /// Bits of the capabilities to keep.
@@ -63,13 +75,25 @@ fn settle(order: &Order) -> Result<(), Report> {
 fn confine(inside: &Inside<'_>, keeper: &OwnedFd) -> Result<(), (&'static str, io::Error)> {
     // Follows its keeper into death; in a process namespace the kernel sees to that anyway.
     let _unsupported = sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong);
-    sys::no_core_files();
+    Limits::default()
+        .impose(inside.other_processes)
+        .map_err(|error| ("resource limits", error))?;
     sys::prctl(libc::PR_SET_NO_NEW_PRIVS, 1).map_err(|error| ("no_new_privs", error))?;
-    landlock::confine(inside.landlock, &inside.writable, inside.network).map_err(|error| ("Landlock", error))?;
+    let opened = landlock::Opened {
+        readable: &inside.readable,
+        writable: &inside.writable,
+        nameless: inside.message_queues.as_ref(),
+        connect: inside.network,
+        bind: inside.network || inside.own_network,
+    };
+    landlock::confine(inside.landlock, &opened).map_err(|error| ("Landlock", error))?;
     sys::keep_capabilities(inside.capabilities).map_err(|error| ("dropping capabilities", error))?;
 
     let rules = seccomp::Rules {
         network: inside.network,
+        own_network: inside.own_network,
+        brokered: inside.brokered,
+        own_ipc: inside.own_ipc,
         watch_names: inside.watch_names,
         ask: true,
     };

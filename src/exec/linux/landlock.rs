@@ -1,5 +1,5 @@
-//! The wall of rights: Landlock lets the command read everything and write only below the roots, and keeps it from
-//! signalling, tracing and connecting to what is outside.
+//! The wall of rights: Landlock lets the command read everything (but places that are hidden, where no view of the disk
+//! covers them) and write only below the roots, and keeps it from signalling, tracing and connecting to what is outside.
 //!
 //! It cannot take anything out of a folder that it has opened: protected entries are left to read-only mounts, and
 //! where there are none, to opening the entries of a folder one by one (see `opened`).
@@ -23,7 +23,7 @@ const READING: u64 = EXECUTE | READ_FILE | READ_DIR;
 const OF_FILES: u64 = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV;
 
 /// Devices that do no harm and that programs take for granted.
-const DEVICES: [&str; 8] = [
+pub(super) const DEVICES: [&str; 8] = [
     "/dev/null",
     "/dev/zero",
     "/dev/full",
@@ -45,37 +45,77 @@ fn known_rights(version: u32) -> u64 {
     (1 << (highest + 1)) - 1
 }
 
-/// Confines this process, for good. `roots` are what may be written, `network` whether TCP may be used.
-pub(super) fn confine(version: u32, roots: &[PathBuf], network: bool) -> io::Result<()> {
+/// What is let through.
+pub(super) struct Opened<'a> {
+    /// What may be read.
+    pub readable: &'a [PathBuf],
+    /// What may be written, too.
+    pub writable: &'a [PathBuf],
+    /// A folder that may be written and perhaps has no path.
+    pub nameless: Option<&'a OwnedFd>,
+    /// Whether TCP may connect, and whether it may bind.
+    pub connect: bool,
+    pub bind: bool,
+}
+
+/// Confines this process, for good.
+pub(super) fn confine(version: u32, opened: &Opened<'_>) -> io::Result<()> {
+    const BIND: u64 = 1;
+    const CONNECT: u64 = 2;
     let known = known_rights(version);
+    let network = if opened.bind { 0 } else { BIND } | if opened.connect { 0 } else { CONNECT };
     let ruleset = sys::landlock_ruleset(&RulesetAttributes {
         files: known,
-        network: if version >= 4 && !network { 0b11 } else { 0 },
+        network: if version >= 4 { network } else { 0 },
         scoped: if version >= 6 { 0b11 } else { 0 },
     })?;
-    let allow = |opened: OwnedFd, rights: u64| -> io::Result<()> {
-        let rights = if is_folder(&opened)? { rights } else { rights & OF_FILES };
-        sys::landlock_allow(&ruleset, &opened, rights & known)
+    let allow = |opened: &OwnedFd, rights: u64| -> io::Result<()> {
+        let rights = if is_folder(opened)? { rights } else { rights & OF_FILES };
+        sys::landlock_allow(&ruleset, opened, rights & known)
     };
-    allow(sys::open_path(Path::new("/"))?, READING)?;
+    for path in opened.readable {
+        match sys::open_canonical(path) {
+            // Gone, or not to be reached by us either.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied | io::ErrorKind::NotADirectory
+                ) => {}
+            opened => allow(&opened?, READING)?,
+        }
+    }
     for device in DEVICES {
         // A system without one of them has nothing to open.
         let _absent = sys::open_path(Path::new(device))
-            .and_then(|opened| allow(opened, READ_FILE | READ_DIR | WRITE_FILE | TRUNCATE | IOCTL_DEV));
+            .and_then(|opened| allow(&opened, READ_FILE | READ_DIR | WRITE_FILE | TRUNCATE | IOCTL_DEV));
     }
-    for root in roots {
+    const WRITING: u64 = !(MAKE_CHAR | MAKE_BLOCK | IOCTL_DEV);
+    for root in opened.writable {
         match sys::open_canonical(root) {
             // Gone since the policy was made.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            opened => allow(opened?, !(MAKE_CHAR | MAKE_BLOCK | IOCTL_DEV))?,
+            opened => allow(&opened?, WRITING)?,
         }
+    }
+    if let Some(folder) = opened.nameless {
+        allow(folder, WRITING)?;
     }
     sys::landlock_restrict(&ruleset)
 }
 
+/// What may be read where no view of the disk hides anything: all but the hidden places and the devices, through which
+/// the disk itself could be read. Folders on the way to them cannot be listed then.
+pub(super) fn readable(hidden: &[PathBuf]) -> Vec<PathBuf> {
+    if hidden.is_empty() {
+        return vec!["/".into()];
+    }
+    let mut closed = hidden.to_vec();
+    closed.push("/dev".into());
+    opened(&["/".into()], &closed)
+}
+
 fn is_folder(opened: &OwnedFd) -> io::Result<bool> {
-    let file = std::fs::File::from(opened.try_clone()?);
-    Ok(file.metadata()?.is_dir())
+    sys::describe(opened).map(|found| found.is_folder)
 }
 
 /// What to open where a folder cannot be opened whole because something in it is guarded: its other entries, as they

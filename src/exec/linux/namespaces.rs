@@ -1,11 +1,14 @@
 //! The wall of views: in a mount namespace of its own the command sees the whole disk read-only, except the writable
 //! roots, and in those the protected entries read-only again. Unlike Landlock this also covers changes of mode, owner
-//! and times. Its own process, ipc and (without a network) network namespaces hide everything outside.
+//! and times; and places that may not be read are covered (`hidden`). Its own process, ipc and (without a network)
+//! network namespaces hide everything outside. No devices can be opened in it but those that do no harm.
 
-use super::sys;
+use super::limits::Limits;
+use super::{hidden, landlock, sys};
 use crate::exec::protected::Guard;
 use std::fs;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -14,6 +17,10 @@ use std::path::{Path, PathBuf};
 pub(super) struct View {
     /// Its own shared memory, which it may write.
     pub shared_memory: Option<PathBuf>,
+    /// Its own message queues, which have no path where the system mounts none.
+    pub message_queues: Option<OwnedFd>,
+    /// Whether its loopback works, where the network is its own.
+    pub loopback: bool,
 }
 
 /// The namespaces to try, best first: root needs no user namespace, and keeps its rights over files without one.
@@ -42,13 +49,27 @@ pub(super) fn enter(flags: libc::c_int, (user, group): (u32, u32)) -> io::Result
     fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
 }
 
-/// Lays out the view. `roots` are canonical.
-pub(super) fn build(roots: &[PathBuf], guard: &Guard) -> io::Result<View> {
+/// Lays out the view. `roots` are canonical; `names` is the text of the table of host names, where the machine's own will
+/// not do; `own_network` is whether the network namespace is new.
+pub(super) fn build(roots: &[PathBuf], guard: &Guard, names: Option<&str>, own_network: bool) -> io::Result<View> {
     let everything = roots.iter().any(|root| root == Path::new("/"));
     // From here on nothing that is mounted shows outside.
     sys::mount(c"none", Path::new("/"), c"", libc::MS_REC | libc::MS_PRIVATE, c"")?;
+    // A kernel that has no such bound leaves it to the limits of the processes.
+    let _unbounded = Limits::default().bound_namespace();
+    // Without the right to it the command has no loopback, as it has no other network.
+    let loopback = own_network && sys::loopback_up().is_ok();
 
     let mut trees = Vec::new();
+    // Terminals are mounted anew.
+    for device in landlock::DEVICES.iter().filter(|device| **device != "/dev/ptmx") {
+        if let Ok((opened, found)) = sys::identify(Path::new(device))
+            && !found.is_folder
+            && !found.is_link
+        {
+            trees.push((sys::copy_of(&opened)?, PathBuf::from(device)));
+        }
+    }
     for (path, access) in plan(roots, guard) {
         let tree = match sys::copy_tree(&path) {
             Ok(tree) => tree,
@@ -62,19 +83,28 @@ pub(super) fn build(roots: &[PathBuf], guard: &Guard) -> io::Result<View> {
         sys::set_tree(Some(&tree), attributes)?;
         trees.push((tree, path));
     }
-    if !everything {
-        sys::set_tree(None, sys::MOUNT_READ_ONLY)?;
-    }
-    let hidden = libc::MS_NOSUID | libc::MS_NOEXEC | libc::MS_NODEV;
+    let attributes = if everything {
+        sys::MOUNT_NO_DEVICES
+    } else {
+        sys::MOUNT_NO_DEVICES | sys::MOUNT_READ_ONLY
+    };
+    sys::set_tree(None, attributes)?;
+    let unused = libc::MS_NOSUID | libc::MS_NOEXEC | libc::MS_NODEV;
     // Where parts of /proc are covered (containers), a fresh one is not allowed. The old one is read-only then, and
     // Landlock keeps its processes out of reach.
-    let _covered = sys::mount(c"proc", Path::new("/proc"), c"proc", hidden | libc::MS_RDONLY, c"");
-    own_terminals();
-    let shared_memory = own_shared_memory(roots);
+    let _covered = sys::mount(c"proc", Path::new("/proc"), c"proc", unused | libc::MS_RDONLY, c"");
     for (tree, path) in trees {
         sys::place_tree(&tree, &path)?;
     }
-    Ok(View { shared_memory })
+    own_terminals();
+    let shared_memory = own_shared_memory(roots);
+    let message_queues = own_message_queues();
+    hidden::cover(&guard.hidden, names)?;
+    Ok(View {
+        shared_memory,
+        message_queues,
+        loopback,
+    })
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,6 +137,10 @@ fn plan(roots: &[PathBuf], guard: &Guard) -> Vec<(PathBuf, Access)> {
     };
     for path in &guard.existing {
         add(path, Access::Read);
+        between(path, &mut add);
+    }
+    // What covers a hidden place comes later; here it is kept where it is.
+    for path in guard.hidden.iter().filter(|path| within(path)) {
         between(path, &mut add);
     }
     for root in roots {
@@ -166,6 +200,16 @@ fn own_shared_memory(roots: &[PathBuf]) -> Option<PathBuf> {
     sys::mount(c"tmpfs", &folder, c"tmpfs", flags, c"mode=1777")
         .is_ok()
         .then_some(folder)
+}
+
+/// Message queues have names in a file system of their own, one for each ipc namespace.
+fn own_message_queues() -> Option<OwnedFd> {
+    let queues = sys::new_mount(c"mqueue").ok()?;
+    // Where the system shows its own, whose messages could be taken by whoever may read them.
+    if let Ok(place) = sys::open_canonical(Path::new("/dev/mqueue")) {
+        let _covered = sys::mount_over(&queues, &place);
+    }
+    Some(queues)
 }
 
 impl View {
@@ -238,7 +282,7 @@ mod tests {
         ] {
             let guard = Guard {
                 existing,
-                missing: vec![],
+                ..Guard::default()
             };
             let mut mounts = plan(&roots, &guard);
             mounts.sort();
@@ -246,6 +290,19 @@ mod tests {
             expected.sort();
             assert_eq!(mounts, expected, "{roots:?}");
         }
+    }
+
+    #[test]
+    fn the_way_to_a_hidden_place_cannot_be_moved() {
+        let guard = Guard {
+            hidden: ["/ws/a/b/secret", "/ws", "/elsewhere/secret"]
+                .map(PathBuf::from)
+                .to_vec(),
+            ..Guard::default()
+        };
+        let mounts = plan(&[PathBuf::from("/ws")], &guard);
+        let expected = ["/ws", "/ws/a", "/ws/a/b"].map(|path| (PathBuf::from(path), Access::Write));
+        assert_eq!(mounts, expected);
     }
 
     impl PartialOrd for Access {

@@ -1,17 +1,20 @@
 //! What the filter cannot decide by numbers, because it lies in the command's memory: whom a socket connects to, and
 //! which name a new entry gets.
 //!
-//! A connection is made here, on a copy of the socket, to the very file that was looked at: what the command writes
+//! A connection is made here, on a copy of the socket or on one of the network outside (`broker`), to the very address or
+//! file that was looked at: what the command writes
 //! over its memory meanwhile does not matter. A name is only looked at: a command that wins that race still finds its
 //! entry taken away when it ends (`set_aside`).
 
+use super::broker::{self, Factory, Reach};
 use super::sys::{self, Answer, Question};
 use super::{Post, seccomp, unix_sockets};
 use crate::exec::protected::Guard;
 use crate::exec::role::Report;
 use libc::{c_int, c_long};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -28,24 +31,34 @@ const RESOLVERS: [&str; 3] = ["/run/systemd/resolve/", "/run/nscd/", "/var/run/n
 pub(super) struct Asker<'a> {
     listener: OwnedFd,
     /// Folders, by device and inode, in which a name must not appear.
-    forbidden: Vec<(u64, u64, &'static str)>,
-    network: bool,
-    /// Whether the command's network namespace is its own, so that the kernel can say which sockets are inside.
-    own_network: bool,
+    forbidden: Vec<(u64, u64, OsString)>,
+    network: Network<'a>,
     post: &'a Post<'a>,
 }
 
+/// What the command may connect to.
+#[derive(Clone, Copy)]
+pub(super) struct Network<'a> {
+    /// Everything that the machine can.
+    pub open: bool,
+    /// Whether the command's network namespace is its own, so that the kernel can say which sockets are inside.
+    pub own: bool,
+    /// What was granted beside.
+    pub reach: &'a Reach,
+    /// Where sockets of the network outside come from, if the command's own is another.
+    pub factory: Option<&'a Factory>,
+}
+
 impl<'a> Asker<'a> {
-    pub(super) fn new(listener: OwnedFd, guard: &Guard, network: bool, own_network: bool, post: &'a Post<'a>) -> Self {
+    pub(super) fn new(listener: OwnedFd, guard: &Guard, network: Network<'a>, post: &'a Post<'a>) -> Self {
         let forbidden = guard.missing.iter().filter_map(|(root, name)| {
             let root = fs::metadata(root).ok()?;
-            Some((root.dev(), root.ino(), *name))
+            Some((root.dev(), root.ino(), name.clone()))
         });
         Self {
             listener,
             forbidden: forbidden.collect(),
             network,
-            own_network,
             post,
         }
     }
@@ -61,10 +74,10 @@ impl<'a> Asker<'a> {
             // The one who asked was killed meanwhile, or the whole filter is gone; the descriptor tells which.
             Err(error) => return matches!(error.raw_os_error(), Some(libc::ENOENT | libc::EINTR)) && !self.ended(),
         };
-        if question.call == libc::SYS_connect {
-            self.connect_in_helper(&question);
-        } else {
-            sys::answer(&self.listener, question.id, self.judge_name(&question));
+        match question.call {
+            libc::SYS_connect => self.connect_in_helper(&question),
+            libc::SYS_listen => sys::answer(&self.listener, question.id, self.listen(&question)),
+            _ => sys::answer(&self.listener, question.id, self.judge_name(&question)),
         }
         true
     }
@@ -97,27 +110,138 @@ impl<'a> Asker<'a> {
         let Some((family, rest)) = bytes.split_first_chunk::<2>() else {
             return Answer::Errno(libc::EINVAL);
         };
-        let Some(process) = process_of(question.thread) else {
-            return Answer::Errno(libc::ESRCH);
-        };
-        if !sys::still_waits(&self.listener, question.id) {
-            return Answer::Errno(libc::EINTR);
-        }
-        let socket = match sys::descriptor_of(process, fd as c_int) {
-            Ok(socket) => socket,
-            Err(error) if error.raw_os_error() == Some(libc::EBADF) => return Answer::Errno(libc::EBADF),
-            Err(_) => {
-                return self.block(
-                    libc::EACCES,
-                    "a connection of a process that cannot be looked into".to_owned(),
-                );
-            }
+        let (process, socket) = match self.socket_of(question, fd as c_int) {
+            Ok(found) => found,
+            Err(answer) => return answer,
         };
         match c_int::from(u16::from_ne_bytes(*family)) {
             libc::AF_UNIX => self.connect_unix(question, &socket, &bytes, rest),
-            libc::AF_UNSPEC => result(sys::connect(&socket, &bytes)),
-            _ if self.network => result(sys::connect(&socket, &bytes)),
+            _ if self.network.open => result(sys::connect(&socket, &bytes)),
+            libc::AF_INET | libc::AF_INET6 => match broker::internet_address(&bytes) {
+                Ok(address) => self.connect_tcp(question, process, &socket, &bytes, address),
+                Err(errno) => Answer::Errno(errno),
+            },
+            // Takes back a connection: one that was made outside is not to be used for anything else.
+            libc::AF_UNSPEC if self.is_stream_of_ours(&socket) => result(sys::connect(&socket, &bytes)),
             _ => self.block(libc::EPERM, "a connection to the network".to_owned()),
+        }
+    }
+
+    /// The process that asks, and a copy of one of its descriptors.
+    fn socket_of(&self, question: &Question, fd: c_int) -> Result<(libc::pid_t, OwnedFd), Answer> {
+        let Some(process) = process_of(question.thread) else {
+            return Err(Answer::Errno(libc::ESRCH));
+        };
+        if !sys::still_waits(&self.listener, question.id) {
+            return Err(Answer::Errno(libc::EINTR));
+        }
+        match sys::descriptor_of(process, fd) {
+            Ok(socket) => Ok((process, socket)),
+            Err(error) if error.raw_os_error() == Some(libc::EBADF) => Err(Answer::Errno(libc::EBADF)),
+            Err(_) => {
+                let what = "a connection of a process that cannot be looked into".to_owned();
+                Err(self.block(libc::EACCES, what))
+            }
+        }
+    }
+
+    /// Whether it is a socket that reaches no further than the command itself may: of a family without a network, or of
+    /// the command's own network.
+    fn is_stream_of_ours(&self, socket: &OwnedFd) -> bool {
+        match sys::socket_number(socket, libc::SO_DOMAIN) {
+            Ok(libc::AF_UNIX) => true,
+            Ok(libc::AF_INET | libc::AF_INET6) => self.network.own && is_of_this_network(socket),
+            _ => false,
+        }
+    }
+
+    fn connect_tcp(
+        &self,
+        question: &Question,
+        process: libc::pid_t,
+        socket: &OwnedFd,
+        bytes: &[u8],
+        address: SocketAddr,
+    ) -> Answer {
+        let Network { own, reach, .. } = self.network;
+        let family = sys::socket_number(socket, libc::SO_DOMAIN).unwrap_or(libc::AF_UNSPEC);
+        if family == libc::AF_UNIX {
+            return Answer::Errno(libc::EINVAL);
+        }
+        let is_tcp = matches!(family, libc::AF_INET | libc::AF_INET6)
+            && sys::socket_number(socket, libc::SO_PROTOCOL).is_ok_and(|protocol| protocol == libc::IPPROTO_TCP);
+        let granted = is_tcp && reach.grants(&address);
+        let ip = address.ip().to_canonical();
+        if is_tcp && own && is_of_this_network(socket) {
+            let inside = ip.is_loopback() || ip.is_unspecified();
+            if granted && !(inside && broker::listens_here(address.port())) {
+                return self.connect_outside(question, process, socket, family, bytes);
+            }
+            if inside {
+                let connected = sys::connect(socket, bytes);
+                if connected == Err(libc::ECONNREFUSED) {
+                    // A test may wait for its own server in this way; only a command that fails is told about it.
+                    self.tell(format!(
+                        "a connection to port {} of this machine, as nothing in the sandbox listens on it",
+                        address.port()
+                    ));
+                }
+                return result(connected);
+            }
+        } else if granted {
+            // The network is the machine's own, or this connection was begun for the command before.
+            return result(sys::connect(socket, bytes));
+        }
+        self.block(libc::EPERM, format!("a connection to the network: {address}"))
+    }
+
+    /// Makes the connection on a socket of the network outside, which takes the place of the command's own.
+    fn connect_outside(
+        &self,
+        question: &Question,
+        process: libc::pid_t,
+        socket: &OwnedFd,
+        family: c_int,
+        bytes: &[u8],
+    ) -> Answer {
+        let fd = question.arguments[0] as c_int;
+        if sys::is_connected(socket) {
+            return Answer::Errno(libc::EISCONN);
+        }
+        let fresh = self
+            .network
+            .factory
+            .ok_or_else(|| std::io::ErrorKind::NotConnected.into());
+        let fresh = fresh.and_then(|factory| factory.socket(family));
+        let fresh = fresh.and_then(|fresh| broker::resemble(&fresh, socket).map(|()| fresh));
+        let Ok(fresh) = fresh else {
+            return Answer::Errno(libc::ENETDOWN);
+        };
+        let connected = sys::connect(&fresh, bytes);
+        if !matches!(connected, Ok(()) | Err(libc::EINPROGRESS)) {
+            return result(connected);
+        }
+        let close_on_exec = closes_on_exec(process, fd);
+        match sys::replace_descriptor(&self.listener, question.id, &fresh, fd, close_on_exec) {
+            Ok(()) => result(connected),
+            // Nobody waits for it any more, or may have no more descriptors.
+            Err(error) => Answer::Errno(error.raw_os_error().unwrap_or(libc::EINTR)),
+        }
+    }
+
+    /// Asked about where connections are made for the command: one that has ended is a socket of the network outside, on
+    /// which nobody may listen.
+    fn listen(&self, question: &Question) -> Answer {
+        let [fd, backlog, ..] = question.arguments;
+        let socket = match self.socket_of(question, fd as c_int) {
+            Ok((_, socket)) => socket,
+            Err(answer) => return answer,
+        };
+        if self.is_stream_of_ours(&socket) {
+            let errno = sys::listen(&socket, backlog as c_int).err();
+            Answer::Errno(errno.map_or(0, |error| error.raw_os_error().unwrap_or(libc::EACCES)))
+        } else {
+            self.block(libc::EPERM, "listening on the network".to_owned())
         }
     }
 
@@ -125,7 +249,7 @@ impl<'a> Asker<'a> {
         match name.first() {
             None => return Answer::Errno(libc::EINVAL),
             // Abstract names belong to the network namespace.
-            Some(0) if self.own_network => return result(sys::connect(socket, address)),
+            Some(0) if self.network.own => return result(sys::connect(socket, address)),
             Some(0) => return self.block(libc::EPERM, "a connection to an abstract socket".to_owned()),
             Some(_) => {}
         }
@@ -142,18 +266,18 @@ impl<'a> Asker<'a> {
         if !metadata.file_type().is_socket() {
             return Answer::Errno(libc::ECONNREFUSED);
         }
-        let inside = if self.own_network {
+        let inside = if self.network.own {
             unix_sockets::is_bound_here(&opened, &metadata)
         } else {
             // This is a helper of the keeper.
             unix_sockets::is_held_below(sys::parent(), &opened, &metadata)
         };
         let real = fs::read_link(&handle).unwrap_or_default();
-        let resolves = self.network
+        let resolves = self.network.open
             && RESOLVERS
                 .iter()
                 .any(|folder| real.as_os_str().as_bytes().starts_with(folder.as_bytes()));
-        if !inside && !resolves {
+        if !inside && !resolves && !self.network.reach.grants_socket(&real, &metadata) {
             return self.block(
                 libc::EPERM,
                 format!("a connection to a socket outside of it: {}", real.display()),
@@ -175,7 +299,7 @@ impl<'a> Asker<'a> {
         let Some(name) = path.file_name() else {
             return Answer::Continue;
         };
-        if !self.forbidden.iter().any(|(_, _, forbidden)| name == *forbidden) {
+        if !self.forbidden.iter().any(|(_, _, forbidden)| name == forbidden) {
             return Answer::Continue;
         }
         let parent = match path.parent() {
@@ -189,7 +313,7 @@ impl<'a> Asker<'a> {
         if self
             .forbidden
             .iter()
-            .any(|(dev, ino, forbidden)| place == (*dev, *ino) && name == *forbidden)
+            .any(|(dev, ino, forbidden)| place == (*dev, *ino) && name == forbidden)
         {
             return self.block(libc::EROFS, format!("making a protected folder: {}", path.display()));
         }
@@ -197,9 +321,26 @@ impl<'a> Asker<'a> {
     }
 
     fn block(&self, errno: c_int, what: String) -> Answer {
-        self.post.send(&Report::Blocked { what });
+        self.tell(what);
         Answer::Errno(errno)
     }
+
+    fn tell(&self, what: String) {
+        self.post.send(&Report::Blocked { what });
+    }
+}
+
+/// Whether a socket belongs to the network namespace that this process is in. False when the kernel cannot tell.
+fn is_of_this_network(socket: &OwnedFd) -> bool {
+    let here = sys::tcp_socket(libc::AF_INET).and_then(|here| sys::network_of(&here));
+    matches!((here, sys::network_of(socket)), (Ok(here), Ok(there)) if here == there)
+}
+
+/// Whether a process's descriptor goes when it executes a program.
+fn closes_on_exec(process: libc::pid_t, fd: c_int) -> bool {
+    let info = fs::read_to_string(format!("/proc/{process}/fdinfo/{fd}")).unwrap_or_default();
+    let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
+    flags.is_some_and(|flags| i32::from_str_radix(flags.trim(), 8).is_ok_and(|flags| flags & libc::O_CLOEXEC != 0))
 }
 
 fn result(connected: Result<(), c_int>) -> Answer {

@@ -7,6 +7,12 @@ use libc::{c_int, c_long, sock_filter};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
     pub network: bool,
+    /// Whether the command has a network of its own without a way out, in which its processes may talk by TCP.
+    pub own_network: bool,
+    /// Whether somebody makes connections for it that it could not make itself.
+    pub brokered: bool,
+    /// Whether shared memory, semaphores and message queues are its own.
+    pub own_ipc: bool,
     /// Calls that make an entry in a folder are asked about.
     pub watch_names: bool,
     /// Whether there is somebody to ask. If not, nothing connects, but to the network where there is one.
@@ -89,6 +95,29 @@ const ABSENT: &[c_long] = &[
     libc::SYS_process_vm_writev,
 ];
 
+/// Shared memory, semaphores and message queues, which have no owner but the user.
+const IPC: &[c_long] = &[
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+    libc::SYS_msgget,
+    libc::SYS_msgctl,
+    libc::SYS_msgrcv,
+    libc::SYS_msgsnd,
+    libc::SYS_semctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_shmget,
+];
+
+/// How a program may ask to be run: as usual, with addresses that are the same each time (debuggers), or only asking.
+const PERSONALITIES: [u32; 3] = [0, 0x0004_0000, 0xFFFF_FFFF];
+
+/// In the flags of a message: connects a socket without `connect`, to an address in memory.
+const FAST_OPEN: u32 = libc::MSG_FASTOPEN as u32;
+
 /// Calls that make a name in a folder.
 pub(super) const NAMING: &[c_long] = &[
     #[cfg(target_arch = "x86_64")]
@@ -129,12 +158,28 @@ pub(super) fn filter(rules: Rules) -> Option<Vec<sock_filter>> {
     for call in ABSENT {
         program.when_equal(*call as u32, &[give(errno(libc::ENOSYS))]);
     }
-    program.when_equal(libc::SYS_clone as u32, &deny_bits(NAMESPACES));
-    program.when_equal(libc::SYS_unshare as u32, &deny_bits(NAMESPACES | TIME_NAMESPACE));
+    program.when_equal(libc::SYS_clone as u32, &deny_bits(0, NAMESPACES));
+    program.when_equal(libc::SYS_unshare as u32, &deny_bits(0, NAMESPACES | TIME_NAMESPACE));
+    program.when_equal(libc::SYS_personality as u32, &personalities());
+    if !rules.own_ipc {
+        for call in IPC {
+            program.when_equal(*call as u32, &[give(errno(libc::EPERM))]);
+        }
+    }
     program.when_equal(libc::SYS_prlimit64 as u32, &own_limits());
     program.when_equal(libc::SYS_ioctl as u32, &terminal_requests());
-    program.when_equal(libc::SYS_socket as u32, &sockets(rules.network));
-    program.when_equal(libc::SYS_socketpair as u32, &sockets(false));
+    let tcp = rules.ask && (rules.own_network || rules.brokered);
+    program.when_equal(libc::SYS_socket as u32, &sockets(rules.network, tcp));
+    program.when_equal(libc::SYS_socketpair as u32, &sockets(false, false));
+    if !rules.network && tcp {
+        program.when_equal(libc::SYS_sendto as u32, &deny_bits(3, FAST_OPEN));
+        program.when_equal(libc::SYS_sendmsg as u32, &deny_bits(2, FAST_OPEN));
+        program.when_equal(libc::SYS_sendmmsg as u32, &deny_bits(3, FAST_OPEN));
+        if rules.brokered {
+            // A connection that was made outside may end and be used anew.
+            program.when_equal(libc::SYS_listen as u32, &[give(ASK)]);
+        }
+    }
     let connect = match (rules.ask, rules.network) {
         (true, _) => ASK,
         (false, true) => ALLOW,
@@ -200,9 +245,9 @@ impl Program {
     }
 }
 
-fn deny_bits(bits: u32) -> [sock_filter; 4] {
+fn deny_bits(index: u32, bits: u32) -> [sock_filter; 4] {
     [
-        argument(0),
+        argument(index),
         instruction(JUMP_ANY_BIT, 0, 1, bits),
         give(errno(libc::EPERM)),
         give(ALLOW),
@@ -214,6 +259,18 @@ fn own_limits() -> [sock_filter; 4] {
     [
         argument(0),
         instruction(JUMP_EQUAL, 0, 1, 0),
+        give(ALLOW),
+        give(errno(libc::EPERM)),
+    ]
+}
+
+fn personalities() -> [sock_filter; 6] {
+    let [usual, same_addresses, asking] = PERSONALITIES;
+    [
+        argument(0),
+        instruction(JUMP_EQUAL, 2, 0, usual),
+        instruction(JUMP_EQUAL, 1, 0, same_addresses),
+        instruction(JUMP_EQUAL, 0, 1, asking),
         give(ALLOW),
         give(errno(libc::EPERM)),
     ]
@@ -232,9 +289,9 @@ fn terminal_requests() -> [sock_filter; 6] {
 }
 
 /// Which sockets can be made: streams between processes always (whom they connect to is the keeper's affair), and
-/// with a network the internet's and the routing table's. Datagrams between processes would name their receiver in
-/// memory, where neither filter nor keeper sees it.
-fn sockets(network: bool) -> Vec<sock_filter> {
+/// with a network the internet's and the routing table's. With `tcp` alone only those whose connections are asked about.
+/// Datagrams between processes would name their receiver in memory, where neither filter nor keeper sees it.
+fn sockets(network: bool, tcp: bool) -> Vec<sock_filter> {
     let unix = libc::AF_UNIX as u32;
     let mut block = vec![argument(0)];
     if network {
@@ -245,6 +302,19 @@ fn sockets(network: bool) -> Vec<sock_filter> {
             instruction(JUMP_EQUAL, 0, 4, libc::AF_NETLINK as u32),
             argument(2),
             instruction(JUMP_EQUAL, 0, 1, libc::NETLINK_ROUTE as u32),
+            give(ALLOW),
+            give(errno(libc::EPERM)),
+        ]);
+    } else if tcp {
+        block.extend([
+            instruction(JUMP_EQUAL, 1, 0, libc::AF_INET as u32),
+            instruction(JUMP_EQUAL, 0, 8, libc::AF_INET6 as u32),
+            argument(1),
+            instruction(AND, 0, 0, 0xF),
+            instruction(JUMP_EQUAL, 0, 4, libc::SOCK_STREAM as u32),
+            argument(2),
+            instruction(JUMP_EQUAL, 1, 0, 0),
+            instruction(JUMP_EQUAL, 0, 1, libc::IPPROTO_TCP as u32),
             give(ALLOW),
             give(errno(libc::EPERM)),
         ]);
@@ -298,14 +368,23 @@ mod tests {
     fn verdicts_by_table() {
         let off = Rules {
             network: false,
+            own_network: false,
+            brokered: false,
+            own_ipc: true,
             watch_names: true,
             ask: true,
         };
+        let own = Rules {
+            own_network: true,
+            ..off
+        };
+        let brokered = Rules { brokered: true, ..off };
         let on = Rules {
             network: true,
             watch_names: false,
-            ask: true,
+            ..off
         };
+        let fast = libc::MSG_FASTOPEN as u64;
         let (refused, absent) = (errno(libc::EPERM), errno(libc::ENOSYS));
         let args = |first: c_int, second: c_int, third: c_int| [first as u64, second as u64, third as u64, 0, 0, 0];
         let (stream, datagram) = (libc::SOCK_STREAM | libc::SOCK_CLOEXEC, libc::SOCK_DGRAM);
@@ -369,6 +448,54 @@ mod tests {
             (off, libc::SYS_io_uring_setup, [0; 6], refused),
             (off, libc::SYS_mount, [0; 6], refused),
             (on, libc::SYS_bpf, [0; 6], refused),
+            (off, libc::SYS_sendto, [0, 0, 0, fast, 0, 0], ALLOW),
+            (own, libc::SYS_sendto, [0, 0, 0, fast | 1, 0, 0], refused),
+            (own, libc::SYS_sendto, [0, 0, 0, 0x4000, 0, 0], ALLOW),
+            (brokered, libc::SYS_sendmsg, [0, 0, fast, 0, 0, 0], refused),
+            (brokered, libc::SYS_sendmmsg, [0, 0, 0, fast, 0, 0], refused),
+            (on, libc::SYS_sendmsg, [0, 0, fast, 0, 0, 0], ALLOW),
+            (own, libc::SYS_listen, [0; 6], ALLOW),
+            (brokered, libc::SYS_listen, [0; 6], ASK),
+            (own, libc::SYS_socket, args(libc::AF_INET, stream, 0), ALLOW),
+            (
+                own,
+                libc::SYS_socket,
+                args(libc::AF_INET6, stream, libc::IPPROTO_TCP),
+                ALLOW,
+            ),
+            (own, libc::SYS_socket, args(libc::AF_INET, stream, 262), refused),
+            (
+                own,
+                libc::SYS_socket,
+                args(libc::AF_INET, stream, libc::IPPROTO_SCTP),
+                refused,
+            ),
+            (own, libc::SYS_socket, args(libc::AF_INET6, datagram, 0), refused),
+            (own, libc::SYS_socket, args(libc::AF_INET, libc::SOCK_RAW, 0), refused),
+            (
+                own,
+                libc::SYS_socket,
+                args(libc::AF_NETLINK, libc::SOCK_RAW, 0),
+                refused,
+            ),
+            (own, libc::SYS_socket, args(libc::AF_UNIX, stream, 0), ALLOW),
+            (own, libc::SYS_socket, args(libc::AF_UNIX, datagram, 0), refused),
+            (brokered, libc::SYS_socket, args(libc::AF_INET, stream, 0), ALLOW),
+            (
+                Rules { ask: false, ..brokered },
+                libc::SYS_socket,
+                args(libc::AF_INET, stream, 0),
+                refused,
+            ),
+            (own, libc::SYS_socketpair, args(libc::AF_INET, stream, 0), refused),
+            (off, libc::SYS_shmget, [0; 6], ALLOW),
+            (Rules { own_ipc: false, ..off }, libc::SYS_shmget, [0; 6], refused),
+            (Rules { own_ipc: false, ..off }, libc::SYS_mq_open, [0; 6], refused),
+            (off, libc::SYS_personality, [0; 6], ALLOW),
+            (off, libc::SYS_personality, [0x0004_0000, 0, 0, 0, 0, 0], ALLOW),
+            (off, libc::SYS_personality, [0xFFFF_FFFF, 0, 0, 0, 0, 0], ALLOW),
+            (off, libc::SYS_personality, [0x0040_0000, 0, 0, 0, 0, 0], refused),
+            (off, libc::SYS_personality, [8, 0, 0, 0, 0, 0], refused),
             (off, 0x4000_0000 | libc::SYS_mount, [0; 6], absent),
         ] {
             assert_eq!(
@@ -383,6 +510,9 @@ mod tests {
     fn another_architecture_is_killed() {
         let program = filter(Rules {
             network: false,
+            own_network: true,
+            brokered: false,
+            own_ipc: true,
             watch_names: false,
             ask: true,
         })

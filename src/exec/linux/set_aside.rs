@@ -4,6 +4,7 @@
 use super::{Post, sys};
 use crate::exec::protected::Guard;
 use crate::exec::role::Report;
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -47,7 +48,7 @@ impl<'a> Watched<'a> {
     }
 }
 
-fn take_away(folder: &OwnedFd, root: &Path, name: &str, post: &Post<'_>) {
+fn take_away(folder: &OwnedFd, root: &Path, name: &OsStr, post: &Post<'_>) {
     let real = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd()));
     let path = real.join(name);
     if fs::symlink_metadata(&path).is_err() {
@@ -69,7 +70,7 @@ fn take_away(folder: &OwnedFd, root: &Path, name: &str, post: &Post<'_>) {
     post.send(&Report::SetAside { what });
 }
 
-fn move_away(path: &Path, name: &str) -> io::Result<PathBuf> {
+fn move_away(path: &Path, name: &OsStr) -> io::Result<PathBuf> {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default()

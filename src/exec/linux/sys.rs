@@ -1,10 +1,18 @@
-//! System calls that no crate of ours wraps, each behind a safe function. All `unsafe` of the program is in this file:
-//! every call passes pointers to values that outlive it, and descriptors are owned.
+//! System calls that no crate of ours wraps, each behind a safe function. All `unsafe` of the program is in this file and
+//! below it: every call passes pointers to values that outlive it, and descriptors are owned.
 
 #![expect(
     unsafe_code,
     reason = "raw system calls; the crates that wrap them start threads, allocate much or lack them"
 )]
+
+mod places;
+mod resources;
+mod sockets;
+
+pub(super) use places::*;
+pub(super) use resources::*;
+pub(super) use sockets::*;
 
 use libc::{c_int, c_long, c_ulong, c_void};
 use std::ffi::{CStr, CString};
@@ -116,15 +124,6 @@ pub(super) fn new_session() {
 pub(super) fn new_group() {
     // SAFETY: no memory is involved; it fails only for the leader of a session, which leads its group then too.
     unsafe { libc::setpgid(0, 0) };
-}
-
-pub(super) fn no_core_files() {
-    let none = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: the limit is a valid value on the stack. Lowering cannot be refused.
-    unsafe { libc::setrlimit(libc::RLIMIT_CORE, &none) };
 }
 
 /// Replaces this process. Returns only when that failed.

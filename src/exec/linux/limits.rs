@@ -1,0 +1,103 @@
+//! How much a confined command may take: enough for the largest builds, too little to take the machine down.
+//!
+//! Who counts the processes differs:
+//! - in a process namespace the kernel does, for all in it, where the namespace has a `pid_max` of its own (Linux 6.14);
+//! - in a user namespace `RLIMIT_NPROC` does (Linux 5.14), for what the user runs in it;
+//! - elsewhere `RLIMIT_NPROC` does, for all that the user runs on the machine: what runs already is added. It does not
+//!   bind root, see `Support::weaknesses`.
+
+use super::sys;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+
+/// The limits of a command and all that it starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Limits {
+    /// Largest core file, in bytes.
+    pub core: u64,
+    /// Largest file that is written, in bytes; writing on gets SIGXFSZ.
+    pub file_size: u64,
+    /// Open files of each process.
+    pub open_files: u64,
+    /// Processes and threads at one time.
+    pub processes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            core: 0,
+            file_size: 64 << 30,
+            open_files: 65_536,
+            processes: 2048,
+        }
+    }
+}
+
+/// Process ids that a namespace keeps from handing out again, which its highest id has to leave room for.
+const RESERVED_IDS: u64 = 300;
+
+/// Since when a process namespace has a highest id of its own. Before, there is one for the whole machine.
+const OWN_HIGHEST_ID: (u32, u32) = (6, 14);
+
+/// Whether the processes of a command can be counted even if it is root's.
+pub(in crate::exec) fn binds_root() -> bool {
+    sys::kernel_version() >= OWN_HIGHEST_ID
+}
+
+impl Limits {
+    /// Sets the limits of this process, for good. `already` is how many processes count that are not the command's.
+    pub(super) fn impose(&self, already: u64) -> io::Result<()> {
+        sys::lower_limit(sys::CORE, self.core)?;
+        sys::lower_limit(sys::FILE_SIZE, self.file_size)?;
+        sys::lower_limit(sys::OPEN_FILES, self.open_files)?;
+        sys::lower_limit(sys::PROCESSES, self.processes.saturating_add(already))
+    }
+
+    /// Bounds the process namespace that this process is the first of. Its `/proc/sys` must still be writable. False
+    /// where the kernel has no such bound.
+    pub(super) fn bound_namespace(&self) -> bool {
+        let highest = (self.processes + RESERVED_IDS).to_string();
+        binds_root() && fs::write("/proc/sys/kernel/pid_max", highest).is_ok()
+    }
+}
+
+/// How many processes and threads a user has on the machine now.
+pub(super) fn running(user: u32) -> u64 {
+    let mut count = 0;
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        if entry.file_name().as_encoded_bytes()[0].is_ascii_digit()
+            && let Ok(tasks) = fs::metadata(entry.path().join("task"))
+            && tasks.uid() == user
+        {
+            // A folder each, beside `.` and `..`.
+            count += tasks.nlink().saturating_sub(2).max(1);
+        }
+    }
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_threads_are_counted() {
+        let user = sys::own_ids().0;
+        let (stop, stopped) = std::sync::mpsc::channel::<()>();
+        let stopped = std::sync::Arc::new(std::sync::Mutex::new(stopped));
+        let threads: Vec<_> = (0..20)
+            .map(|_| {
+                let stopped = stopped.clone();
+                std::thread::spawn(move || drop(stopped.lock().map(|stopped| stopped.recv())))
+            })
+            .collect();
+        assert!(running(user) >= 20);
+        drop(stop);
+        for thread in threads {
+            thread.join().expect("ends");
+        }
+        assert_eq!(running(u32::MAX - 7), 0);
+    }
+}

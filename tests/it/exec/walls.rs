@@ -1,0 +1,1 @@
+//! Each wall of a confinement beyond writable folders and the network.
