@@ -22,9 +22,9 @@ mod run;
 mod support;
 
 pub use confinement::{Confinement, Looked};
-pub use denial::Denial;
+pub use denial::{Denial, Missing};
 pub use environment::{environment, looks_secret};
-pub use output::{KEPT_OUTPUT, Stream};
+pub use output::{KEPT_OUTPUT, Stream, plain};
 pub(crate) use protected::PROTECTED;
 pub use run::{CommandRequest, ExecError, Finished, Input, InputWriter, PipeEnd, run, self_program, use_program};
 pub use support::{Support, Wall, support};
