@@ -26,10 +26,10 @@ mod support;
 
 pub(crate) use confinement::resolve;
 pub use confinement::{Closed, Confinement, KeptWalls, Looked};
-pub use denial::Denial;
+pub use denial::{Denial, Missing};
 pub use environment::{environment, looks_secret};
 pub use notifier::start_and_forget;
-pub use output::{KEPT_OUTPUT, Stream};
+pub use output::{KEPT_OUTPUT, Stream, plain};
 pub(crate) use protected::{PROTECTED, git_folders};
 pub use run::{CommandRequest, ExecError, Finished, Input, InputWriter, PipeEnd, run, self_program, use_program};
 pub use support::{Support, Wall, support};

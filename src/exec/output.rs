@@ -1,5 +1,9 @@
 //! Output of a command: bytes to text at chunk borders, and a bounded memory of it.
 
+mod plain;
+
+pub use plain::plain;
+
 /// Bytes kept of each stream, and of both together: half from the start, half from the end.
 pub const KEPT_OUTPUT: usize = 1024 * 1024;
 
@@ -53,7 +57,9 @@ fn may_become_a_character(bytes: &[u8]) -> bool {
 pub(crate) struct Kept {
     half: usize,
     head: String,
-    tail: String,
+    /// The last bytes after the head; once it is full, the oldest stand at `oldest`.
+    tail: Vec<u8>,
+    oldest: usize,
     /// Bytes and line ends seen in all.
     bytes: u64,
     lines: u64,
@@ -64,7 +70,8 @@ impl Kept {
         Self {
             half: limit / 2,
             head: String::new(),
-            tail: String::new(),
+            tail: Vec::new(),
+            oldest: 0,
             bytes: 0,
             lines: 0,
         }
@@ -80,32 +87,45 @@ impl Kept {
             self.head.push_str(&text[..fits]);
             rest = &text[fits..];
         }
-        self.tail.push_str(rest);
-        if self.tail.len() > self.half * 2 {
-            self.shorten_tail();
+        self.push_tail(rest.as_bytes());
+    }
+
+    fn push_tail(&mut self, bytes: &[u8]) {
+        // Only the last of them will stay.
+        let mut bytes = &bytes[bytes.len().saturating_sub(self.half)..];
+        let room = (self.half - self.tail.len()).min(bytes.len());
+        self.tail.extend_from_slice(&bytes[..room]);
+        bytes = &bytes[room..];
+        while !bytes.is_empty() {
+            let place = &mut self.tail[self.oldest..];
+            let fits = place.len().min(bytes.len());
+            place[..fits].copy_from_slice(&bytes[..fits]);
+            bytes = &bytes[fits..];
+            self.oldest = (self.oldest + fits) % self.half;
         }
     }
 
-    fn shorten_tail(&mut self) {
-        let surplus = self.tail.len().saturating_sub(self.half);
-        self.tail.drain(..self.tail.ceil_char_boundary(surplus));
+    /// The tail as text; a character that lost its beginning is left out.
+    fn take_tail(&mut self) -> String {
+        let mut tail = std::mem::take(&mut self.tail);
+        tail.rotate_left(self.oldest);
+        let start = tail.iter().take_while(|byte| **byte & 0xC0 == 0x80).count();
+        tail.drain(..start);
+        String::from_utf8(tail).unwrap_or_default()
     }
 
     /// The text, or its head and tail around a line that says how much is missing.
     pub(crate) fn finish(mut self) -> String {
-        self.shorten_tail();
-        if self.bytes == (self.head.len() + self.tail.len()) as u64 {
-            self.head.push_str(&self.tail);
+        let tail = self.take_tail();
+        if self.bytes == (self.head.len() + tail.len()) as u64 {
+            self.head.push_str(&tail);
             return self.head;
         }
         let head = self
             .head
             .rfind('\n')
             .map_or(self.head.as_str(), |end| &self.head[..=end]);
-        let tail = self
-            .tail
-            .find('\n')
-            .map_or(self.tail.as_str(), |end| &self.tail[end + 1..]);
+        let tail = tail.find('\n').map_or(tail.as_str(), |end| &tail[end + 1..]);
         let bytes = self.bytes - (head.len() + tail.len()) as u64;
         let lines = self.lines - line_ends(head) - line_ends(tail);
         let border = if head.is_empty() || head.ends_with('\n') {

@@ -8,7 +8,7 @@ mod live;
 mod stream;
 
 use super::Confinement;
-use super::denial::{self, Denial};
+use super::denial::{self, Denial, Ran};
 #[cfg(target_os = "linux")]
 use super::linux::{Line, launch};
 use super::output::{KEPT_OUTPUT, Kept, Stream};
@@ -155,8 +155,7 @@ pub async fn run(
     cancel: CancellationToken,
 ) -> Result<Finished, ExecError> {
     let start = Instant::now();
-    let confined = request.confinement.walls().is_some();
-    let network = request.confinement.network();
+    let (cwd, confinement) = (request.cwd.clone(), request.confinement.clone());
     let timeout = request.timeout;
     let (mut stdout, stdout_end) = Pipe::open().map_err(ExecError::Start)?;
     let (mut stderr, stderr_end) = Pipe::open().map_err(ExecError::Start)?;
@@ -235,8 +234,15 @@ pub async fn run(
         line.exit_code().unwrap_or(EXIT_CANCELLED)
     };
     let aggregated = aggregated.finish();
-    let denied = (confined && !timed_out && !cancelled)
-        .then(|| denial::judge(exit_code, &aggregated, network, blocked(line.reports())))
+    let ran = Ran {
+        exit_code,
+        output: &aggregated,
+        cwd: &cwd,
+        confinement: &confinement,
+        blocked: blocked(line.reports()),
+    };
+    let denied = (!confinement.is_outside() && !timed_out && !cancelled)
+        .then(|| denial::judge(&ran))
         .flatten();
     let weaker = line.reports().iter().find_map(|report| match report {
         Report::Weaker { what } => Some(what.clone()),

@@ -95,7 +95,7 @@ impl Run<'_> {
                 names.join(", ")
             ));
         }
-        text.push_str(&cut_middle(&finished.aggregated, MODEL_OUTPUT));
+        text.push_str(&cut_middle(&exec::plain(&finished.aggregated), MODEL_OUTPUT));
         let seconds = (finished.duration.as_secs_f64() * 10.0).round() / 10.0;
         let json = serde_json::json!({
             "output": text,
