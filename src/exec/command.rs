@@ -3,6 +3,8 @@
 
 mod actions;
 mod danger;
+mod judge;
+mod judgement;
 mod quoting;
 mod reading;
 mod script;
@@ -10,6 +12,8 @@ mod strict;
 
 pub use actions::actions;
 pub use danger::dangerous;
+pub use judge::judge;
+pub use judgement::{Judgement, Kind, Label, Part};
 pub use quoting::display;
 pub use reading::known_to_only_read;
 

@@ -1,0 +1,99 @@
+//! What is said of a command: a label for the whole, and for each command in it what it is, what it does in words, and
+//! why it is not called safe.
+
+use serde::{Deserialize, Serialize};
+
+/// How far a command can be trusted by its text. Ordered from best to worst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Label {
+    /// Known to read and print and do nothing else.
+    SafeReadonly,
+    /// May change something, or is not understood.
+    NotSafe,
+    /// Destroys what cannot be brought back, or runs what nobody has read: the person is asked whatever was remembered.
+    Dangerous,
+}
+
+impl Label {
+    /// The label's name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::SafeReadonly => "safe-readonly",
+            Self::NotSafe => "not-safe",
+            Self::Dangerous => "dangerous",
+        }
+    }
+}
+
+/// What sort of thing a command does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Prints files, or facts about them or the machine.
+    Read,
+    List,
+    Search,
+    Build,
+    Test,
+    /// Rewrites source files by rule: formatters, fixing linters.
+    Format,
+    /// Gets or removes packages.
+    Install,
+    Network,
+    /// Changes a repository.
+    Vcs,
+    /// Changes files.
+    Write,
+    Delete,
+    /// Runs a program or program text of which nothing more is known.
+    Run,
+    Other,
+}
+
+/// One command within a command: a link of a chain, what a wrapper runs, what stands in a substitution.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// The words as understood, wrappers taken off. What only the run can tell stands as its source. Empty if the text
+    /// could not be taken apart.
+    pub argv: Vec<String>,
+    /// The part as one line.
+    pub text: String,
+    pub label: Label,
+    pub kind: Kind,
+    /// What it does, for people: "runs the tests with cargo".
+    pub words: String,
+    /// Why it is dangerous or not called safe, in words that complete "it …"; none if it is safe.
+    pub why: Option<String>,
+}
+
+/// What is said of a whole command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Judgement {
+    /// The worst of the labels of the parts.
+    pub label: Label,
+    pub parts: Vec<Part>,
+}
+
+impl Judgement {
+    /// Joins parts; none at all is not safe.
+    pub(super) fn of(parts: Vec<Part>) -> Self {
+        let label = parts.iter().map(|part| part.label).max().unwrap_or(Label::NotSafe);
+        Self { label, parts }
+    }
+
+    /// Why it must be asked about, whatever was remembered; none if nothing in it is dangerous.
+    pub fn danger(&self) -> Option<&str> {
+        self.first_why(Label::Dangerous)
+    }
+
+    /// The reason for the label, in words that complete "it …"; none if it is safe.
+    pub fn why(&self) -> Option<&str> {
+        self.first_why(self.label)
+    }
+
+    fn first_why(&self, label: Label) -> Option<&str> {
+        let part = self.parts.iter().find(|part| part.label == label)?;
+        part.why.as_deref()
+    }
+}
