@@ -5,6 +5,7 @@
 
 pub mod apply;
 pub mod approvals;
+mod asking;
 mod calls;
 pub mod command;
 pub mod conversation;
@@ -13,6 +14,7 @@ pub mod editor;
 pub mod history;
 mod host;
 mod images;
+mod line;
 pub mod pending;
 pub mod prompt;
 pub mod proposals;
@@ -165,6 +167,7 @@ impl Agent {
             clients: provider::Clients::default(),
             editor: setup.editor,
             snapshots: Snapshots::new(&setup.home, &setup.env),
+            rules: crate::exec::rules::Shelf::default(),
             changing: Arc::default(),
             home: setup.home,
             env: setup.env,
@@ -409,6 +412,10 @@ impl Agent {
         );
         for warning in &loaded.warnings {
             conversation.warn(None, in_words(warning));
+        }
+        let rules = self.desk().rules(&loaded.config);
+        for warning in conversation.new_reports(rules.reports()) {
+            conversation.warn(None, in_words(&warning));
         }
         if let Some(recorder) = &conversation.recorder {
             tokio::spawn(warn_of_trouble(recorder.trouble(), Arc::downgrade(&conversation)));

@@ -18,6 +18,7 @@ mod linux;
 mod output;
 mod protected;
 pub mod role;
+pub mod rules;
 mod run;
 mod support;
 

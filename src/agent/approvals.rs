@@ -31,6 +31,7 @@ impl ApprovalResponse {
     pub fn decline() -> Self {
         Self {
             decision: ApprovalDecision::Decline,
+            turn_id: None,
             feedback: None,
         }
     }
@@ -162,6 +163,7 @@ mod tests {
             justification: None,
             confined: Confined::Workspace,
             session_scope: "true".to_owned(),
+            always_rule: None,
             available_decisions: vec![ApprovalDecision::Accept],
         })
     }
@@ -169,6 +171,7 @@ mod tests {
     fn yes() -> ApprovalResponse {
         ApprovalResponse {
             decision: ApprovalDecision::Accept,
+            turn_id: None,
             feedback: None,
         }
     }

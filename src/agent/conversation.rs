@@ -6,6 +6,7 @@ use super::stream::Stream;
 use crate::exec::decide::SessionGrants;
 use crate::ids::{ThreadId, TurnId};
 use crate::model::item::ResponseItem;
+use crate::protocol::config::ConfigWarning;
 use crate::protocol::event::{EventKind, Warning};
 use crate::protocol::model::{ThreadTokenUsage, TokenUsage};
 use crate::protocol::turn::Turn;
@@ -45,6 +46,8 @@ pub struct Data {
     pub told_no_snapshot: bool,
     /// What the model is to be told before it is asked again.
     notes: Vec<String>,
+    /// What the person was told of their rules last.
+    reports: Vec<ConfigWarning>,
 }
 
 /// Whether a folder is there, and no link leads to it.
@@ -77,6 +80,7 @@ impl Conversation {
             updated_at_ms: super::now_ms(),
             told_no_snapshot: false,
             notes: Vec::new(),
+            reports: Vec::new(),
         };
         Self {
             stream: Stream::new(id.clone()),
@@ -123,6 +127,16 @@ impl Conversation {
     /// output.
     pub fn note(&self, words: String) {
         self.data().notes.push(words);
+    }
+
+    /// What of these reports on the person's rules they have not been told yet. From now on they have.
+    pub fn new_reports(&self, reports: &[ConfigWarning]) -> Vec<ConfigWarning> {
+        let told = std::mem::replace(&mut self.data().reports, reports.to_vec());
+        reports
+            .iter()
+            .filter(|report| !told.contains(report))
+            .cloned()
+            .collect()
     }
 
     /// Tells the model what was noted.

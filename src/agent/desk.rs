@@ -4,6 +4,8 @@ use super::approvals::Approvals;
 use super::editor::Editor;
 use super::proposals::Proposals;
 use super::provider::Clients;
+use crate::config::Config;
+use crate::exec::rules::{self, Rules, Shelf};
 use crate::snapshot::Snapshots;
 use crate::tools::Registry;
 use crate::workspace::Workspace;
@@ -31,6 +33,8 @@ pub struct Desk {
     pub steps: TaskTracker,
     /// What the workspace held before commands changed it.
     pub snapshots: Snapshots,
+    /// The standing rules on commands.
+    pub rules: Shelf,
     /// Shared by commands that may write while they run, held alone by what takes turns back.
     pub changing: Arc<RwLock<()>>,
     /// Where threads come from: the client's name, or `cli`.
@@ -38,6 +42,11 @@ pub struct Desk {
 }
 
 impl Desk {
+    /// The rules on commands as the files say now: the person's own and those of the project that a configuration is for.
+    pub fn rules(&self, config: &Config) -> Arc<Rules> {
+        self.rules.rules(&rules::Sources::new(&self.home, &config.rule_folders))
+    }
+
     /// Open files and whether they hold unsaved text.
     pub fn open_files(&self) -> Vec<(PathBuf, bool)> {
         let documents = self.workspace.documents();

@@ -1,5 +1,6 @@
 //! One running turn: what it shows, what it records, and that it ends exactly once.
 
+use super::asking::Asking;
 use super::conversation::Conversation;
 use super::desk::Desk;
 use super::pending::Pending;
@@ -49,6 +50,8 @@ pub struct Turn {
     pub pending: Pending,
     /// What is needed to take the turn back.
     pub track: Track,
+    /// Questions about commands of the answer that is being carried out.
+    pub asking: Asking,
     /// Held while an event of the turn is published; taken before the conversation's data, never after.
     shown: Mutex<Shown>,
 }
@@ -118,6 +121,7 @@ impl Turn {
             closed: CancellationToken::new(),
             pending: Pending::default(),
             track: Track::default(),
+            asking: Asking::default(),
             shown: Mutex::new(shown),
         }
     }

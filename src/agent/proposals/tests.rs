@@ -70,6 +70,7 @@ impl Table {
             clients: Clients::default(),
             editor: Arc::new(Model(workspace.clone())),
             snapshots: crate::snapshot::Snapshots::new(home.path(), &BTreeMap::new()),
+            rules: Default::default(),
             changing: Arc::default(),
             home: home.path().to_owned(),
             env: BTreeMap::new(),

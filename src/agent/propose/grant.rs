@@ -163,7 +163,7 @@ async fn ask(
     let named = named(folders);
     let (status, words) = match answer {
         Some(ApprovalResponse {
-            decision: ApprovalDecision::Accept | ApprovalDecision::AcceptForSession,
+            decision: ApprovalDecision::Accept | ApprovalDecision::AcceptForSession | ApprovalDecision::AcceptAlways,
             ..
         }) => {
             tracing::info!(thread = %turn.conversation.id, folders = %named, "opened for the rest of the session");

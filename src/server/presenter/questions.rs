@@ -61,6 +61,7 @@ async fn by_message(presenter: &Presenter, approval: &Approval) -> ApprovalRespo
     };
     ApprovalResponse {
         decision: decision.unwrap_or(ApprovalDecision::Decline),
+        turn_id: None,
         feedback: None,
     }
 }
@@ -71,9 +72,14 @@ fn title(decision: ApprovalDecision, approval: &Approval) -> String {
         (ApprovalDecision::AcceptForSession, Approval::Command(command)) => {
             format!("Run for this session: {}", words::cut(&command.session_scope, 60))
         }
-        (ApprovalDecision::Accept | ApprovalDecision::AcceptForSession, Approval::Permission(_)) => {
-            "Allow writing there for this session".to_owned()
+        (ApprovalDecision::AcceptAlways, Approval::Command(command)) => {
+            let programs = command.always_rule.as_ref().map_or("this", |rule| rule.title.as_str());
+            format!("Always for {}", words::cut(programs, 60))
         }
+        (
+            ApprovalDecision::Accept | ApprovalDecision::AcceptForSession | ApprovalDecision::AcceptAlways,
+            Approval::Permission(_),
+        ) => "Allow writing there for this session".to_owned(),
         (ApprovalDecision::Decline, _) => "Deny".to_owned(),
         (ApprovalDecision::Cancel, _) => "Stop the turn".to_owned(),
     }
