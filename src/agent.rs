@@ -5,6 +5,7 @@
 
 pub mod apply;
 pub mod approvals;
+mod asking;
 mod calls;
 pub mod command;
 pub mod conversation;
@@ -13,6 +14,7 @@ pub mod editor;
 pub mod history;
 mod host;
 mod images;
+mod line;
 pub mod notifier;
 pub mod one_off;
 pub mod pending;
@@ -197,6 +199,7 @@ impl Agent {
             clients: provider::Clients::default(),
             editor: setup.editor,
             snapshots: Snapshots::new(&setup.home, &setup.env),
+            rules: crate::exec::rules::Shelf::default(),
             changing: Arc::default(),
             persons: undo::Persons::default(),
             home: setup.home,
@@ -458,6 +461,10 @@ impl Agent {
         );
         for warning in &loaded.warnings {
             conversation.warn(None, in_words(warning));
+        }
+        let rules = self.desk().rules(&loaded.config);
+        for warning in conversation.new_reports(rules.reports()) {
+            conversation.warn(None, in_words(&warning));
         }
         if let Some(recorder) = &conversation.recorder {
             tokio::spawn(warn_of_trouble(recorder.trouble(), Arc::downgrade(&conversation)));

@@ -9,11 +9,11 @@ mod effective;
 pub mod environment;
 pub mod instructions;
 mod keys;
-mod layers;
+pub(crate) mod layers;
 pub mod permissions;
 pub mod provider;
 mod redact;
-mod tree;
+pub(crate) mod tree;
 
 use crate::protocol::config::{ConfigReadResult, ConfigWarning};
 use crate::protocol::settings::{ApprovalPolicy, ApprovalsReviewer, EditApproval, ReasoningSummary, SandboxPolicy};
@@ -122,6 +122,8 @@ pub struct Config {
     /// Whether the model is offered the tool that proposes patches. Without it, patches in shell commands still count.
     pub include_apply_patch_tool: bool,
     pub features: BTreeMap<String, bool>,
+    /// Folders that hold the project's own rules on commands, outermost first; none of a project that is not trusted.
+    pub rule_folders: Vec<PathBuf>,
     /// The profile in force.
     pub profile: Option<String>,
     /// The profiles there are.
@@ -255,14 +257,20 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
         }
     }
 
+    let mut rule_folders = Vec::new();
     if let Some(cwd) = &sources.cwd {
-        project_layers(sources, cwd, &mut merged, &mut warnings, &mut notes);
+        for holder in project_layers(sources, cwd, &mut merged, &mut warnings, &mut notes) {
+            rule_folders.push(holder.join("rules"));
+        }
     }
     merged.lay(client, "editor");
     merged.lay(request, "request");
     merged.values.entry("profiles").or_insert_with(|| json!({}));
 
-    let config = effective::config(&sources.home, &merged, &mut warnings);
+    let config = Config {
+        rule_folders,
+        ..effective::config(&sources.home, &merged, &mut warnings)
+    };
     let chosen_by_request = merged
         .origins
         .get("model_provider")
@@ -318,13 +326,15 @@ fn client_layer(
     values
 }
 
+/// Lays the project's files over what is there. Returns the folders that may hold some; none of a project that is not
+/// trusted.
 fn project_layers(
     sources: &Sources,
     cwd: &Path,
     merged: &mut Merged,
     warnings: &mut Vec<ConfigWarning>,
     notes: &mut Vec<ConfigWarning>,
-) {
+) -> Vec<PathBuf> {
     let markers = effective::texts(&merged.values, "project_root_markers");
     let folders = layers::project_folders(cwd, &markers);
     let trust = |folder: &Path| {
@@ -344,7 +354,7 @@ fn project_layers(
                 .collect();
             merged.lay(values, "projects");
         }
-        return;
+        return Vec::new();
     }
     // A home folder that is a repository holds the person's own files, not a project's.
     let own = [
@@ -353,12 +363,14 @@ fn project_layers(
         sources.env.get("HOME").map(|home| Path::new(home).join(".codex")),
         sources.env.get("HOME").map(|home| Path::new(home).join(".countersign")),
     ];
+    let mut holders = Vec::new();
     for folder in folders {
         for name in [".codex", ".countersign"] {
             let holder = folder.join(name);
             if own.iter().flatten().any(|own| *own == holder) {
                 continue;
             }
+            holders.push(holder.clone());
             let path = holder.join("config.toml");
             let mut entries = File::read(&path).entries(&path, warnings);
             if entries.is_empty() {
@@ -374,6 +386,7 @@ fn project_layers(
             merged.lay(values, &path.display().to_string());
         }
     }
+    holders
 }
 
 fn profiles_there_are(values: &Map<String, Value>) -> String {

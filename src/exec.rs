@@ -20,6 +20,7 @@ mod output;
 pub mod profile;
 mod protected;
 pub mod role;
+pub mod rules;
 mod run;
 pub mod shell;
 mod support;

@@ -183,6 +183,12 @@ pub trait Tool: Send + Sync {
         false
     }
 
+    /// Calls that are commands: the person is asked about them before their turn has come, so that the questions about the
+    /// commands of one answer do not wait for one another.
+    fn asks_first(&self) -> bool {
+        false
+    }
+
     /// What is shown of a call, for tools that show nothing by themselves.
     fn look(&self, _call: &Call) -> Option<Look> {
         None

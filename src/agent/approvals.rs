@@ -31,6 +31,7 @@ impl ApprovalResponse {
     pub fn decline() -> Self {
         Self {
             decision: ApprovalDecision::Decline,
+            turn_id: None,
             feedback: None,
             permissions: None,
         }
@@ -171,6 +172,7 @@ mod tests {
             confined: Confined::Workspace,
             risk: None,
             session_scope: "true".to_owned(),
+            always_rule: None,
             available_decisions: vec![ApprovalDecision::Accept],
         })
     }
@@ -178,6 +180,7 @@ mod tests {
     fn yes() -> ApprovalResponse {
         ApprovalResponse {
             decision: ApprovalDecision::Accept,
+            turn_id: None,
             feedback: None,
             permissions: None,
         }

@@ -1,6 +1,7 @@
 //! The tool calls of one answer: started as they come, side by side where they only read, finished in their order.
 
 use super::history::output_for;
+use super::line::{self, Place};
 use super::turn::Turn;
 use crate::model::item::ResponseItem;
 use crate::protocol::item::{ItemStatus, ThreadItem};
@@ -20,6 +21,8 @@ pub(super) struct Calls {
     started: Vec<Started>,
     /// Calls that only read share it; any other has it alone. Taken in call order.
     gate: Arc<RwLock<()>>,
+    /// So far nothing but looks and commands was called.
+    only_commands: bool,
 }
 
 struct Started {
@@ -31,10 +34,12 @@ struct Started {
 
 impl Calls {
     pub(super) fn new(turn: Arc<Turn>) -> Self {
+        turn.asking.begin_answer();
         Self {
             turn,
             started: Vec::new(),
             gate: Arc::default(),
+            only_commands: true,
         }
     }
 
@@ -115,30 +120,22 @@ impl Calls {
         }
     }
 
-    /// Starts a call behind the gate. Its place in the queue is taken before this returns, so calls keep their order.
-    async fn spawn(&self, tool: Arc<dyn Tool>, call: Call) -> JoinHandle<Result<ToolOutput, ToolError>> {
+    /// Starts a call behind the gate. Its place in the queue is taken before this returns, so calls keep their order. Only
+    /// questions about commands are asked ahead of it, and only where nothing that is not a command is to come first.
+    async fn spawn(&mut self, tool: Arc<dyn Tool>, call: Call) -> JoinHandle<Result<ToolOutput, ToolError>> {
         let turn = self.turn.clone();
-        if tool.only_reads() {
-            let mut gate = Box::pin(self.gate.clone().read_owned());
-            let ready = (&mut gate).now_or_never();
-            tokio::spawn(async move {
-                let _guard = match ready {
-                    Some(guard) => guard,
-                    None => gate.await,
-                };
-                run(turn, tool, call).await
-            })
-        } else {
-            let mut gate = Box::pin(self.gate.clone().write_owned());
-            let ready = (&mut gate).now_or_never();
-            tokio::spawn(async move {
-                let _guard = match ready {
-                    Some(guard) => guard,
-                    None => gate.await,
-                };
-                run(turn, tool, call).await
-            })
-        }
+        let place = match tool.only_reads() {
+            true => Place::take(self.gate.clone().read_owned()),
+            false => Place::take(self.gate.clone().write_owned()),
+        };
+        self.only_commands &= tool.only_reads() || tool.asks_first();
+        let asks_ahead = self.only_commands && tool.asks_first();
+        tokio::spawn(place.hold(async move {
+            if !asks_ahead {
+                line::reached().await;
+            }
+            run(turn, tool, call).await
+        }))
     }
 
     /// Waits for all. Gives the outputs in call order and the message of a fatal failure.

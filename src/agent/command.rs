@@ -7,9 +7,10 @@ mod show;
 pub(super) use show::cut_middle;
 
 use super::turn::Turn;
-use super::undo;
+use super::{line, undo};
 use crate::exec::command;
-use crate::exec::decide::{self, Capability, Case, Escalation, Verdict};
+use crate::exec::decide::{self, Case, Escalation, SessionGrants, Verdict};
+use crate::exec::rules::Rules;
 use crate::exec::{self, CommandRequest, Confinement, ExecError, Finished};
 use crate::ids::ItemId;
 use crate::patch::recognise::{BARE_PATCH_ADVICE, Recognised, recognise};
@@ -17,6 +18,7 @@ use crate::protocol::item::{CommandAction, Confined, ItemStatus};
 use crate::protocol::permission::Permission;
 use crate::protocol::settings::ApprovalPolicy;
 use crate::tools::{CommandCall, ToolError, ToolOutput};
+use ask::Asked;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -49,6 +51,7 @@ pub async fn run(turn: &Arc<Turn>, call: CommandCall) -> Result<ToolOutput, Tool
                 (Some(outer), Some(inner)) => Some(PathBuf::from(outer).join(inner).display().to_string()),
                 (outer, inner) => outer.or_else(|| inner.map(|dir| dir.display().to_string())),
             };
+            line::reached().await;
             return super::propose::run(turn, call.item_id, text, workdir).await;
         }
         Recognised::BarePatch => {
@@ -57,7 +60,14 @@ pub async fn run(turn: &Arc<Turn>, call: CommandCall) -> Result<ToolOutput, Tool
         Recognised::NotAPatch => {}
     }
     let escalated = call.escalated;
-    let run = Run::of(turn, call)?;
+    let run = match Run::of(turn, call.clone()) {
+        Ok(run) => run,
+        Err(_) => {
+            // A call before this one may be making the folder.
+            line::reached().await;
+            Run::of(turn, call)?
+        }
+    };
     match run.admit(escalated).await {
         Ok(confined) => run.perform(confined).await,
         Err(output) => Ok(output),
@@ -103,8 +113,33 @@ impl<'a> Run<'a> {
         if !escalated && let Some(refused) = self.permit().await {
             return Err(refused);
         }
+        loop {
+            let (grants, rules) = self.standing();
+            let decided = decide::decide(&self.case(escalated, &grants, &rules));
+            match decided.verdict {
+                Verdict::Refuse { reason } => return Err(ToolOutput::not_done(reason)),
+                Verdict::Run(confined) => return Ok(confined),
+                Verdict::Ask {
+                    reason,
+                    confined,
+                    scopes,
+                } => match self.ask(&self.item_id, reason, confined, &scopes).await {
+                    Asked::Yes => return Ok(confined),
+                    Asked::No(output) => return Err(output),
+                    Asked::LookAgain => {}
+                },
+            }
+        }
+    }
+
+    /// What the person has said yes to for the session, and the rules as they stand.
+    fn standing(&self) -> (SessionGrants, Arc<Rules>) {
         let grants = self.turn.conversation.data().grants.clone();
-        let verdict = decide::decide(&Case {
+        (grants, self.turn.desk.rules(&self.turn.config))
+    }
+
+    fn case<'c>(&'c self, escalated: bool, grants: &'c SessionGrants, rules: &'c Rules) -> Case<'c> {
+        Case {
             argv: &self.argv,
             cwd: &self.cwd,
             approval: self.turn.settings.approval_policy,
@@ -112,27 +147,16 @@ impl<'a> Run<'a> {
             escalation: escalated.then_some(Escalation {
                 justification: self.justification.as_deref(),
             }),
-            grants: &grants,
-        });
-        match verdict {
-            Verdict::Refuse { reason } => Err(ToolOutput::not_done(reason)),
-            Verdict::Run(confined) => Ok(confined),
-            Verdict::Ask {
-                reason,
-                confined,
-                scope,
-            } => {
-                self.begin(&self.item_id, confined);
-                let response = self.ask(&self.item_id, reason, confined, &scope).await;
-                match self.denied(&self.item_id, confined, response.as_ref()) {
-                    Some(denied) => Err(denied),
-                    None => Ok(confined),
-                }
-            }
+            grants,
+            rules,
         }
     }
 
     async fn perform(&self, confined: Confined) -> Result<ToolOutput, ToolError> {
+        tokio::select! {
+            () = line::reached() => {}
+            () = self.turn.cancel.cancelled() => {}
+        }
         self.save_first().await;
         if self.turn.cancel.is_cancelled() {
             let words = "The turn was stopped before the command began.";
@@ -159,16 +183,20 @@ impl<'a> Run<'a> {
             return None;
         }
         let id = ItemId::from(format!("{}-retry", self.item_id));
-        let scope = Capability::of(&self.argv, &self.cwd, Confined::Outside, false);
-        if !self.turn.conversation.data().grants.covers(&scope) {
-            self.begin(&id, Confined::Outside);
+        loop {
+            let (grants, rules) = self.standing();
+            let (scopes, given) = decide::scopes_outside(&self.case(true, &grants, &rules));
+            if given {
+                break;
+            }
             let reason = format!(
                 "It failed in the sandbox ({}). Run it again without the sandbox?",
                 denial.reason
             );
-            let response = self.ask(&id, reason, Confined::Outside, &scope).await;
-            if let Some(denied) = self.denied(&id, Confined::Outside, response.as_ref()) {
-                return Some(denied);
+            match self.ask(&id, reason, Confined::Outside, &scopes).await {
+                Asked::Yes => break,
+                Asked::No(output) => return Some(output),
+                Asked::LookAgain => {}
             }
         }
         Some(match self.execute(&id, Confined::Outside).await {

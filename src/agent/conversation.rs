@@ -7,6 +7,7 @@ use super::stream::Stream;
 use crate::exec::decide::SessionGrants;
 use crate::ids::{ThreadId, TurnId};
 use crate::model::item::ResponseItem;
+use crate::protocol::config::ConfigWarning;
 use crate::protocol::event::{EventKind, Warning};
 use crate::protocol::model::{ThreadTokenUsage, TokenUsage};
 use crate::protocol::permission::Permission;
@@ -51,6 +52,8 @@ pub struct Data {
     pub reviews: Reviews,
     /// What the model is to be told before it is asked again.
     notes: Vec<ResponseItem>,
+    /// What the person was told of their rules last.
+    reports: Vec<ConfigWarning>,
 }
 
 /// Whether a folder is there, and no link leads to it.
@@ -85,6 +88,7 @@ impl Conversation {
             told_no_snapshot: false,
             reviews: Reviews::default(),
             notes: Vec::new(),
+            reports: Vec::new(),
         };
         Self {
             stream: Stream::new(id.clone()),
@@ -136,6 +140,16 @@ impl Conversation {
     /// The same with a message of another role.
     pub fn note_item(&self, item: ResponseItem) {
         self.data().notes.push(item);
+    }
+
+    /// What of these reports on the person's rules they have not been told yet. From now on they have.
+    pub fn new_reports(&self, reports: &[ConfigWarning]) -> Vec<ConfigWarning> {
+        let told = std::mem::replace(&mut self.data().reports, reports.to_vec());
+        reports
+            .iter()
+            .filter(|report| !told.contains(report))
+            .cloned()
+            .collect()
     }
 
     /// Tells the model what was noted.

@@ -6,6 +6,7 @@ use super::proposals::Proposals;
 use super::provider::Clients;
 use super::undo::Persons;
 use crate::config::Config;
+use crate::exec::rules::{self, Rules, Shelf};
 use crate::exec::{self, Confinement};
 use crate::snapshot::Snapshots;
 use crate::tools::Registry;
@@ -34,6 +35,8 @@ pub struct Desk {
     pub steps: TaskTracker,
     /// What the workspace held before commands changed it.
     pub snapshots: Snapshots,
+    /// The standing rules on commands.
+    pub rules: Shelf,
     /// Shared by commands that may write while they run, held alone by what takes turns back.
     pub changing: Arc<RwLock<()>>,
     /// What the person's own commands change while commands of the agent run.
@@ -43,6 +46,11 @@ pub struct Desk {
 }
 
 impl Desk {
+    /// The rules on commands as the files say now: the person's own and those of the project that a configuration is for.
+    pub fn rules(&self, config: &Config) -> Arc<Rules> {
+        self.rules.rules(&rules::Sources::new(&self.home, &config.rule_folders))
+    }
+
     /// Open files and whether they hold unsaved text.
     pub fn open_files(&self) -> Vec<(PathBuf, bool)> {
         let documents = self.workspace.documents();

@@ -334,6 +334,7 @@ fn text_of(content: &[UserInput]) -> String {
 fn response(decision: ApprovalDecision, feedback: Option<String>) -> ApprovalResponse {
     ApprovalResponse {
         decision,
+        turn_id: None,
         feedback,
         permissions: None,
     }

@@ -1,5 +1,6 @@
 //! One running turn: what it shows, what it records, and that it ends exactly once.
 
+use super::asking::Asking;
 use super::conversation::Conversation;
 use super::desk::Desk;
 use super::pending::Pending;
@@ -64,6 +65,8 @@ pub struct Turn {
     pub track: Track,
     /// Narrow grants until the turn ends.
     permissions: Mutex<Vec<Permission>>,
+    /// Questions about commands of the answer that is being carried out.
+    pub asking: Asking,
     /// Held while an event of the turn is published; taken before the conversation's data, never after.
     shown: Mutex<Shown>,
 }
@@ -142,6 +145,7 @@ impl Turn {
             pending: Pending::default(),
             track: Track::default(),
             permissions: Mutex::default(),
+            asking: Asking::default(),
             shown: Mutex::new(shown),
         }
     }

@@ -142,13 +142,18 @@ impl<'a> Checker<'a> {
             (Kind::FlagMap, Data::Table(entries)) => Some(self.map_of(entries, Kind::Flag, path)),
             (Kind::Choice(choices), Data::Text(text)) => self.choice(choices, text, node, path),
             (Kind::Approval, Data::Text(text)) => self.choice(keys::APPROVALS, text, node, path),
-            (Kind::Approval, Data::Table(_)) => {
-                self.note(
-                    format!("The granular form of `{}` is known but not used yet.", path.join(".")),
-                    node.line,
-                );
-                None
-            }
+            (Kind::Approval, Data::Table(entries)) => match entries.as_slice() {
+                [(name, inner)] if name == "granular" => {
+                    path.push(name.clone());
+                    let kinds = self.value(Kind::Table(keys::GRANULAR), inner, path);
+                    path.pop();
+                    kinds.map(|kinds| Value::Object([("granular".to_owned(), kinds)].into_iter().collect()))
+                }
+                _ => {
+                    self.misfit("one of its words, or a table with nothing but `granular`", node, path);
+                    None
+                }
+            },
             (Kind::Table(keys), Data::Table(entries)) => Some(self.table(entries, keys, path).into()),
             (Kind::Map(keys), Data::Table(entries)) => Some(self.tables(entries, keys, path)),
             (Kind::Profiles, Data::Table(entries)) => Some(self.tables(entries, keys::KEYS, path)),
@@ -312,7 +317,8 @@ fn wanted(kind: Kind) -> &'static str {
         Kind::Texts | Kind::Paths | Kind::Places => "a list of texts",
         Kind::TextMap => "a table of texts",
         Kind::FlagMap => "a table of true and false",
-        Kind::Choice(_) | Kind::Approval => "a text",
+        Kind::Choice(_) => "a text",
+        Kind::Approval => "a text or a table with `granular`",
         Kind::Table(_) | Kind::Map(_) | Kind::Profiles | Kind::Permissions => "a table",
         Kind::Any => "a value",
     }

@@ -72,6 +72,7 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
         edits: edits(values),
         include_apply_patch_tool: flag(values, "include_apply_patch_tool").unwrap_or(true),
         features: parsed(values, "features").unwrap_or_default(),
+        rule_folders: Vec::new(),
         profile: text(values, "profile"),
         profiles: values
             .get("profiles")

@@ -95,6 +95,14 @@ const fn later(name: &'static str, kind: Kind) -> Key {
 }
 
 pub(super) const APPROVALS: &[&str] = &["untrusted", "on-request", "on-failure", "never"];
+/// The kinds of questions of `approval_policy.granular`.
+pub(super) const GRANULAR: &[Key] = &[
+    anyone("sandbox_approval", Kind::Flag),
+    anyone("rules", Kind::Flag),
+    anyone("request_permissions", Kind::Flag),
+    anyone("mcp_elicitations", Kind::Flag),
+    later("skill_approval", Kind::Flag),
+];
 /// What `edits.approve` can be; a later word asks less.
 pub(super) const EDIT_APPROVALS: &[&str] = &["ask", "workspace"];
 pub(super) const SANDBOXES: &[&str] = &["read-only", "workspace-write", "danger-full-access", "full-access"];

@@ -62,7 +62,7 @@ impl File {
 }
 
 /// The text of a regular file; `None` if there is none.
-pub(super) fn read_text(path: &Path) -> std::io::Result<Option<String>> {
+pub(crate) fn read_text(path: &Path) -> std::io::Result<Option<String>> {
     let invalid = |text: &str| std::io::Error::new(std::io::ErrorKind::InvalidData, text);
     match std::fs::metadata(path) {
         Err(error)
@@ -164,13 +164,24 @@ pub(super) fn tighten(entries: &mut Vec<(String, Node)>, current: &Merged, check
     let mut refused: Vec<(String, Option<u32>)> = Vec::new();
     entries.retain_mut(|(name, node)| match name.as_str() {
         "approval_policy" | "sandbox_mode" | "default_permissions" => {
-            let Data::Text(wanted) = &node.data else { return true };
+            let wanted = match &node.data {
+                Data::Text(wanted) => wanted.as_str(),
+                // The granular form.
+                Data::Table(_) if name == "approval_policy" => "granular",
+                _ => return true,
+            };
             let looser = match name.as_str() {
-                "approval_policy" => match (approval_rank(wanted), current.text(name).and_then(approval_rank)) {
-                    (Some(wanted), Some(now)) => wanted > now,
-                    // A word that is not known is reported when the keys are checked.
-                    _ => false,
-                },
+                "approval_policy" => {
+                    let now = match current.values.get(name.as_str()) {
+                        Some(Value::Object(_)) => Some("granular"),
+                        _ => current.text(name),
+                    };
+                    match (approval_rank(wanted), now.and_then(approval_rank)) {
+                        (Some(wanted), Some(now)) => wanted > now,
+                        // A word that is not known is reported when the keys are checked.
+                        _ => false,
+                    }
+                }
                 "sandbox_mode" => {
                     sandbox_rank(wanted).is_some_and(|wanted| now_allowed(current).is_none_or(|now| wanted > now))
                 }
@@ -358,8 +369,9 @@ fn approves_more(wanted: &Data, now: Option<&str>) -> bool {
     }
 }
 
-/// Higher asks less.
+/// Higher asks less. The granular form asks as `on-request` does, or says no where that asks.
 fn approval_rank(word: &str) -> Option<usize> {
+    let word = if word == "granular" { "on-request" } else { word };
     super::keys::APPROVALS.iter().position(|known| *known == word)
 }
 

@@ -6,14 +6,14 @@ use toml::de::{DeTable, DeValue};
 
 /// A value and where it stands.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Node {
-    pub(super) data: Data,
+pub(crate) struct Node {
+    pub(crate) data: Data,
     /// Counted from 1; known for files only.
-    pub(super) line: Option<u32>,
+    pub(crate) line: Option<u32>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Data {
+pub(crate) enum Data {
     /// JSON only; counts as absent.
     Null,
     Flag(bool),
@@ -26,7 +26,7 @@ pub(super) enum Data {
 
 impl Data {
     /// The kind of value, for messages.
-    pub(super) fn describe(&self) -> &'static str {
+    pub(crate) fn describe(&self) -> &'static str {
         match self {
             Self::Null => "null",
             Self::Flag(_) => "true or false",
@@ -41,29 +41,34 @@ impl Data {
 
 /// Why a file is no TOML.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct SyntaxError {
-    pub(super) message: String,
+pub(crate) struct SyntaxError {
+    pub(crate) message: String,
     /// Counted from 1.
-    pub(super) line: u32,
-    pub(super) column: u32,
+    pub(crate) line: u32,
+    pub(crate) column: u32,
 }
 
 /// Parses a file's text.
-pub(super) fn parse(text: &str) -> Result<Vec<(String, Node)>, SyntaxError> {
+pub(crate) fn parse(text: &str) -> Result<Vec<(String, Node)>, SyntaxError> {
+    let (entries, error) = parse_what_can_be(text);
+    error.map_or(Ok(entries), Err)
+}
+
+/// What can be read of a file's text, also of a broken one, and what breaks it first.
+pub(crate) fn parse_what_can_be(text: &str) -> (Vec<(String, Node)>, Option<SyntaxError>) {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let lines = LineStarts::of(text);
-    match DeTable::parse(text) {
-        Ok(table) => Ok(entries(table.get_ref(), &lines)),
-        Err(error) => {
-            let at = error.span().map_or(text.len(), |span| span.start);
-            let (line, column) = lines.place(text, at);
-            Err(SyntaxError {
-                message: error.message().trim().replace('\n', "; "),
-                line,
-                column,
-            })
+    let (table, errors) = DeTable::parse_recoverable(text);
+    let error = errors.first().map(|error| {
+        let at = error.span().map_or(text.len(), |span| span.start);
+        let (line, column) = lines.place(text, at);
+        SyntaxError {
+            message: error.message().trim().replace('\n', "; "),
+            line,
+            column,
         }
-    }
+    });
+    (entries(table.get_ref(), &lines), error)
 }
 
 fn entries(table: &DeTable<'_>, lines: &LineStarts) -> Vec<(String, Node)> {

@@ -33,7 +33,7 @@ pub fn shell_text(argv: &[String]) -> Option<&str> {
 }
 
 /// Whether a program is named bare or stands where the system keeps its programs: not one of the workspace's own.
-fn has_usual_place(program: &str) -> bool {
+pub(super) fn has_usual_place(program: &str) -> bool {
     const PLACES: [&str; 7] = [
         "/bin/",
         "/usr/bin/",

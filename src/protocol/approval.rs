@@ -17,6 +17,13 @@ pub enum Approval {
     Permission(PermissionApproval),
 }
 
+impl ApprovalDecision {
+    /// Whether it is a yes, of whatever reach.
+    pub fn is_yes(self) -> bool {
+        matches!(self, Self::Accept | Self::AcceptForSession | Self::AcceptAlways)
+    }
+}
+
 impl Approval {
     pub fn id(&self) -> &ApprovalId {
         match self {
@@ -67,7 +74,25 @@ pub struct CommandApproval {
     pub risk: Option<Risk>,
     /// What `acceptForSession` would cover, in words.
     pub session_scope: String,
+    /// What `acceptAlways` would write; absent where that is not offered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub always_rule: Option<AlwaysRule>,
     pub available_decisions: Vec<ApprovalDecision>,
+}
+
+/// A rule on commands as it would be written for always.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct AlwaysRule {
+    /// What it covers, in words.
+    pub text: String,
+    /// The programs with their sub-commands, short enough for a button.
+    pub title: String,
+    /// What would be written, to the letter.
+    pub toml: String,
+    /// The file it would be added to.
+    pub file: PathBuf,
 }
 
 /// More than the policy allows. Either an accepted patch writes in `folders` outside the workspace: a yes of any kind opens
@@ -113,7 +138,8 @@ pub enum ApprovalDecision {
     Accept,
     /// Run it, and do not ask again for the same capability in this thread. Of a permission: give it until the session ends.
     AcceptForSession,
-    /// The same for every session from now on.
+    /// Run it, and write the rule that the question showed, so that no session asks again. Of permissions: give them in
+    /// every session from now on.
     AcceptAlways,
     /// Do not run it, or do not open them; the turn goes on.
     Decline,
@@ -127,6 +153,9 @@ pub enum ApprovalDecision {
 #[serde(rename_all = "camelCase")]
 pub struct ApprovalResponse {
     pub decision: ApprovalDecision,
+    /// The turn that the answer is for, if the client names it. Messages about the answer name the question where it does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn_id: Option<TurnId>,
     /// Words to the model, with `decline`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<String>,

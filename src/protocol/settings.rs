@@ -17,16 +17,50 @@ pub enum ApprovalPolicy {
     OnFailure,
     /// Nobody is ever asked; what is not allowed fails.
     Never,
+    /// As `on-request`, with the kinds of questions switched on and off one by one; a question of a kind that is off is
+    /// answered with a no at once.
+    Granular(Granular),
+}
+
+/// Which kinds of questions reach the person. In `config.toml` the names are in snake case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase", default)]
+pub struct Granular {
+    /// To run a command outside the sandbox, or a dangerous one at all.
+    #[serde(alias = "sandbox_approval")]
+    pub sandbox_approval: bool,
+    /// About commands that a rule asks about.
+    pub rules: bool,
+    /// For more than the policy allows, asked for by the model.
+    #[serde(alias = "request_permissions")]
+    pub request_permissions: bool,
+    /// That tool servers ask.
+    #[serde(alias = "mcp_elicitations")]
+    pub mcp_elicitations: bool,
+}
+
+impl Default for Granular {
+    /// What is left out: everything asks, but for permissions beyond the policy.
+    fn default() -> Self {
+        Self {
+            sandbox_approval: true,
+            rules: true,
+            request_permissions: false,
+            mcp_elicitations: true,
+        }
+    }
 }
 
 impl ApprovalPolicy {
-    /// The name used in `config.toml` and on the wire.
+    /// The name used in `config.toml` and on the wire; of the granular form its key.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Untrusted => "untrusted",
             Self::OnRequest => "on-request",
             Self::OnFailure => "on-failure",
             Self::Never => "never",
+            Self::Granular(_) => "granular",
         }
     }
 }

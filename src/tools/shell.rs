@@ -63,6 +63,10 @@ impl Tool for Shell {
         &["container.exec", "local_shell", "shell_command", "exec_command"]
     }
 
+    fn asks_first(&self) -> bool {
+        true
+    }
+
     fn run<'a>(&'a self, call: &'a Call, host: &'a dyn Host) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move { host.run_command(command_call(call, Some(host))?).await })
     }

@@ -8,7 +8,7 @@
 export type Approval = CommandApproval | PermissionApproval;
 
 /** The person's answer. Anything that cannot be understood, a closed dialog and a lost client count as `decline`. */
-export type ApprovalDecision = "accept" | "acceptForSession" | "decline" | "cancel";
+export type ApprovalDecision = "accept" | "acceptForSession" | "acceptAlways" | "decline" | "cancel";
 
 /** One question to the person. */
 export type ApprovalId = string;
@@ -42,6 +42,8 @@ export type ApprovalResponse = {
   decision: ApprovalDecision;
   /** Words to the model, with `decline`. */
   feedback?: string | null;
+  /** With a yes to `permissions`: the part that is given. What was not asked for is not given; absent means all. */
+  permissions?: Array<Permission> | null;
 };
 
 /**
@@ -129,6 +131,8 @@ export type CommandExecParams = {
   timeoutMs?: number | null;
   /** Absent: the configured one. Its folders are those of the workspace, whatever `cwd` is. */
   sandboxPolicy?: SandboxPolicy | null;
+  /** Id of a permission profile, in place of a policy. */
+  permissions?: string | null;
   /** All of its standard input; absent: none. */
   stdin?: string | null;
   /** The caller's own name for the run, used by no other that still runs. */
@@ -273,6 +277,9 @@ export type GitInfo = {
   branch?: string | null;
   originUrl?: string | null;
 };
+
+/** What a grant lasts for. */
+export type GrantScope = "command" | "turn" | "session" | "always";
 
 /** What is judged. */
 export type GuardianAction =
@@ -421,28 +428,87 @@ export type MovedHunk = {
 
 export type OutputStream = "stdout" | "stderr";
 
+/** One thing more that commands in the sandbox may do. Paths are absolute. */
+export type Permission =
+  | {
+    "type": "read";
+    path: string;
+  }
+  | {
+    "type": "write";
+    path: string;
+  }
+  | {
+    "type": "gitMetadata";
+    repository: string;
+  }
+  | {
+    "type": "network"
+  }
+  | {
+    "type": "host";
+    host: string;
+    port?: number | null;
+  }
+  | {
+    "type": "loopbackPort";
+    port: number;
+  }
+  | {
+    "type": "unixSocket";
+    path: string;
+  };
+
 /**
- * Folders outside the workspace that an accepted patch writes in. A yes of either kind opens them, for patches and for
- * commands in the sandbox, until the session ends. Sent as the request `countersign/approval/permission` to clients with
- * the plugin protocol, shown by `window/showMessageRequest` to all others.
+ * More than the policy allows. Either an accepted patch writes in `folders` outside the workspace: a yes of any kind opens
+ * them, for patches and for commands in the sandbox, until the session ends. Or the model asks for `permissions`: a yes
+ * gives them for as long as `acceptCovers` says, for the session, or for always. Sent as the request
+ * `countersign/approval/permission` to clients with the plugin protocol, shown by `window/showMessageRequest` to all others.
  */
 export type PermissionApproval = {
   id: ApprovalId;
   threadId: ThreadId;
   turnId: TurnId;
-  /** The file change item. */
+  /** The file change item, the command, or the call that asks. */
   itemId: ItemId;
-  /** The proposal whose accepted hunks need it. */
-  proposalId: ProposalId;
+  /** The proposal whose accepted hunks need it; absent where no patch asks. */
+  proposalId?: ProposalId | null;
   /** The first of `folders`. */
-  grantRoot: string;
-  /** What would be opened: absolute, links followed. One that is not there yet is made by the patch. */
+  grantRoot?: string | null;
+  /** What the model asks for; paths have their links followed. The answer can name a part of it. */
+  permissions?: Array<Permission>;
+  /** How long a plain `accept` holds. */
+  acceptCovers: GrantScope;
+  /** What would be opened for a patch: absolute, links followed. One that is not there yet is made by the patch. */
   folders: Array<string>;
   /** The files that the patch changes there. */
   paths: Array<string>;
   /** What is asked and what a yes covers, in words. */
   reason: string;
   availableDecisions: Array<ApprovalDecision>;
+};
+
+/** A named set of permissions. */
+export type PermissionProfile = {
+  id: string;
+  description?: string | null;
+  /** The profile that it begins from. */
+  extends?: string | null;
+  /** Whether it is always there. */
+  builtIn: boolean;
+};
+
+/** Parameters of `countersign/permissions/profiles`. */
+export type PermissionProfilesParams = {
+  /** The folder whose configuration counts; absent: the first folder of the workspace. */
+  cwd?: string | null;
+};
+
+/** The permission profiles that can be chosen, the built-in ones first. */
+export type PermissionProfilesResult = {
+  data: Array<PermissionProfile>;
+  /** The profile that threads begin with; absent where `sandbox_mode` decides and no profile says the same. */
+  default?: string | null;
 };
 
 export type PlanStep = {
@@ -629,6 +695,10 @@ export type SettingsOverride = {
   approvalPolicy?: ApprovalPolicy | null;
   approvalsReviewer?: ApprovalsReviewer | null;
   sandboxPolicy?: SandboxPolicy | null;
+  /** Id of a permission profile, as `permissions/profiles` lists them; not together with `sandboxPolicy`. */
+  permissions?: string | null;
+  /** Folders of the workspace beside `cwd`, in place of those before. Relative ones start from `cwd`. */
+  runtimeWorkspaceRoots?: Array<string> | null;
   editApproval?: EditApproval | null;
 };
 
@@ -792,7 +862,15 @@ export type ThreadSettings = {
   cwd: string;
   approvalPolicy: ApprovalPolicy;
   approvalsReviewer: ApprovalsReviewer;
+  /** What commands may touch; with a permission profile, the policy that comes nearest to it. */
   sandboxPolicy: SandboxPolicy;
+  /** Id of the permission profile in force; absent where `sandbox_policy` was given by itself. */
+  permissions?: string | null;
+  /**
+   * Folders that belong to the workspace beside `cwd` and the editor's folders. Absolute. A profile's own are not among
+   * them.
+   */
+  runtimeWorkspaceRoots: Array<string>;
   editApproval: EditApproval;
 };
 
@@ -1069,13 +1147,15 @@ export interface ClientRequests {
   "countersign/model/list": { params: ModelListParams; result: ModelListResult };
   /** The effective configuration and where each value came from. */
   "countersign/config/read": { params: ConfigReadParams; result: ConfigReadResult };
+  /** The permission profiles that can be chosen. */
+  "countersign/permissions/profiles": { params: PermissionProfilesParams; result: PermissionProfilesResult };
 }
 
 /** What the server asks a client with the plugin protocol, by method. */
 export interface ServerRequests {
   /** May this command run? */
   "countersign/approval/command": { params: CommandApproval; result: ApprovalResponse };
-  /** May patches and commands write in these folders outside the workspace, for the rest of the session? */
+  /** May patches and commands write in these folders outside the workspace, or commands do more than the policy allows? */
   "countersign/approval/permission": { params: PermissionApproval; result: ApprovalResponse };
   /** Save these documents, which the agent changed, so that the command that follows sees them. */
   "countersign/document/save": { params: DocumentSaveParams; result: DocumentSaveResult };

@@ -1,24 +1,68 @@
-//! The question to the person before a command runs, and what a no comes to.
+//! The question to the person before a command runs: what it shows, what a yes keeps, and what a no comes to.
 
 use super::Run;
-use crate::exec::decide::Capability;
+use crate::agent::asking::{Entry, Subject, Ticket};
+use crate::exec::decide::Scopes;
+use crate::exec::rules;
 use crate::ids::{ApprovalId, ItemId};
-use crate::protocol::approval::{Approval, ApprovalDecision, ApprovalResponse, CommandApproval};
+use crate::protocol::approval::{AlwaysRule, Approval, ApprovalDecision, ApprovalResponse, CommandApproval};
 use crate::protocol::item::{Confined, ItemStatus};
 use crate::tools::ToolOutput;
+use std::path::Path;
+
+/// What comes of the wish to ask.
+pub(super) enum Asked {
+    /// The person said yes.
+    Yes,
+    /// They did not, or cannot any more; this is what the model is told.
+    No(ToolOutput),
+    /// A question that was open may have settled this one: decide anew.
+    LookAgain,
+}
 
 impl Run<'_> {
-    /// Asks the person. `None` if the turn was stopped before the answer; the question is withdrawn then.
-    pub(super) async fn ask(
+    /// Asks the person, unless they have been asked the same in this answer.
+    pub(super) async fn ask(&self, id: &ItemId, reason: String, confined: Confined, scopes: &Scopes) -> Asked {
+        let subject = Subject {
+            argv: self.argv.clone(),
+            cwd: self.cwd.clone(),
+            confined,
+        };
+        let ticket = match self.turn.asking.enter(&subject, &scopes.session) {
+            Entry::Ask(ticket) => ticket,
+            Entry::Answered(answer) => return Asked::No(self.repeated(id, confined, &answer)),
+            Entry::Wait(mut open) => {
+                tokio::select! {
+                    biased;
+                    () = self.turn.cancel.cancelled() => return Asked::No(self.stopped(id, confined)),
+                    _closed = open.changed() => return Asked::LookAgain,
+                }
+            }
+        };
+        self.begin(id, confined);
+        let Some(response) = self.put(id, reason, confined, scopes, ticket).await else {
+            return Asked::No(self.stopped(id, confined));
+        };
+        match response.decision.is_yes() {
+            true => Asked::Yes,
+            false => Asked::No(self.denied(id, confined, &response)),
+        }
+    }
+
+    /// Puts the question and keeps what the answer gives. `None` if the turn was stopped before the answer; the question
+    /// is withdrawn then.
+    async fn put(
         &self,
         id: &ItemId,
         reason: String,
         confined: Confined,
-        scope: &Capability,
+        scopes: &Scopes,
+        ticket: Ticket,
     ) -> Option<ApprovalResponse> {
         let turn = self.turn;
+        let question = ApprovalId::fresh();
         let approval = CommandApproval {
-            id: ApprovalId::fresh(),
+            id: question.clone(),
             thread_id: turn.conversation.id.clone(),
             turn_id: turn.id.clone(),
             item_id: id.clone(),
@@ -29,59 +73,123 @@ impl Run<'_> {
             justification: self.justification.clone(),
             confined,
             risk: None,
-            session_scope: scope.to_string(),
-            available_decisions: available_decisions(scope),
+            session_scope: scopes.session.to_string(),
+            always_rule: always_rule(scopes, &turn.desk.home),
+            available_decisions: available_decisions(scopes),
         };
-        let answer = turn.ask(Approval::Command(approval)).await;
-        if answer
-            .as_ref()
-            .is_some_and(|response| response.decision == ApprovalDecision::AcceptForSession)
-        {
-            turn.conversation.data().grants.add(scope.clone());
+        let response = turn.ask(Approval::Command(approval)).await?;
+        match response.decision {
+            ApprovalDecision::AcceptForSession => turn.conversation.data().grants.add(scopes.session.clone()),
+            ApprovalDecision::AcceptAlways => self.keep(scopes, &response, &question).await,
+            ApprovalDecision::Accept | ApprovalDecision::Decline | ApprovalDecision::Cancel => {}
         }
-        answer
+        ticket.answered(&response);
+        Some(response)
     }
 
-    /// The output for a no; nothing for a yes.
-    pub(super) fn denied(
-        &self,
-        id: &ItemId,
-        confined: Confined,
-        response: Option<&ApprovalResponse>,
-    ) -> Option<ToolOutput> {
-        let Some(response) = response else {
-            let words = "The turn was stopped before the person answered; the command was not run.";
-            self.not_run(id, confined, ItemStatus::Interrupted, words);
-            return Some(ToolOutput::not_done(words));
-        };
-        match response.decision {
-            ApprovalDecision::Accept | ApprovalDecision::AcceptForSession | ApprovalDecision::AcceptAlways => {
-                return None;
+    /// Writes the rule that the question showed, then notes it in the conversation. If it cannot be written the person is
+    /// told why; their yes holds for this once.
+    async fn keep(&self, scopes: &Scopes, response: &ApprovalResponse, question: &ApprovalId) {
+        // A yes for always where none was offered is a yes for this once.
+        let Some(new) = scopes.always.clone() else { return };
+        let turn = self.turn;
+        let home = turn.desk.home.clone();
+        let written = tokio::task::spawn_blocking(move || rules::add_rules(&home, &new)).await;
+        let failure = match written {
+            Ok(Ok(file)) => {
+                tracing::info!(thread = %turn.conversation.id, file = %file.display(), "a rule for always was written");
+                turn.conversation.note(format!(
+                    "The person has allowed this for always: {}. The rule is in {}; commands that fall under it run without a \
+                     question from now on.",
+                    scopes.session,
+                    file.display()
+                ));
+                return;
             }
-            ApprovalDecision::Decline | ApprovalDecision::Cancel => {}
-        }
-        self.not_run(id, confined, ItemStatus::Declined, "The person said no.");
-        let words = match response
-            .feedback
-            .as_deref()
-            .map(str::trim)
-            .filter(|words| !words.is_empty())
-        {
-            Some(words) => format!(" They say: {words}"),
-            None => " Do not try to reach the same by another command; find another way or ask.".to_owned(),
+            Ok(Err(error)) => error.to_string(),
+            Err(error) => format!("writing it broke off ({error})"),
         };
-        Some(ToolOutput::not_done(format!(
-            "The person rejected this command; it was not run.{words}"
-        )))
+        let about = match &response.turn_id {
+            Some(_) => String::new(),
+            None => format!(" (question {question})"),
+        };
+        turn.warn(format!(
+            "The rule for {} was not saved, so it holds for this one run only{about}: {failure}",
+            scopes.session.in_short()
+        ));
+    }
+
+    fn stopped(&self, id: &ItemId, confined: Confined) -> ToolOutput {
+        let words = "The turn was stopped before the person answered; the command was not run.";
+        self.not_run(id, confined, ItemStatus::Interrupted, words);
+        ToolOutput::not_done(words)
+    }
+
+    fn denied(&self, id: &ItemId, confined: Confined, response: &ApprovalResponse) -> ToolOutput {
+        self.not_run(id, confined, ItemStatus::Declined, "The person said no.");
+        let words = feedback(response)
+            .unwrap_or_else(|| " Do not try to reach the same by another command; find another way or ask.".to_owned());
+        ToolOutput::not_done(format!("The person rejected this command; it was not run.{words}"))
+    }
+
+    /// The same command came twice in one answer, and the person has answered about it.
+    fn repeated(&self, id: &ItemId, confined: Confined, before: &ApprovalResponse) -> ToolOutput {
+        if before.decision.is_yes() {
+            let words = "The person allowed one run of this command, and this answer asked for it twice.";
+            self.not_run(id, confined, ItemStatus::Declined, words);
+            return ToolOutput::not_done(
+                "Not run again: you called this same command twice in one answer, and the person allowed one run, which the other \
+                 call has had. If a second run is needed, call it again now.",
+            );
+        }
+        self.not_run(
+            id,
+            confined,
+            ItemStatus::Declined,
+            "The person said no to the same command.",
+        );
+        let words = feedback(before).unwrap_or_default();
+        ToolOutput::not_done(format!(
+            "The person rejected this same command a moment ago; it was not run, and they were not asked again.{words}"
+        ))
     }
 }
 
-/// What the person may answer: some commands are asked about each time.
-fn available_decisions(scope: &Capability) -> Vec<ApprovalDecision> {
-    let session = scope.can_be_remembered().then_some(ApprovalDecision::AcceptForSession);
+fn feedback(response: &ApprovalResponse) -> Option<String> {
+    let words = response.feedback.as_deref().map(str::trim);
+    words
+        .filter(|words| !words.is_empty())
+        .map(|words| format!(" They say: {words}"))
+}
+
+/// What a yes for always would write, as it is shown before it is given.
+fn always_rule(scopes: &Scopes, home: &Path) -> Option<AlwaysRule> {
+    let new = scopes.always.as_ref()?;
+    let tables: Vec<String> = new.iter().map(rules::NewRule::to_toml).collect();
+    let outside = if new.iter().any(|rule| rule.outside) {
+        "outside the sandbox"
+    } else {
+        "as the sandbox policy confines it"
+    };
+    Some(AlwaysRule {
+        text: format!("{}, {outside}, in every session", scopes.session.parts_in_words()),
+        title: scopes.session.in_short(),
+        toml: tables.join("\n"),
+        file: rules::always_file(home),
+    })
+}
+
+/// What the person may answer: some commands are asked about each time, some are too broad for always.
+fn available_decisions(scopes: &Scopes) -> Vec<ApprovalDecision> {
+    let session = scopes
+        .session
+        .can_be_remembered()
+        .then_some(ApprovalDecision::AcceptForSession);
+    let always = scopes.always.as_ref().map(|_| ApprovalDecision::AcceptAlways);
     let all = [
         Some(ApprovalDecision::Accept),
         session,
+        always,
         Some(ApprovalDecision::Decline),
         Some(ApprovalDecision::Cancel),
     ];

@@ -71,6 +71,7 @@ impl Table {
             editor: Arc::new(Model(workspace.clone())),
             snapshots: crate::snapshot::Snapshots::new(home.path(), &BTreeMap::new()),
             persons: crate::agent::undo::Persons::default(),
+            rules: Default::default(),
             changing: Arc::default(),
             home: home.path().to_owned(),
             env: BTreeMap::new(),

@@ -5,7 +5,7 @@ use crate::agent::prompt::Environment;
 use crate::agent::provider::{Provider, Unresolved};
 use crate::agent::sampling;
 use crate::agent::turn::{Ended, Turn};
-use crate::agent::undo;
+use crate::agent::{in_words, undo};
 use crate::model::retry::Retry;
 use crate::protocol::turn::{TurnError, TurnErrorKind};
 use std::sync::Arc;
@@ -63,6 +63,9 @@ pub(super) async fn run(turn: &Arc<Turn>, inputs: Vec<Input>, first: bool) -> En
         }
     };
     begin(&mut inputs, provider.context_window);
+    for warning in turn.conversation.new_reports(turn.desk.rules(&turn.config).reports()) {
+        turn.warn(in_words(&warning));
+    }
     if !provider.is_known {
         turn.warn(match provider.context_window {
             Some(window) => format!(

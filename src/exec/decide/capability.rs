@@ -1,10 +1,12 @@
 //! What a yes for the session covers: not one exact command, and not more than the person was told.
 
-use crate::exec::command::{display, plain_commands};
+use super::reach::clean;
+use super::{Reach, only_reads, plain};
+use crate::exec::command::{display, has_usual_place};
+use crate::exec::rules::NewRule;
 use crate::protocol::item::Confined;
-use std::collections::BTreeSet;
 use std::fmt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 /// What a command can do, as a person would name it. `Display` says it in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +15,8 @@ pub struct Capability {
     parts: Vec<Part>,
     /// Asked about each time, whatever was said before.
     each_time: bool,
+    /// A rule asks about it, so only a yes to a question that such a rule raised counts.
+    by_rule: bool,
 }
 
 /// One of the commands joined in a composition.
@@ -21,88 +25,138 @@ enum Part {
     /// The program (with its sub-command, where it has them), with any other arguments of the same reach.
     Program {
         name: String,
-        sub_command: Option<String>,
+        /// One word, or two where the first runs the second (`npm run build`).
+        sub_command: Vec<String>,
         reach: Reach,
     },
     /// This command and no other: the program would run anything.
     Exact { argv: Vec<String>, cwd: PathBuf },
 }
 
-/// Where the arguments of a command lead, by their words.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Reach {
-    /// To paths outside the working directory and the temporary folder.
-    elsewhere: bool,
-    /// To these hosts.
-    hosts: BTreeSet<String>,
-}
-
 /// Programs that run what they are told: nothing general can be allowed of them.
 const RUNNERS: &[&str] = &[
+    "R",
+    "Rscript",
+    "ansible",
     "arch",
+    "asdf",
     "ash",
+    "at",
     "awk",
     "bash",
+    "batch",
+    "bsdtar",
+    "builtin",
     "bun",
-    "busybox",
     "bunx",
+    "busybox",
+    "bwrap",
     "chroot",
+    "chrt",
     "command",
+    "crontab",
     "csh",
     "dash",
+    "dbus-run-session",
     "deno",
+    "direnv",
     "doas",
     "docker",
+    "ed",
+    "emacs",
+    "entr",
     "env",
     "eval",
+    "ex",
     "exec",
     "expect",
+    "fabric",
+    "fakeroot",
     "find",
+    "firejail",
     "fish",
     "flock",
     "gawk",
     "gdb",
+    "gosu",
+    "gsed",
+    "hyperfine",
     "ionice",
+    "java",
+    "julia",
     "ksh",
     "kubectl",
+    "less",
+    "lima",
+    "ltrace",
     "lua",
+    "man",
     "mawk",
+    "mise",
+    "more",
+    "mosh",
+    "mysql",
+    "nano",
     "nice",
+    "nix-shell",
     "node",
     "nodejs",
     "nohup",
-    "nsenter",
     "npx",
+    "nsenter",
+    "numactl",
+    "nvim",
     "osascript",
     "parallel",
+    "perf",
     "perl",
     "php",
     "pipx",
     "pkexec",
     "podman",
+    "prlimit",
+    "proot",
+    "psql",
     "pwsh",
     "python",
     "rlwrap",
     "ruby",
     "runuser",
+    "screen",
     "script",
+    "sed",
     "setpriv",
     "setsid",
     "sh",
+    "socat",
+    "source",
+    "sqlite3",
     "ssh",
     "stdbuf",
     "strace",
     "su",
+    "su-exec",
     "sudo",
     "systemd-run",
+    "tar",
     "taskset",
+    "tclsh",
     "tcsh",
     "time",
     "timeout",
     "tmux",
+    "torsocks",
+    "toybox",
+    "unbuffer",
+    "unshare",
     "uvx",
+    "vagrant",
+    "valgrind",
+    "vi",
+    "vim",
     "watch",
     "xargs",
+    "xvfb-run",
     "zsh",
 ];
 
@@ -157,6 +211,17 @@ const WITH_SUB_COMMANDS: &[&str] = &[
 /// Sub-commands that run whatever follows them.
 const RUNNING: &[&str] = &["exec", "run", "x", "dlx", "run-script", "shell", "develop"];
 
+/// Programs that a rule for always is never offered for: by themselves they say nothing of what they would do, or what
+/// they do to is the whole machine.
+const NEVER_ALWAYS: &[&str] = &[
+    "at", "batch", "chattr", "chgrp", "chmod", "chown", "crontab", "dd", "halt", "install", "kill", "killall", "ln",
+    "mount", "mv", "nc", "ncat", "pkill", "poweroff", "reboot", "rm", "rmdir", "rsync", "scp", "sftp", "shutdown",
+    "socat", "tee", "telnet", "umount", "unlink",
+];
+
+/// Parts of one command that a rule is offered for.
+const MOST_RULES: usize = 4;
+
 impl Capability {
     /// The capability that a command needs, run in `cwd`. `each_time` keeps it from being remembered.
     pub fn of(argv: &[String], cwd: &Path, confined: Confined, each_time: bool) -> Self {
@@ -164,27 +229,77 @@ impl Capability {
             argv: argv.to_vec(),
             cwd: cwd.to_owned(),
         };
-        let parts = match plain_commands(argv) {
+        let parts = match plain::commands(argv) {
             // A change of folder changes what the paths after it mean.
             Some(commands) if commands.len() > 1 && commands.iter().any(|command| command[0] == "cd") => {
                 vec![exact(argv)]
             }
-            Some(commands) => commands
-                .iter()
-                .map(|command| part(command, cwd).unwrap_or_else(|| exact(command)))
-                .collect(),
+            Some(commands) => {
+                // What only reads and stays here needs no yes of its own.
+                let rides = |command: &[String]| only_reads(command, cwd) && !Reach::of(command, cwd).elsewhere;
+                let only_rides = commands.iter().all(|command| rides(command));
+                commands
+                    .iter()
+                    .filter(|command| only_rides || !rides(command))
+                    .map(|command| part(command, cwd).unwrap_or_else(|| exact(command)))
+                    .collect()
+            }
             None => vec![exact(argv)],
         };
         Self {
             outside: confined == Confined::Outside,
             parts,
             each_time,
+            by_rule: false,
         }
+    }
+
+    /// The same, asked about since a rule says so.
+    #[must_use]
+    pub fn asked_by_rule(mut self) -> Self {
+        self.by_rule = true;
+        self
+    }
+
+    /// Whether a yes to this for the session would settle that.
+    pub fn covers(&self, wanted: &Self) -> bool {
+        let mut grants = SessionGrants::default();
+        grants.add(self.clone());
+        grants.covers(wanted)
     }
 
     /// Whether a yes for the session means anything beyond this once.
     pub fn can_be_remembered(&self) -> bool {
         !self.each_time
+    }
+
+    /// The rules that would allow it for always; none where one would be too broad, or would not be heeded.
+    pub fn as_rules(&self, leaves_sandbox: bool, cwd: &Path) -> Option<Vec<NewRule>> {
+        if self.each_time || self.by_rule || self.parts.is_empty() {
+            return None;
+        }
+        let mut rules: Vec<NewRule> = Vec::new();
+        for part in &self.parts {
+            let rule = part.as_rule(leaves_sandbox, cwd)?;
+            if !rules.contains(&rule) {
+                rules.push(rule);
+            }
+        }
+        (rules.len() <= MOST_RULES).then_some(rules)
+    }
+
+    /// What it is called on a button: the programs with their sub-commands.
+    pub fn in_short(&self) -> String {
+        let mut names: Vec<String> = self.parts.iter().map(Part::in_short).collect();
+        names.dedup();
+        names.join(", ")
+    }
+
+    /// The parts in words, without where they run.
+    pub fn parts_in_words(&self) -> String {
+        let mut parts: Vec<String> = self.parts.iter().map(Part::to_string).collect();
+        parts.dedup();
+        parts.join("; ")
     }
 }
 
@@ -202,70 +317,23 @@ fn part(argv: &[String], cwd: &Path) -> Option<Part> {
     if RUNNERS.contains(&base) || RUNNERS.contains(&bare) || program.contains('/') && !program.starts_with('/') {
         return None;
     }
-    let mut sub_command = None;
+    let mut sub_command = Vec::new();
     if WITH_SUB_COMMANDS.contains(&base) {
         // Options in front of the sub-command can change what it does (`git -c`, `cargo --config`, `make -f`).
         let first = arguments.first()?;
         if first.starts_with('-') || first.contains('=') || first.starts_with('+') {
             return None;
         }
-        let mut words = first.clone();
+        sub_command.push(first.clone());
         if RUNNING.contains(&first.as_str()) {
-            words = format!("{words} {}", arguments.get(1).filter(|word| !word.starts_with('-'))?);
+            sub_command.push(arguments.get(1).filter(|word| !word.starts_with('-'))?.clone());
         }
-        sub_command = Some(words);
     }
     Some(Part::Program {
-        reach: reach(arguments, cwd),
+        reach: Reach::of(argv, cwd),
         name,
         sub_command,
     })
-}
-
-fn reach(arguments: &[String], cwd: &Path) -> Reach {
-    let mut reach = Reach::default();
-    for argument in arguments {
-        // The value of `--option=value` counts like a word of its own.
-        let value = argument
-            .split_once('=')
-            .filter(|_| argument.starts_with('-'))
-            .map_or(argument.as_str(), |(_, value)| value);
-        match host(value) {
-            Some(host) => drop(reach.hosts.insert(host)),
-            None => reach.elsewhere |= leads_elsewhere(value, cwd),
-        }
-    }
-    reach
-}
-
-/// The host in `https://host/…` and in `user@host:path`.
-fn host(text: &str) -> Option<String> {
-    let rest = match text.split_once("://") {
-        Some((_, rest)) => rest,
-        None => {
-            let (place, _) = text.split_once(':')?;
-            place.contains('@').then_some(place)?
-        }
-    };
-    let authority = rest.split(['/', '?', '#']).next()?;
-    let host = authority.rsplit('@').next()?;
-    (!host.is_empty()).then(|| host.to_ascii_lowercase())
-}
-
-fn leads_elsewhere(text: &str, cwd: &Path) -> bool {
-    if text.starts_with('~') || text.contains('$') {
-        return true;
-    }
-    let path = Path::new(text);
-    let mut place = PathBuf::from("/");
-    for part in cwd.join(path).components() {
-        match part {
-            Component::Normal(name) => place.push(name),
-            Component::ParentDir => drop(place.pop()),
-            _ => {}
-        }
-    }
-    !(place.starts_with(cwd) || place.starts_with("/tmp") || text == "/dev/null")
 }
 
 impl Part {
@@ -290,21 +358,57 @@ impl Part {
             _ => false,
         }
     }
+
+    /// The rule that would allow it, if one is to be offered.
+    fn as_rule(&self, outside: bool, cwd: &Path) -> Option<NewRule> {
+        let Self::Program {
+            name,
+            sub_command,
+            reach,
+        } = self
+        else {
+            return None;
+        };
+        let base = name.rsplit('/').next().unwrap_or(name);
+        let program = if has_usual_place(name) {
+            base.to_owned()
+        } else {
+            // A program that the agent can change is none to trust for always.
+            let place = clean(Path::new(name));
+            if place.starts_with(cwd) || place.starts_with("/tmp") || place.starts_with("/var/tmp") {
+                return None;
+            }
+            name.clone()
+        };
+        if NEVER_ALWAYS.contains(&base) {
+            return None;
+        }
+        Some(NewRule {
+            prefix: std::iter::once(program).chain(sub_command.iter().cloned()).collect(),
+            outside,
+            here: !reach.elsewhere,
+            hosts: reach.hosts.iter().cloned().collect(),
+        })
+    }
+
+    fn in_short(&self) -> String {
+        match self {
+            Self::Exact { argv, .. } => display(argv),
+            Self::Program { name, sub_command, .. } => std::iter::once(name)
+                .chain(sub_command)
+                .cloned()
+                .collect::<Vec<_>>()
+                .join(" "),
+        }
+    }
 }
 
 impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Exact { argv, cwd } => write!(f, "exactly `{}` in {}", display(argv), cwd.display()),
-            Self::Program {
-                name,
-                sub_command,
-                reach,
-            } => {
-                match sub_command {
-                    Some(sub_command) => write!(f, "`{name} {sub_command}`")?,
-                    None => write!(f, "`{name}`")?,
-                }
+            Self::Program { reach, .. } => {
+                write!(f, "`{}`", self.in_short())?;
                 if reach.elsewhere {
                     f.write_str(" with any paths")?;
                 } else {
@@ -328,12 +432,10 @@ impl fmt::Display for Capability {
         if self.each_time {
             return f.write_str("this one run: commands like this ask each time");
         }
-        let mut parts: Vec<String> = self.parts.iter().map(Part::to_string).collect();
-        parts.dedup();
         write!(
             f,
             "{}, {} the sandbox",
-            parts.join("; "),
+            self.parts_in_words(),
             if self.outside { "outside" } else { "inside" }
         )
     }
@@ -358,7 +460,10 @@ impl SessionGrants {
         wanted.can_be_remembered()
             && !wanted.parts.is_empty()
             && wanted.parts.iter().all(|part| {
-                let fitting = self.granted.iter().filter(|granted| granted.outside || !wanted.outside);
+                let fitting = self
+                    .granted
+                    .iter()
+                    .filter(|granted| (granted.outside || !wanted.outside) && (granted.by_rule || !wanted.by_rule));
                 fitting
                     .flat_map(|granted| &granted.parts)
                     .any(|granted| granted.covers(part))
@@ -434,7 +539,17 @@ mod tests {
             ("env ls", Outside, "env rm", Outside, false),
             ("./run a", Outside, "./run b", Outside, false),
             ("cargo test && cargo fmt", Workspace, "cargo fmt", Workspace, true),
-            ("cargo test", Workspace, "cargo test | tail -n 3", Workspace, false),
+            ("cargo test", Workspace, "cargo test | tail -n 3", Workspace, true),
+            (
+                "cargo test",
+                Workspace,
+                "cargo test && cat /etc/passwd",
+                Workspace,
+                false,
+            ),
+            ("cargo test", Workspace, "cargo test && rm x", Workspace, false),
+            ("curl a.example/x", Outside, "curl a.example/y", Outside, true),
+            ("curl a.example/x", Outside, "curl b.example/x", Outside, false),
             (
                 "cargo test | tail -n 3",
                 Workspace,

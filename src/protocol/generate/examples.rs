@@ -301,6 +301,7 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
             approval_id: "a-1".into(),
             response: ApprovalResponse {
                 decision: ApprovalDecision::Decline,
+                turn_id: None,
                 feedback: Some("Use the mirror in vendor/ instead.".into()),
                 permissions: None,
             },
@@ -363,7 +364,8 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
         APPROVAL_COMMAND,
         value(approval()),
         value(ApprovalResponse {
-            decision: ApprovalDecision::Accept,
+            decision: ApprovalDecision::AcceptAlways,
+            turn_id: Some(TURN.into()),
             feedback: None,
             permissions: None,
         }),
@@ -373,6 +375,7 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
         value(permission()),
         value(ApprovalResponse {
             decision: ApprovalDecision::AcceptForSession,
+            turn_id: None,
             feedback: None,
             permissions: None,
         }),
@@ -668,10 +671,18 @@ fn approval() -> CommandApproval {
             level: RiskLevel::Low,
             description: "It only downloads the packages that the lock file names.".into(),
         }),
-        session_scope: "cargo fetch".into(),
+        session_scope: "`cargo fetch` on paths in the working directory, outside the sandbox".into(),
+        always_rule: Some(AlwaysRule {
+            text: "`cargo fetch` on paths in the working directory, outside the sandbox, in every session".into(),
+            title: "cargo fetch".into(),
+            toml: "[[rule]]\nprefix = [\"cargo\", \"fetch\"]\ndecision = \"allow\"\nsandbox = \"outside\"\npaths = \"here\"\nhosts = []\n"
+                .into(),
+            file: "/home/ada/.countersign/rules/always.toml".into(),
+        }),
         available_decisions: vec![
             ApprovalDecision::Accept,
             ApprovalDecision::AcceptForSession,
+            ApprovalDecision::AcceptAlways,
             ApprovalDecision::Decline,
             ApprovalDecision::Cancel,
         ],

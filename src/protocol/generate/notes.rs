@@ -131,7 +131,8 @@ pub(super) fn of(method: &str) -> Notes {
         "approval/command" => notes(
             "Sent to clients with the plugin protocol, after `approval/requested`. An answer that cannot be understood, an \
              error and a client that is gone count as `decline`. If the question is settled elsewhere the request is \
-             cancelled and `approval/resolved` comes.",
+             cancelled and `approval/resolved` comes. `acceptAlways` counts only where it is offered, and then `alwaysRule` says \
+             what it writes; if that fails a `warning` says why, and the command runs this once.",
             &[],
         ),
         "approval/permission" => notes(

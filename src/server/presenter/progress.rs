@@ -45,8 +45,8 @@ impl Progress {
                 }
             }
             EventKind::ApprovalResolved(resolved) => {
-                let goes_on = |decision| !matches!(decision, ApprovalDecision::Decline | ApprovalDecision::Cancel);
-                if let Some(line) = self.doing.as_deref().filter(|_| resolved.decision.is_some_and(goes_on)) {
+                let goes_on = resolved.decision.is_some_and(ApprovalDecision::is_yes);
+                if let Some(line) = self.doing.as_deref().filter(|_| goes_on) {
                     self.report(line);
                 }
             }

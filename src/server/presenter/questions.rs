@@ -62,6 +62,7 @@ async fn by_message(presenter: &Presenter, approval: &Approval) -> ApprovalRespo
     };
     ApprovalResponse {
         decision: decision.unwrap_or(ApprovalDecision::Decline),
+        turn_id: None,
         feedback: None,
         permissions: None,
     }
@@ -73,7 +74,10 @@ fn title(decision: ApprovalDecision, approval: &Approval) -> String {
         (ApprovalDecision::AcceptForSession, Approval::Command(command)) => {
             format!("Run for this session: {}", words::cut(&command.session_scope, 60))
         }
-        (ApprovalDecision::AcceptAlways, Approval::Command(_)) => "Run always".to_owned(),
+        (ApprovalDecision::AcceptAlways, Approval::Command(command)) => {
+            let programs = command.always_rule.as_ref().map_or("this", |rule| rule.title.as_str());
+            format!("Always for {}", words::cut(programs, 60))
+        }
         (decision, Approval::Permission(asked)) if !asked.permissions.is_empty() => {
             match (decision, asked.accept_covers) {
                 (ApprovalDecision::AcceptForSession, _) => "Allow for this session".to_owned(),

@@ -237,8 +237,19 @@ pub(super) fn command_question(approval: &CommandApproval) -> String {
     let why = why
         .map(|words| format!("\nThe agent says: {words}"))
         .unwrap_or_default();
+    let always = approval
+        .always_rule
+        .as_ref()
+        .map(|rule| {
+            format!(
+                "\nAlways would cover {} (written to {})",
+                rule.text,
+                rule.file.display()
+            )
+        })
+        .unwrap_or_default();
     format!(
-        "Countersign wants to run, {place}{what}:\n  {}\nin {}\n{}{why}",
+        "Countersign wants to run, {place}{what}:\n  {}\nin {}\n{}{why}{always}",
         cut(&crate::exec::command::display(&approval.command), 600),
         approval.cwd.display(),
         approval.reason

@@ -154,6 +154,7 @@ impl View {
         };
         Ok(ApprovalResponse {
             decision,
+            turn_id: None,
             feedback: None,
             permissions: None,
         })

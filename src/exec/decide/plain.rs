@@ -1,0 +1,104 @@
+//! The commands of a composition of plain words, also where their output is joined or thrown away: `2>&1`, `>/dev/null`.
+//! That changes nothing of what they do.
+
+use crate::exec::command::{plain_commands, shell_text};
+
+/// Redirections that lead nowhere but to the other stream or the null device.
+const HARMLESS: &[&str] = &[
+    "2>&1",
+    "1>&2",
+    ">&2",
+    "2>/dev/null",
+    "1>/dev/null",
+    ">/dev/null",
+    "&>/dev/null",
+    ">>/dev/null",
+    "2>>/dev/null",
+    "</dev/null",
+    "2> /dev/null",
+    "1> /dev/null",
+    "> /dev/null",
+    "&> /dev/null",
+    "< /dev/null",
+];
+
+/// The commands of a composition, each as an argument list; none where it is more than plain words.
+pub(super) fn commands(argv: &[String]) -> Option<Vec<Vec<String>>> {
+    if let Some(plain) = plain_commands(argv) {
+        return Some(plain);
+    }
+    let text = shell_text(argv)?;
+    let without = without_harmless(text)?;
+    plain_commands(&[argv[0].clone(), argv[1].clone(), without])
+}
+
+/// The text without harmless redirections; none if there are none, or if it cannot be told where they are.
+fn without_harmless(text: &str) -> Option<String> {
+    // In comments and here-documents quotes are no quotes.
+    if text.contains('#') || text.contains("<<") {
+        return None;
+    }
+    let mut kept = String::with_capacity(text.len());
+    let mut quote = None;
+    let mut rest = text;
+    let mut found = false;
+    while let Some(c) = rest.chars().next() {
+        let at_word = quote.is_none() && kept.ends_with([' ', '\t']);
+        let harmless = HARMLESS.iter().find(|form| {
+            let after = rest.strip_prefix(**form).map(str::as_bytes);
+            at_word
+                && after.is_some_and(|after| matches!(after.first(), None | Some(b' ' | b'\t' | b'\n' | b';' | b'|')))
+        });
+        if let Some(form) = harmless {
+            rest = &rest[form.len()..];
+            found = true;
+            continue;
+        }
+        rest = &rest[c.len_utf8()..];
+        kept.push(c);
+        match (quote, c) {
+            (None, '\'' | '"') => quote = Some(c),
+            (Some(open), _) if open == c => quote = None,
+            (None | Some('"'), '\\') => {
+                let next = rest.chars().next()?;
+                rest = &rest[next.len_utf8()..];
+                kept.push(next);
+            }
+            _ => {}
+        }
+    }
+    found.then_some(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn by_table() {
+        for (text, expected) in [
+            ("cargo test 2>&1", Some("cargo test")),
+            ("cargo test 2>&1 | tail -n 5", Some("cargo test|tail -n 5")),
+            ("cargo test >/dev/null 2>&1; ls", Some("cargo test|ls")),
+            ("cargo test 2> /dev/null || ls", Some("cargo test|ls")),
+            ("echo ' 2>&1 '", Some("echo  2>&1 ")),
+            ("echo \" 2>&1 \" 2>&1", Some("echo  2>&1 ")),
+            ("cargo test", Some("cargo test")),
+            ("cargo test > log", None),
+            ("cargo test >/dev/nullx", None),
+            ("cargo test 2>&1x", None),
+            ("cargo test 2>&1 # ' 2>&1", None),
+            ("cat <<E 2>&1\nx\nE", None),
+            ("cargo test x2>&1", None),
+            ("A=1 cargo test 2>&1", None),
+            ("cargo test 2>&1 &", None),
+            ("cargo test \\ 2>&1", None),
+            ("echo \\", None),
+        ] {
+            let argv = ["bash", "-lc", text].map(str::to_owned);
+            let found =
+                commands(&argv).map(|commands| commands.iter().map(|one| one.join(" ")).collect::<Vec<_>>().join("|"));
+            assert_eq!(found.as_deref(), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Standing rules on commands, and standing permissions: what the person has settled once and for all.
+//!
+//! They lie in files, `rules/*.toml` in the home folder and in a project's `.countersign`; docs/rules.md is the page on
+//! them. A project can only tighten: what it allows is reported and not used. Nothing that is broken widens anything: an
+//! allow that cannot be read as a whole does not count, an ask or a deny counts as far as it can be read, and while
+//! there is a file of which something cannot be read at all, no rule allows anything.
+//!
+//! What a rule means for a command is the affair of `decide`; here is which rules a command falls under.
+
+mod matching;
+mod read;
+mod shelf;
+mod starlark;
+mod table;
+mod write;
+
+pub use read::load;
+pub use shelf::{Shelf, Sources};
+pub use write::{NewRule, RuleError, add_permission, add_rules, always_file};
+
+use crate::protocol::config::ConfigWarning;
+use crate::protocol::permission::Permission;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// What a rule says of the commands that fall under it; the later the stricter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Decision {
+    Allow,
+    Ask,
+    Deny,
+}
+
+impl Decision {
+    /// The word in the files.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        }
+    }
+}
+
+/// Where something stands. `Display` writes it as compilers do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub path: PathBuf,
+    /// Counted from 1.
+    pub line: u32,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.path.display(), self.line)
+    }
+}
+
+/// One rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// The words that a command begins with, each with its alternatives; the first is the program.
+    prefix: Vec<Vec<String>>,
+    pub decision: Decision,
+    /// Of an allow: the command runs outside the sandbox.
+    pub outside: bool,
+    /// Of an allow: the arguments may only lead to the working directory and the temporary folder.
+    here: bool,
+    /// Of an allow: the arguments may name these hosts and no others. Absent: any.
+    hosts: Option<Vec<String>>,
+    /// In the words of whoever wrote it.
+    pub reason: Option<String>,
+    pub place: Place,
+}
+
+impl Rule {
+    /// The prefix as people write it: `cargo test|check`.
+    pub fn prefix_in_words(&self) -> String {
+        let words: Vec<_> = self.prefix.iter().map(|alternatives| alternatives.join("|")).collect();
+        words.join(" ")
+    }
+}
+
+/// A permission that holds in every session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// Where it holds: for commands that run in this folder or below. Absent: everywhere.
+    pub folder: Option<PathBuf>,
+    pub permission: Permission,
+    pub place: Place,
+}
+
+/// All that the files say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rules {
+    rules: Vec<Rule>,
+    permissions: Vec<Standing>,
+    /// What is broken or not used, in the order of the files.
+    reports: Vec<ConfigWarning>,
+    /// A file of which something cannot be read at all: it may be a deny. While there is one, no rule allows anything.
+    unreadable: Option<PathBuf>,
+}
+
+impl Rules {
+    /// No rules at all.
+    pub const NONE: Self = Self {
+        rules: Vec::new(),
+        permissions: Vec::new(),
+        reports: Vec::new(),
+        unreadable: None,
+    };
+
+    /// Every rule in force, in the order of the files.
+    pub fn iter(&self) -> impl Iterator<Item = &Rule> {
+        self.rules.iter()
+    }
+
+    /// Every standing permission, in the order of the files.
+    pub fn permissions(&self) -> impl Iterator<Item = &Standing> {
+        self.permissions.iter()
+    }
+
+    /// What the person should mend.
+    pub fn reports(&self) -> &[ConfigWarning] {
+        &self.reports
+    }
+
+    /// The file that keeps rules from allowing anything, if there is one.
+    pub fn unreadable(&self) -> Option<&Path> {
+        self.unreadable.as_deref()
+    }
+
+    /// The standing permissions of commands that run in a folder. None while a file cannot be read.
+    pub fn permissions_for(&self, cwd: &Path) -> Vec<Permission> {
+        if self.unreadable.is_some() {
+            return Vec::new();
+        }
+        let holds = |standing: &&Standing| standing.folder.as_ref().is_none_or(|folder| cwd.starts_with(folder));
+        let mut permissions: Vec<Permission> = Vec::new();
+        for standing in self.permissions.iter().filter(holds) {
+            if !permissions.contains(&standing.permission) {
+                permissions.push(standing.permission.clone());
+            }
+        }
+        permissions
+    }
+
+    /// The strictest rule that asks about or denies one of these commands; of equals the first.
+    pub fn tightening(&self, commands: &[Vec<String>]) -> Option<&Rule> {
+        let mut found: Option<&Rule> = None;
+        for rule in self.rules.iter().filter(|rule| rule.decision > Decision::Allow) {
+            let stricter = found.is_none_or(|found| rule.decision > found.decision);
+            if stricter && commands.iter().any(|command| rule.catches(command)) {
+                found = Some(rule);
+            }
+        }
+        found
+    }
+
+    /// The rule that allows one command, run in `cwd`; of several one that lets it out of the sandbox.
+    pub fn allowing(&self, command: &[String], cwd: &Path) -> Option<&Rule> {
+        if self.unreadable.is_some() {
+            return None;
+        }
+        self.would_allow(command, cwd)
+    }
+
+    /// The same, were every file readable.
+    pub fn would_allow(&self, command: &[String], cwd: &Path) -> Option<&Rule> {
+        let mut fitting = self.rules.iter().filter(|rule| rule.allows(command, cwd));
+        let first = fitting.next()?;
+        Some(
+            std::iter::once(first)
+                .chain(fitting)
+                .find(|rule| rule.outside)
+                .unwrap_or(first),
+        )
+    }
+}

@@ -1,0 +1,400 @@
+//! Writes rules and permissions that the person has just given, to the end of a file of theirs. What they wrote there
+//! themselves stays as it is, comments and all.
+
+use super::{Rules, read};
+use crate::protocol::permission::Permission;
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long another server may take to write its own.
+const PATIENCE: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// What stands above the first rule of a new file.
+const HEAD: &str =
+    "# Rules and permissions that you have given for always. You can change them; docs/rules.md says how.\n";
+
+/// Why nothing was written. The file is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum RuleError {
+    #[error("{what} failed ({cause}): {}. Make it possible to write there, or add the rule yourself.", path.display())]
+    Io {
+        what: &'static str,
+        path: PathBuf,
+        cause: io::Error,
+    },
+    #[error("the file is read-only: {}. Make it writable, or add the rule yourself.", .0.display())]
+    ReadOnly(PathBuf),
+    #[error("another process keeps the rules locked: {}. Try again when it has ended.", .0.display())]
+    Locked(PathBuf),
+    #[error("the file is broken, line {line}: {message} Mend it first: {}.", path.display())]
+    Broken { path: PathBuf, line: u32, message: String },
+    #[error("what was to be written would not be read again ({0}). This is a fault of Countersign.")]
+    NotReadAgain(String),
+    #[error("a permission can only be kept for an absolute folder, not for {}.", .0.display())]
+    RelativeFolder(PathBuf),
+}
+
+/// A rule that allows, to be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewRule {
+    pub prefix: Vec<String>,
+    pub outside: bool,
+    /// The arguments may only lead to the working directory and the temporary folder.
+    pub here: bool,
+    /// The arguments may name these hosts and no others.
+    pub hosts: Vec<String>,
+}
+
+impl NewRule {
+    /// The table as it stands in a file.
+    pub fn to_toml(&self) -> String {
+        let mut text = format!("[[rule]]\nprefix = {}\ndecision = \"allow\"\n", list(&self.prefix));
+        if self.outside {
+            text.push_str("sandbox = \"outside\"\n");
+        }
+        if self.here {
+            text.push_str("paths = \"here\"\n");
+        }
+        let _infallible = writeln!(text, "hosts = {}", list(&self.hosts));
+        text
+    }
+}
+
+/// The file that takes what the person gives for always.
+pub fn always_file(home: &Path) -> PathBuf {
+    home.join("rules").join("always.toml")
+}
+
+/// Adds rules to the person's own, all or none; those that stand there already are not written again. Returns the file.
+pub fn add_rules(home: &Path, rules: &[NewRule]) -> Result<PathBuf, RuleError> {
+    let text = |known: &Rules| {
+        let mut text = String::new();
+        for rule in rules {
+            let block = rule.to_toml();
+            let stands = known.rules.iter().any(|known| is_same(known, rule));
+            if !stands && !text.contains(&block) {
+                text.push_str(&block);
+                text.push('\n');
+            }
+        }
+        text
+    };
+    append(home, text)
+}
+
+fn is_same(known: &super::Rule, new: &NewRule) -> bool {
+    let prefix: Vec<Vec<String>> = new.prefix.iter().map(|word| vec![word.clone()]).collect();
+    known.decision == super::Decision::Allow
+        && known.prefix == prefix
+        && known.outside == new.outside
+        && known.here == new.here
+        && known.hosts.as_deref() == Some(new.hosts.as_slice())
+}
+
+/// Adds a permission to the person's own: for commands that run in `folder` or below, or everywhere. Returns the file.
+pub fn add_permission(home: &Path, folder: Option<&Path>, permission: &Permission) -> Result<PathBuf, RuleError> {
+    if let Some(folder) = folder.filter(|folder| !folder.is_absolute()) {
+        return Err(RuleError::RelativeFolder(folder.to_owned()));
+    }
+    let mut block = "[[permission]]\n".to_owned();
+    if let Some(folder) = folder {
+        let _infallible = writeln!(block, "folder = {}", quoted(&folder.to_string_lossy()));
+    }
+    let fields = serde_json::to_value(permission).map_err(|error| RuleError::NotReadAgain(error.to_string()))?;
+    for (name, value) in fields.as_object().into_iter().flatten() {
+        let _infallible = writeln!(block, "{name} = {}", toml(value));
+    }
+    block.push('\n');
+    append(home, |known| {
+        let stands = known
+            .permissions
+            .iter()
+            .any(|standing| standing.permission == *permission && standing.folder.as_deref() == folder);
+        if stands { String::new() } else { block.clone() }
+    })
+}
+
+/// Puts text at the end of the file, in one step, alone.
+fn append(home: &Path, addition: impl Fn(&Rules) -> String) -> Result<PathBuf, RuleError> {
+    let named = always_file(home);
+    let folder = home.join("rules");
+    let failed = |what, path: &Path| {
+        let path = path.to_owned();
+        move |cause| RuleError::Io { what, path, cause }
+    };
+    fs::create_dir_all(&folder).map_err(failed("making the folder of rules", &folder))?;
+    let _alone = lock(&folder)?;
+    // Where the file is a link, what it leads to is changed, not the link.
+    let path = fs::canonicalize(&named).unwrap_or_else(|_| named.clone());
+    let before = match fs::metadata(&path) {
+        Ok(meta) if meta.permissions().readonly() => return Err(RuleError::ReadOnly(path)),
+        Ok(meta) => Some((
+            crate::config::layers::read_text(&path)
+                .map_err(failed("reading the rules", &path))?
+                .unwrap_or_default(),
+            meta.permissions(),
+        )),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(failed("reading the rules", &path)(error)),
+    };
+    let holder = path.parent().unwrap_or(&folder).to_owned();
+    if fs::metadata(&holder).is_ok_and(|meta| meta.permissions().readonly()) {
+        return Err(RuleError::ReadOnly(holder));
+    }
+    let known = match &before {
+        Some(_) => read::read_one(&path),
+        None => Rules::default(),
+    };
+    if known.unreadable.is_some()
+        && let Some(report) = known.reports.first()
+    {
+        return Err(RuleError::Broken {
+            path,
+            line: report.line.unwrap_or(1),
+            message: report.message.clone(),
+        });
+    }
+    let addition = addition(&known);
+    if addition.is_empty() {
+        return Ok(named);
+    }
+    let (mut text, mode) = match before {
+        Some((text, mode)) if !text.trim().is_empty() => (text, Some(mode)),
+        Some((_, mode)) => (HEAD.to_owned(), Some(mode)),
+        None => (HEAD.to_owned(), None),
+    };
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    if !text.ends_with("\n\n") {
+        text.push('\n');
+    }
+    text.push_str(addition.trim_end());
+    text.push('\n');
+    let new = holder.join(format!(".{}.{}.new", "always.toml", std::process::id()));
+    let written = replace(&new, &path, &text, mode, &known, &addition);
+    if written.is_err() {
+        let _gone_already = fs::remove_file(&new);
+    }
+    written?;
+    Ok(named)
+}
+
+/// Writes the text beside the file, reads it again, and lets it take the file's place.
+fn replace(
+    new: &Path,
+    path: &Path,
+    text: &str,
+    mode: Option<fs::Permissions>,
+    known: &Rules,
+    addition: &str,
+) -> Result<(), RuleError> {
+    let failed = |cause| RuleError::Io {
+        what: "writing the rules",
+        path: path.to_owned(),
+        cause,
+    };
+    let _left_by_one_that_died = fs::remove_file(new);
+    let mut file = File::options().write(true).create_new(true).open(new).map_err(failed)?;
+    file.write_all(text.as_bytes()).map_err(failed)?;
+    if let Some(mode) = mode {
+        file.set_permissions(mode).map_err(failed)?;
+    }
+    file.sync_all().map_err(failed)?;
+    drop(file);
+    let again = read::read_one(new);
+    let blocks = addition.matches("[[rule]]\n").count() + addition.matches("[[permission]]\n").count();
+    let more = again.rules.len() + again.permissions.len();
+    if again.reports.len() > known.reports.len() || more != known.rules.len() + known.permissions.len() + blocks {
+        let why = again
+            .reports
+            .last()
+            .map_or("it says something else", |report| report.message.as_str());
+        return Err(RuleError::NotReadAgain(why.to_owned()));
+    }
+    fs::rename(new, path).map_err(failed)
+}
+
+/// Locks the folder against other servers.
+fn lock(folder: &Path) -> Result<File, RuleError> {
+    let path = folder.join(".lock");
+    let failed = |cause| RuleError::Io {
+        what: "locking the rules",
+        path: path.clone(),
+        cause,
+    };
+    let file = File::options()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(&path)
+        .map_err(failed)?;
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if Instant::now() < deadline => std::thread::sleep(PAUSE),
+            Err(TryLockError::WouldBlock) => return Err(RuleError::Locked(path)),
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+    }
+}
+
+fn list(words: &[String]) -> String {
+    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+    format!("[{}]", words.join(", "))
+}
+
+/// A basic string of TOML.
+fn quoted(text: &str) -> String {
+    let mut quoted = "\"".to_owned();
+    for c in text.chars() {
+        match c {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            '\n' => quoted.push_str("\\n"),
+            '\t' => quoted.push_str("\\t"),
+            '\r' => quoted.push_str("\\r"),
+            c if c.is_control() => {
+                let _infallible = write!(quoted, "\\u{:04X}", u32::from(c));
+            }
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+fn toml(value: &Value) -> String {
+    match value {
+        Value::String(text) => quoted(text),
+        Value::Array(items) => format!("[{}]", items.iter().map(toml).collect::<Vec<_>>().join(", ")),
+        // Numbers and flags are written alike in both; there is no null among the fields of a permission.
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(prefix: &[&str]) -> NewRule {
+        NewRule {
+            prefix: prefix.iter().map(|word| (*word).to_owned()).collect(),
+            outside: true,
+            here: true,
+            hosts: Vec::new(),
+        }
+    }
+
+    fn text(home: &Path) -> String {
+        fs::read_to_string(always_file(home)).expect("a file")
+    }
+
+    #[test]
+    fn rules_and_permissions_are_added_and_what_stood_there_stays() {
+        let home = tempfile::tempdir().expect("a folder");
+        let odd = "a \"b\"\\ \n\u{1}ü";
+        add_rules(home.path(), &[rule(&["cargo", "test"]), rule(&["tool", odd])]).expect("written");
+        let first = text(home.path());
+        assert!(first.starts_with("# Rules"), "{first}");
+        let mine = format!("{first}\n# Mine, and no line end\n[[rule]]\nprefix = [\"x\"] # odd\ndecision = \"deny\"");
+        fs::write(always_file(home.path()), &mine).expect("written");
+        // What stands there already is not written again.
+        add_rules(home.path(), &[rule(&["cargo", "test"])]).expect("written");
+        assert_eq!(text(home.path()), mine);
+        let network = Permission::Network;
+        let write = Permission::Write { path: "/data".into() };
+        add_permission(home.path(), None, &network).expect("written");
+        add_permission(home.path(), Some(Path::new("/w")), &write).expect("written");
+        add_permission(home.path(), Some(Path::new("/w")), &write).expect("written");
+        let last = text(home.path());
+        assert!(last.starts_with(&mine), "{last}");
+        let rules = read::read_one(&always_file(home.path()));
+        assert!(rules.reports().is_empty(), "{rules:#?}");
+        assert_eq!(rules.iter().count(), 3);
+        let command = ["tool", odd].map(str::to_owned);
+        assert!(
+            rules
+                .allowing(&command, Path::new("/w"))
+                .is_some_and(|rule| rule.outside)
+        );
+        assert_eq!(rules.permissions_for(Path::new("/w/x")), [network.clone(), write]);
+        assert_eq!(rules.permissions_for(Path::new("/v")), [network]);
+        let left: Vec<_> = fs::read_dir(home.path().join("rules"))
+            .expect("a folder")
+            .flatten()
+            .collect();
+        assert_eq!(left.len(), 2, "the file and its lock: {left:?}");
+    }
+
+    /// Shows S-125.
+    #[test]
+    fn where_it_cannot_be_written_the_file_stays_and_the_reason_is_told() {
+        let home = tempfile::tempdir().expect("a folder");
+        let path = always_file(home.path());
+        fs::write(home.path().join("rules"), "").expect("a file in the way");
+        assert!(matches!(
+            add_rules(home.path(), &[rule(&["a"])]),
+            Err(RuleError::Io { .. })
+        ));
+        fs::remove_file(home.path().join("rules")).expect("removed");
+        fs::create_dir(home.path().join("rules")).expect("a folder");
+        fs::write(&path, "broken = [\n").expect("written");
+        let error = add_rules(home.path(), &[rule(&["a"])]).expect_err("broken");
+        assert!(matches!(error, RuleError::Broken { .. }), "{error}");
+        assert_eq!(text(home.path()), "broken = [\n");
+        fs::write(&path, "# mine\n").expect("written");
+        let mut mode = fs::metadata(&path).expect("there").permissions();
+        mode.set_readonly(true);
+        fs::set_permissions(&path, mode).expect("set");
+        let error = add_rules(home.path(), &[rule(&["a"])]).expect_err("read-only");
+        assert!(
+            matches!(&error, RuleError::ReadOnly(_)) && error.to_string().contains("always.toml"),
+            "{error}"
+        );
+        assert_eq!(text(home.path()), "# mine\n");
+        assert!(matches!(
+            add_permission(home.path(), Some(Path::new("w")), &Permission::Network),
+            Err(RuleError::RelativeFolder(_))
+        ));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_stays_a_link_and_a_mode_a_mode() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let home = tempfile::tempdir().expect("a folder");
+        let kept = home.path().join("dotfiles.toml");
+        fs::write(&kept, "# kept elsewhere\n").expect("written");
+        fs::set_permissions(&kept, fs::Permissions::from_mode(0o600)).expect("set");
+        fs::create_dir(home.path().join("rules")).expect("a folder");
+        std::os::unix::fs::symlink(&kept, always_file(home.path())).expect("a link");
+        add_rules(home.path(), &[rule(&["a"])]).expect("written");
+        assert!(
+            fs::symlink_metadata(always_file(home.path()))
+                .expect("there")
+                .is_symlink()
+        );
+        assert!(fs::read_to_string(&kept).expect("text").contains("prefix = [\"a\"]"));
+        assert_eq!(fs::metadata(&kept).expect("there").permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn many_at_once_lose_nothing() {
+        let home = tempfile::tempdir().expect("a folder");
+        std::thread::scope(|scope| {
+            for number in 0..8 {
+                let home = home.path();
+                scope.spawn(move || add_rules(home, &[rule(&["tool", &format!("n{number}")])]).expect("written"));
+            }
+        });
+        let rules = read::read_one(&always_file(home.path()));
+        assert_eq!((rules.iter().count(), rules.reports().len()), (8, 0));
+    }
+}
