@@ -33,8 +33,8 @@ impl Host for Arc<Turn> {
         Arc::new(move |path| match closed.may_read(path) {
             true => Ok(()),
             false => Err(ToolError::Answer(format!(
-                "{} is closed: keys or other secrets of the person's are kept there, or their settings say so. Work without it, \
-                 or ask for it with request_permissions if the task is about it.",
+                "{} is closed: credentials or other secrets of the person's are kept there, or their settings say so. Work \
+                 without it, or ask for it with request_permissions if the task is about it.",
                 path.display()
             ))),
         })

@@ -133,8 +133,8 @@ fn close(confinement: Confinement, desk: &Desk, config: &Config, profile: &Profi
 
 /// Where keys lie. What the profile opens by its name stays open, and so does the workspace, wherever it is.
 fn kept_from_all(desk: &Desk, config: &Config, profile: &Profile, place: &Place) -> Vec<PathBuf> {
-    let own = ["auth.json", ".credentials.json"].map(|name| desk.home.join(name));
-    let own: Vec<PathBuf> = own.iter().filter_map(|path| fs::canonicalize(path).ok()).collect();
+    let own = own_credentials(desk);
+    let own: Vec<PathBuf> = own.into_iter().filter(|path| path.exists()).collect();
     if !config.unreadable_defaults {
         return own;
     }
@@ -154,6 +154,15 @@ fn kept_from_all(desk: &Desk, config: &Config, profile: &Profile, place: &Place)
     closed
 }
 
+/// The server's own credentials, whether they are there or not.
+fn own_credentials(desk: &Desk) -> [PathBuf; 2] {
+    let home = fs::canonicalize(&desk.home).unwrap_or_else(|_| desk.home.clone());
+    ["auth.json", ".credentials.json"].map(|name| {
+        let path = home.join(name);
+        fs::canonicalize(&path).unwrap_or(path)
+    })
+}
+
 /// What tools may not read in a folder outside of any thread's turn: instruction files among them.
 pub(super) fn closed_in(desk: &Desk, config: &Config, profile: &Profile, cwd: &Path) -> Closed {
     let place = place(desk, cwd, &desk.workspace.roots());
@@ -163,10 +172,10 @@ pub(super) fn closed_in(desk: &Desk, config: &Config, profile: &Profile, cwd: &P
 /// As `confine`, for who only reads: also where commands run without a sandbox, tools do not read keys.
 fn reading(desk: &Desk, config: &Config, profile: &Profile, place: &Place) -> Confinement {
     let confinement = match profile.is_unrestricted() {
-        true => Profile::of_policy(&SandboxPolicy::ReadOnly { network_access: true }).realise(place),
-        false => profile.realise(place),
+        true => Profile::of_policy(&SandboxPolicy::ReadOnly { network_access: true }).for_reading(place),
+        false => profile.for_reading(place),
     };
-    close(confinement, desk, config, profile, place)
+    close(confinement, desk, config, profile, place).without(&own_credentials(desk))
 }
 
 impl Turn {

@@ -35,7 +35,7 @@ struct View<'a> {
 impl Files for View<'_> {
     fn read(&self, path: &Path) -> Result<Option<FileText>, files::ReadError> {
         if !self.closed.may_read(path) {
-            let words = "secrets are kept there, or the person's settings close it";
+            let words = "credentials or other secrets are kept there, or the person's settings close it";
             return Err(files::ReadError::Io(std::io::Error::new(
                 std::io::ErrorKind::PermissionDenied,
                 words,

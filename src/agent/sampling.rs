@@ -87,7 +87,7 @@ pub(super) fn take_input(turn: &Turn, inputs: Vec<Input>, first: bool) {
             turn.conversation
                 .say(prompt::editor_context(context, &open, &turn.settings.cwd));
         }
-        let image = |path: &std::path::Path| match turn.closed().may_read(path) {
+        let image = |path: &std::path::Path| match turn.closed().may_read(&turn.settings.cwd.join(path)) {
             true => super::images::data_url(path),
             false => Err("it is in a place that is kept from the model".to_owned()),
         };

@@ -23,6 +23,8 @@ pub struct Confinement {
     only: Option<Vec<PathBuf>>,
     /// What may not be read by its name. What fits on the disk is among the walls' unreadable ones.
     patterns: Vec<Pattern>,
+    /// Whether what fits a pattern is looked up on the disk, as walls need it.
+    look_up: bool,
 }
 
 /// What the walls let through.
@@ -69,13 +71,15 @@ impl Confinement {
             walls: None,
             only: None,
             patterns: Vec::new(),
+            look_up: true,
         }
     }
 
-    pub(super) fn built(walls: Walls, only: Option<Vec<PathBuf>>) -> Self {
+    pub(super) fn built(walls: Walls, only: Option<Vec<PathBuf>>, look_up: bool) -> Self {
         Self {
             walls: Some(walls),
             only,
+            look_up,
             ..Self::outside()
         }
     }
@@ -95,7 +99,8 @@ impl Confinement {
 
     pub(super) fn without_reading(mut self, places: &[PathBuf], patterns: Vec<Pattern>) -> Self {
         if let Some(walls) = &mut self.walls {
-            let found = patterns.iter().flat_map(Pattern::found);
+            let looked_up = patterns.iter().filter(|_| self.look_up);
+            let found = looked_up.flat_map(Pattern::found);
             for place in places.iter().cloned().chain(found) {
                 if !walls.unreadable.contains(&place) {
                     walls.unreadable.push(place);
@@ -118,7 +123,7 @@ impl Confinement {
         walls
             .roots
             .retain(|root| fs::canonicalize(root).is_ok_and(|real| real == *root));
-        Self::built(walls, None)
+        Self::built(walls, None, true)
     }
 
     /// The same with more that may be done: narrow grants, whose paths are canonical. What of it is no longer what was

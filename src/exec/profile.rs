@@ -149,6 +149,15 @@ impl Profile {
     /// The confinement that the profile comes to in a place, as the disk is now. Entries whose place does not exist open
     /// nothing; of two for the same place the stricter counts, else the one that lies deeper.
     pub fn realise(&self, place: &Place) -> Confinement {
+        self.made(place, true)
+    }
+
+    /// The same for who only asks what may be read: what fits a pattern is not looked up on the disk.
+    pub fn for_reading(&self, place: &Place) -> Confinement {
+        self.made(place, false)
+    }
+
+    fn made(&self, place: &Place, look_up: bool) -> Confinement {
         if self.is_unrestricted() {
             return Confinement::outside();
         }
@@ -203,7 +212,7 @@ impl Profile {
         let patterns: Vec<Pattern> = patterns
             .flat_map(|(subject, _)| patterns_of(subject, place, &self.own_roots(place.home.as_deref())))
             .collect();
-        Confinement::built(walls, only).without_reading(&[], patterns)
+        Confinement::built(walls, only, look_up).without_reading(&[], patterns)
     }
 
     /// The entries with their places, without patterns.

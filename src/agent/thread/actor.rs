@@ -319,10 +319,7 @@ impl Actor {
     /// thread's own; the profile's.
     fn roots(&self, profile: &Profile) -> Vec<PathBuf> {
         let cwd = &self.settings.cwd;
-        let is_left = |root: &PathBuf| {
-            let from = |old: &PathBuf| old == root || old.starts_with(root) && !cwd.starts_with(root);
-            root != cwd && self.left.iter().any(from)
-        };
+        let is_left = |root: &PathBuf| !cwd.starts_with(root) && self.left.iter().any(|old| old.starts_with(root));
         let mut roots = self.desk.workspace.roots();
         roots.retain(|root| !is_left(root));
         let own = profile.own_roots(permissions::home_of(&self.desk).as_deref());

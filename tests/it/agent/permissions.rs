@@ -1,7 +1,8 @@
 //! Narrow grants: asked for by the model for a command or as such, given by the person for as long as they say.
 
-use super::stage::{Setting, Stage, bash, command_output, plugin, say};
+use super::stage::{Setting, Stage, bash, command_output, say};
 use crate::support::client::{Asked, Reply};
+use crate::support::work::{self, Work, titles};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -395,7 +396,7 @@ async fn a_question_is_withdrawn_with_its_turn() {
     stage.client.expect_withdrawn(&question).await;
     let story = stage.finish(&turn).await;
     assert_eq!(story.status(), "interrupted");
-    assert_eq!(story.one("approval/resolved").get("decision"), None);
+    assert!(story.one("approval/resolved")["decision"].is_null());
     stage.complete(&thread, "Go on").await;
     assert!(!folder(&stage, "one").join("new").exists());
 }
@@ -403,45 +404,43 @@ async fn a_question_is_withdrawn_with_its_turn() {
 /// An editor without our plugin is asked with choices of how long; the first is a no.
 #[tokio::test]
 async fn any_editor_can_be_asked() {
-    for (choice, written) in [("Allow for this session", true), ("Deny", false)] {
-        let mut caps = plugin();
-        caps["experimental"] = json!({});
-        caps["window"] = json!({"showMessage": {"messageActionItem": {}}});
-        let setting = Setting {
-            caps,
-            files: vec![("../one/there".to_owned(), String::new())],
-            ..Setting::default()
+    for (choice, given) in [
+        (Some("Allow for this session"), true),
+        (Some("Deny"), false),
+        (None, false),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let (project, one) = (folder.path().join("project"), folder.path().join("one"));
+        for made in [&project, &one] {
+            std::fs::create_dir(made).unwrap();
+        }
+        let setting = work::Setting {
+            folder: Some(project),
+            config: "sandbox_workspace_write = { exclude_slash_tmp = true, exclude_tmpdir_env_var = true }".to_owned(),
+            ..work::Setting::default()
         };
-        let script = json!([
-            [request("p1", write("../one"))],
-            [bash("c1", "echo x > ../one/new; true")],
-            [say("done")]
-        ]);
-        let stage = Stage::with(script, setting).await;
-        stage.client.on_request("window/showMessageRequest", |_| Reply::Later);
-        let thread = stage.thread().await;
-        stage.client.ignore("window/showMessage");
-        stage.client.ignore("window/logMessage");
-        let turn = stage.start_turn(&thread, "Go").await;
-        let question = stage.client.expect_request("window/showMessageRequest").await;
+        let arguments = json!({"permissions": write("../one"), "reason": "The task needs it."});
+        let work = Work::with(setting, work::calls("request_permissions", arguments)).await;
+        work.fix("a.txt").await;
+        let question = work.question().await;
         let message = question.params["message"].as_str().unwrap();
+        let real = one.canonicalize().unwrap();
         assert!(
-            message.contains(&folder(&stage, "one").display().to_string()),
+            message.contains(real.to_str().unwrap()) && message.contains("The task needs it."),
             "{message}"
         );
-        let titles: Vec<_> = question.params["actions"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|action| &action["title"])
-            .collect();
+        let titles = titles(&question);
         assert_eq!(titles[0], "Deny");
-        assert!(
-            titles.contains(&&json!("Allow for this turn")) && titles.contains(&&json!(choice)),
-            "{titles:?}"
-        );
-        stage.client.answer(&question, Ok(json!({ "title": choice })));
-        stage.finish(&turn).await;
-        assert_eq!(folder(&stage, "one").join("new").exists(), written, "{choice}");
+        for title in ["Allow for this turn", "Allow for this session", "Stop the turn"] {
+            assert!(titles.iter().any(|one| one == title), "{title}: {titles:?}");
+        }
+        match choice {
+            Some(title) => work.press(&question, title),
+            None => work.client.answer(&question, Ok(Value::Null)),
+        }
+        work.done().await;
+        let output = work.output("call_1").await;
+        assert_eq!(output.contains("\"session\""), given, "{choice:?}: {output}");
+        assert_eq!(output.contains("The person said no"), !given, "{choice:?}: {output}");
     }
 }

@@ -332,7 +332,12 @@ async fn secrets_are_read_by_no_tool_and_no_command() {
                 read("r6", &ground.at("ada/.countersign/auth.json")),
                 read("r7", &ground.at("ada/.ssh/known_hosts")),
                 read("r8", &ground.at("work/sub/closed/x")),
-                tool("grep_files", "g1", json!({"pattern": "hush", "path": ground.base})),
+                tool("grep_files", "g1", json!({"pattern": "hush"})),
+                tool(
+                    "grep_files",
+                    "g2",
+                    json!({"pattern": "hush|open", "path": ground.at("ada/.ssh")})
+                ),
                 tool("list_dir", "l1", json!({"dir_path": ground.at("work/sub"), "depth": 5})),
                 tool("list_dir", "l2", json!({"dir_path": ground.at("work/sub/closed")})),
                 bash(
