@@ -1,8 +1,8 @@
 //! How a command of the model is shown: its item as it begins and ends, and what the model is told of it.
 
 use super::Run;
-use crate::exec::Finished;
 use crate::exec::command;
+use crate::exec::{self, Finished};
 use crate::ids::ItemId;
 use crate::protocol::item::{CommandSource, Confined, ItemStatus, ThreadItem};
 use crate::tools::ToolOutput;

@@ -532,9 +532,31 @@ async fn the_person_can_send_the_output_along() {
     assert_eq!(error.data["kind"], "commandRunning");
     stage.write("go", "");
     stage.finish(running["turnId"].as_str().expect("an id")).await;
-    // Alone, and after the thread has come back.
+    // Alone.
     let alone = json!({"threadId": thread, "input": [{"type": "commandOutput", "itemId": answer["itemId"]}]});
     assert_eq!(stage.run_with(alone).await.said(), ["again"]);
+    // And when the thread has come back in another server.
+    let (home, folder) = (tempfile::tempdir().expect("a folder"), stage.dir.clone());
+    let sessions = stage.client.home().join("sessions");
+    let copied = std::process::Command::new("cp")
+        .arg("-r")
+        .arg(&sessions)
+        .arg(home.path())
+        .status();
+    assert!(copied.expect("cp").success());
+    let _folder = stage.end();
+    let setting = Setting {
+        home: Some(home.path().to_owned()),
+        folder: Some(folder),
+        ..Setting::default()
+    };
+    let stage = Stage::with(json!([[say("still here")]]), setting).await;
+    stage.resume(json!({"threadId": thread})).await;
+    let story = stage.run_with(along(&answer["itemId"], "Look once more")).await;
+    assert_eq!(story.said(), ["still here"]);
+    let texts = stage.requests(1)[0].input_texts();
+    let told = texts.iter().filter(|text| text.contains("told-later")).count();
+    assert_eq!(told, 3, "{texts:#?}");
 }
 
 #[tokio::test]

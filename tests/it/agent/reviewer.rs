@@ -170,6 +170,55 @@ async fn a_review_ends_with_its_turn_and_many_denials_end_the_turn() {
     // The server ends while a review is under way, and leaves nothing.
 }
 
+#[tokio::test]
+async fn permissions_are_reviewed_and_patches_are_not() {
+    let patch = "*** Begin Patch\n*** Add File: new.txt\n+x\n*** End Patch\n";
+    let ask = |id: &str| {
+        json!({"call": {"tool": "request_permissions", "id": id, "arguments": {
+            "permissions": [{"type": "write", "path": "../beside"}], "reason": "The task needs it.",
+        }}})
+    };
+    let script = json!([
+        verdict("deny", "Too wide."),
+        verdict("allow", "It was asked for."),
+        step(json!([ask("p1")])),
+        step(json!([ask("p2")])),
+        step(json!([bash("c1", "echo new > ../beside/there")])),
+        step(json!([{"call": {"tool": "apply_patch", "arguments": {"input": patch}, "id": "patch"}}])),
+        step(json!([say("done")])),
+    ]);
+    let setting = Setting {
+        config: "approvals_reviewer = \"auto\"".into(),
+        files: vec![("../beside/there".into(), "old\n".into())],
+        ..Setting::default()
+    };
+    let stage = Stage::with(script, setting).await;
+    let thread = stage.thread().await;
+    let turn = stage.start_turn(&thread, "Go").await;
+    let story = stage.until_event("proposal/created").await;
+    assert_eq!(
+        statuses(&story),
+        ["inProgress", "denied", "inProgress", "approved"],
+        "{story:#?}"
+    );
+    assert_eq!(story.count("approval/requested"), 0);
+    let action = &story.all("guardian/assessment")[0]["action"];
+    assert_eq!(
+        (&action["type"], &action["permissions"][0]["type"]),
+        (&json!("permission"), &json!("write"))
+    );
+    assert_eq!(stage.text("../beside/there"), "new\n");
+    // The patch waits for the person.
+    let proposal = &story.last()["proposal"];
+    assert_eq!(proposal["status"], "proposed");
+    stage
+        .decide(json!({"proposalId": proposal["id"], "decision": "accept"}))
+        .await;
+    stage.client.ignore("countersign/file/changed");
+    assert_eq!(stage.finish(&turn).await.status(), "completed");
+    assert_eq!(reviews(&stage).len(), 2);
+}
+
 /// Shows S-403, S-404, S-405.
 #[tokio::test]
 async fn the_person_can_overrule_one_denial() {
@@ -247,6 +296,8 @@ async fn the_risk_is_told_with_the_question_if_there_is_a_word_on_it() {
         (true, json!([say(&good)]), Some("high")),
         (true, json!([say("no idea")]), None),
         (true, json!([{"fail": {"status": 500}}]), None),
+        // Not in time.
+        (true, json!([{"hold": "never"}]), None),
         (false, json!([say(&good)]), None),
     ] {
         let agent = |outputs: Value| json!({"when": {"not": {"instructions": "how risky"}}, "outputs": outputs});

@@ -258,6 +258,38 @@ async fn the_sandbox_is_the_configured_one_or_the_one_that_is_named() {
     assert_ne!(reading.sh("touch inside").await["exitCode"], 0);
 }
 
+/// Shows S-418.
+#[tokio::test]
+async fn a_profile_says_what_it_may_do_as_for_threads() {
+    let place = Place::new(
+        "default_permissions = \"narrow\"\n[permissions.narrow]\nextends = \":read-only\"\n\
+         [permissions.narrow.filesystem]\n\":workspace_roots/sub\" = \"write\"\n",
+    )
+    .await;
+    for (permissions, script, allowed) in [
+        (None, "touch sub/new", true),
+        (None, "touch new", false),
+        (Some(":read-only"), "touch sub/other", false),
+        (Some(":workspace"), "touch new", true),
+        (Some(":workspace"), "touch ../new", false),
+        (Some(":full-access"), "touch ../new", true),
+    ] {
+        let mut params = json!({"command": ["sh", "-c", script]});
+        if let Some(permissions) = permissions {
+            params["permissions"] = json!(permissions);
+        }
+        let answer = place.exec(params.clone()).await.unwrap();
+        assert_eq!(answer["exitCode"] == 0, allowed, "{params}: {answer}");
+    }
+    for params in [
+        json!({"command": ["ls"], "permissions": "unknown"}),
+        json!({"command": ["ls"], "permissions": ":read-only", "sandboxPolicy": {"type": "readOnly"}}),
+    ] {
+        let error = place.exec(params.clone()).await.unwrap_err();
+        assert_eq!(error.code, -32602, "{params}: {error:?}");
+    }
+}
+
 /// Shows S-376, S-378.
 #[tokio::test]
 async fn it_runs_beside_everything_and_leaves_no_trace() {
