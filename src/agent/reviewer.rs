@@ -93,7 +93,21 @@ fn is_same(one: &GuardianAction, other: &GuardianAction) -> bool {
                 ..
             },
         ) => (a, b, c) == (x, y, z),
-        (one, other) => one == other,
+        (
+            GuardianAction::Permission {
+                permissions: a,
+                folders: b,
+                covers: c,
+                ..
+            },
+            GuardianAction::Permission {
+                permissions: x,
+                folders: y,
+                covers: z,
+                ..
+            },
+        ) => (a, b, c) == (x, y, z),
+        _ => false,
     }
 }
 
@@ -300,7 +314,7 @@ impl Turn {
                     "in the sandbox, which lets it write in the workspace only"
                 }
                 GuardianAction::Command { confined: Confined::ReadOnly, .. } => "in the sandbox, which lets it only read",
-                GuardianAction::Permission { .. } => "from then on until the session ends",
+                GuardianAction::Permission { .. } => "for as long as it says, for all that the agent does",
             },
             "workspace": policy.cwd,
             "approval_policy": policy.approval_policy,
@@ -358,6 +372,9 @@ fn action_of(approval: &Approval) -> GuardianAction {
         },
         Approval::Permission(permission) => GuardianAction::Permission {
             request: permission.reason.clone(),
+            permissions: permission.permissions.clone(),
+            folders: permission.folders.clone(),
+            covers: permission.accept_covers,
         },
     }
 }

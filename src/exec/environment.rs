@@ -11,10 +11,25 @@ const CORE: [&str; 11] = [
 /// Names that look like secrets.
 const SECRETS: [&str; 3] = ["*KEY*", "*SECRET*", "*TOKEN*"];
 
+/// That output goes to a program and not to a terminal.
+const TERMINAL: [(&str, &str); 5] = [
+    ("NO_COLOR", "1"),
+    ("TERM", "dumb"),
+    ("PAGER", "cat"),
+    ("GIT_PAGER", "cat"),
+    ("GH_PAGER", "cat"),
+];
+
+/// That there is no network.
+const CUT: [(&str, &str); 2] = [
+    ("COUNTERSIGN_SANDBOX_NETWORK_DISABLED", "1"),
+    ("CODEX_SANDBOX_NETWORK_DISABLED", "1"),
+];
+
 /// The variables for a command, made from the server's own (`inherited`). The steps and their order are those of the
 /// reference system; names in `never` (the providers' keys) are dropped whatever the policy says. Markers come
-/// last, unless the policy sets them itself: that output goes to a program and not to a terminal, and, when `network`
-/// is false, that there is no network; then the thread's id, which is empty for a command beside all threads.
+/// last, unless the policy sets them itself: that output goes to a program and not to a terminal, unless the policy wants
+/// nothing but what it names, and, when `network` is false, that there is no network; then the thread's id, which is empty for a command beside all threads.
 pub fn environment(
     policy: &EnvironmentPolicy,
     inherited: impl IntoIterator<Item = (String, String)>,
@@ -40,9 +55,11 @@ pub fn environment(
     }
     variables.retain(|name, _| !never.contains(&name.as_str()) && is_name(name));
     variables.retain(|_, value| !value.contains('\0'));
-    for (name, value) in markers(network) {
-        if !policy.set.contains_key(name) {
-            variables.insert(name.to_owned(), value.to_owned());
+    let only_named = policy.inherit == Inherit::None || !policy.include_only.is_empty();
+    let terminal = TERMINAL.iter().filter(|_| !only_named);
+    for (name, value) in terminal.chain(CUT.iter().filter(|_| !network)) {
+        if !policy.set.contains_key(*name) {
+            variables.insert((*name).to_owned(), (*value).to_owned());
         }
     }
     if !thread_id.is_empty() {
@@ -54,21 +71,6 @@ pub fn environment(
 /// Whether a variable of this name is likely to hold a secret.
 pub fn looks_secret(name: &str) -> bool {
     SECRETS.iter().any(|pattern| matches(pattern, name))
-}
-
-fn markers(network: bool) -> impl Iterator<Item = (&'static str, &'static str)> {
-    let terminal = [
-        ("NO_COLOR", "1"),
-        ("TERM", "dumb"),
-        ("PAGER", "cat"),
-        ("GIT_PAGER", "cat"),
-        ("GH_PAGER", "cat"),
-    ];
-    let cut = [
-        ("COUNTERSIGN_SANDBOX_NETWORK_DISABLED", "1"),
-        ("CODEX_SANDBOX_NETWORK_DISABLED", "1"),
-    ];
-    terminal.into_iter().chain(cut.into_iter().filter(move |_| !network))
 }
 
 /// A name that a process can be given.
@@ -126,7 +128,7 @@ mod tests {
 
     /// The names that are left, markers aside.
     fn names(policy: &EnvironmentPolicy) -> Vec<String> {
-        let marker = |name: &str| markers(false).any(|(marker, _)| marker == name) || name == "COUNTERSIGN_THREAD_ID";
+        let marker = |name: &str| TERMINAL.iter().any(|(marker, _)| *marker == name) || name == "COUNTERSIGN_THREAD_ID";
         environment(policy, inherited(), &["OPENAI_API_KEY"], "t", true)
             .into_keys()
             .filter(|name| !marker(name))
@@ -243,6 +245,12 @@ mod tests {
             (variables["TERM"].as_str(), variables["NO_COLOR"].as_str()),
             ("dumb", "1")
         );
+        let none = EnvironmentPolicy {
+            inherit: Inherit::None,
+            ..Default::default()
+        };
+        let names: Vec<String> = environment(&none, inherited(), &[], "", true).into_keys().collect();
+        assert!(names.is_empty(), "{names:?}");
         let variables = environment(&EnvironmentPolicy::default(), [], &[], "thread", true);
         assert!(!variables.contains_key("CODEX_SANDBOX_NETWORK_DISABLED"));
     }

@@ -2,6 +2,7 @@
 
 use crate::ids::{ItemId, ThreadId};
 use crate::protocol::item::Confined;
+use crate::protocol::permission::{GrantScope, Permission};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -43,6 +44,13 @@ pub enum GuardianAction {
     Permission {
         /// What is asked for, in words.
         request: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        permissions: Vec<Permission>,
+        /// Folders that a patch writes in.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        folders: Vec<PathBuf>,
+        /// How long it would hold.
+        covers: GrantScope,
     },
 }
 

@@ -107,6 +107,7 @@ pub struct EditorDiagnostic {
 #[serde(rename_all = "camelCase")]
 pub struct TurnStartParams {
     pub thread_id: ThreadId,
+    /// One text that begins with `!` is a command of the person's own, as by `thread/shellCommand`.
     pub input: Vec<UserInput>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<EditorContext>,

@@ -4,6 +4,7 @@
 mod actions;
 mod asking;
 mod hints;
+mod one_off;
 mod plain;
 mod preview;
 mod progress;
