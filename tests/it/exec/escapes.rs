@@ -1,6 +1,24 @@
 //! Attempts to get out of the sandbox. Each is shell text that ends with status 0 only if it got through; most are
 //! also run without walls, to show that they are real attempts.
 
+mod attempt;
+mod daemons;
+mod descriptors;
+mod files;
+mod home;
+mod kernel;
+mod links;
+mod memory;
+mod network;
+mod processes;
+mod protected;
+mod round;
+mod scene;
+mod sockets;
+mod table;
+mod talk;
+mod terminals;
+
 use super::place::{Place, User, has, is_root, runs_with, users, words};
 use std::fs;
 use std::net::{TcpListener, UdpSocket};

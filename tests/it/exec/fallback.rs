@@ -4,16 +4,22 @@ use super::place::{Place, User, has, runs_with, users, words};
 use std::fs;
 use std::process::{Command, Output};
 
-/// Runs the sandbox as a user who may not make namespaces, without other sandboxes around.
-fn plain(place: &Place, options: &[&str], script: &str) -> Output {
+/// The sandbox of a user who may not make namespaces, without other sandboxes around.
+pub(super) fn plain_command(place: &Place, options: &[&str], argv: &[&str]) -> Command {
     let take_away = "echo 0 > /proc/sys/user/max_user_namespaces && \
                      exec setpriv --bounding-set=-all --inh-caps=-all \"$SANDBOX\" sandbox \"$@\"";
     let mut command = Command::new("unshare");
     command
         .args(["-U", "-r", "sh", "-c", take_away, "sh"])
         .args(options)
-        .args(["--", "sh", "-c", script]);
+        .arg("--")
+        .args(argv);
     place.dress(&mut command);
+    command
+}
+
+fn plain(place: &Place, options: &[&str], script: &str) -> Output {
+    let mut command = plain_command(place, options, &["sh", "-c", script]);
     command.output().expect("unshare")
 }
 
