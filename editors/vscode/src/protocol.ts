@@ -1,6 +1,18 @@
 // The custom protocol's types and methods. Generated from the Rust types by `UPDATE=1 cargo test`; do not edit.
 /* eslint-disable */
 
+/** A rule on commands as it would be written for always. */
+export type AlwaysRule = {
+  /** What it covers, in words. */
+  text: string;
+  /** The programs with their sub-commands, short enough for a button. */
+  title: string;
+  /** What would be written, to the letter. */
+  toml: string;
+  /** The file it would be added to. */
+  file: string;
+};
+
 /**
  * A question to the person. The kinds are told apart by their fields: only a command has `command`, only a permission has
  * `folders`.
@@ -8,13 +20,15 @@
 export type Approval = CommandApproval | PermissionApproval;
 
 /** The person's answer. Anything that cannot be understood, a closed dialog and a lost client count as `decline`. */
-export type ApprovalDecision = "accept" | "acceptForSession" | "decline" | "cancel";
+export type ApprovalDecision = "accept" | "acceptForSession" | "acceptAlways" | "decline" | "cancel";
 
 /** One question to the person. */
 export type ApprovalId = string;
 
 /** When the person is asked about a command (configuration key `approval_policy`). */
-export type ApprovalPolicy = "untrusted" | "on-request" | "on-failure" | "never";
+export type ApprovalPolicy = "untrusted" | "on-request" | "on-failure" | "never" | {
+  "granular": Granular
+};
 
 export type ApprovalRequested = {
   approval: Approval;
@@ -40,6 +54,8 @@ export type ApprovalRespondResult = {
 /** Answer of the client to `countersign/approval/command` and `countersign/approval/permission`. */
 export type ApprovalResponse = {
   decision: ApprovalDecision;
+  /** The turn that the answer is for, if the client names it. Messages about the answer name the question where it does not. */
+  turnId?: TurnId | null;
   /** Words to the model, with `decline`. */
   feedback?: string | null;
 };
@@ -106,6 +122,8 @@ export type CommandApproval = {
   confined: Confined;
   /** What `acceptForSession` would cover, in words. */
   sessionScope: string;
+  /** What `acceptAlways` would write; absent where that is not offered. */
+  alwaysRule?: AlwaysRule | null;
   availableDecisions: Array<ApprovalDecision>;
 };
 
@@ -204,6 +222,18 @@ export type GitInfo = {
   sha?: string | null;
   branch?: string | null;
   originUrl?: string | null;
+};
+
+/** Which kinds of questions reach the person. In `config.toml` the names are in snake case. */
+export type Granular = {
+  /** To run a command outside the sandbox, or a dangerous one at all. */
+  sandboxApproval?: boolean;
+  /** About commands that a rule asks about. */
+  rules?: boolean;
+  /** For more than the policy allows, asked for by the model. */
+  requestPermissions?: boolean;
+  /** That tool servers ask. */
+  mcpElicitations?: boolean;
 };
 
 /** A contiguous change in one file. */
