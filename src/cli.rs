@@ -5,6 +5,7 @@ pub mod demo;
 pub mod doctor;
 pub mod protocol;
 pub mod rehearse;
+pub mod rules;
 pub mod sandbox;
 pub mod serve;
 
@@ -37,6 +38,8 @@ enum Command {
     Demo(demo::Args),
     /// Say what is missing on this machine and how to mend it.
     Doctor(doctor::Args),
+    /// Say what standing rules make of commands, and which rules there are.
+    Rules(rules::Args),
     /// Print the custom protocol's types.
     Protocol(protocol::Args),
 }
@@ -68,6 +71,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Some(Command::Rehearse(args)) => rehearse::run(args),
         Some(Command::Demo(args)) => demo::run(args),
         Some(Command::Doctor(args)) => doctor::run(args),
+        Some(Command::Rules(args)) => rules::run(args),
         Some(Command::Protocol(args)) => protocol::run(args),
     }
 }

@@ -157,11 +157,12 @@ impl<'a> Run<'a> {
             () = line::reached() => {}
             () = self.turn.cancel.cancelled() => {}
         }
+        if self.turn.cancel.is_cancelled() {
+            return Ok(self.never_begun(confined));
+        }
         self.save_first().await;
         if self.turn.cancel.is_cancelled() {
-            let words = "The turn was stopped before the command began.";
-            self.not_run(&self.item_id, confined, ItemStatus::Interrupted, words);
-            return Ok(ToolOutput::not_done(words));
+            return Ok(self.never_begun(confined));
         }
         let finished = match self.execute(&self.item_id, confined).await {
             Ok(finished) => finished,

@@ -12,7 +12,7 @@ mod ruling;
 pub use capability::{Capability, SessionGrants};
 pub use reach::Reach;
 
-use super::command::{Judgement, Label, judge};
+use super::command::{Judgement, Label, display, judge};
 use super::rules::{NewRule, Rule, Rules};
 use crate::protocol::item::Confined;
 use crate::protocol::settings::{ApprovalPolicy, SandboxMode, SandboxPolicy};
@@ -257,9 +257,13 @@ impl<'a> Deciding<'_, 'a> {
     }
 }
 
-/// Whether one command is known to read and do nothing else.
+/// Whether one command of a composition is known to read and do nothing else. What a pattern becomes may be an option, so
+/// one with a pattern is not.
 fn only_reads(command: &[String], cwd: &Path) -> bool {
-    judge(command, cwd).label == Label::SafeReadonly
+    // In shell text builtins mean what they mean.
+    let text = ["bash".to_owned(), "-c".to_owned(), display(command)];
+    let has_pattern = command.iter().any(|word| word.contains(['*', '?', '[']));
+    !has_pattern && judge(&text, cwd).label == Label::SafeReadonly
 }
 
 /// Whether the person may be asked to let a command out of the sandbox before it has run.
@@ -301,178 +305,4 @@ fn with_justification(reason: String, escalation: Option<Escalation<'_>>) -> Str
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const NO_RULES: &Rules = &Rules::NONE;
-
-    const POLICIES: [ApprovalPolicy; 4] = [
-        ApprovalPolicy::Untrusted,
-        ApprovalPolicy::OnRequest,
-        ApprovalPolicy::OnFailure,
-        ApprovalPolicy::Never,
-    ];
-
-    fn argv(text: &str) -> Vec<String> {
-        vec!["bash".to_owned(), "-lc".to_owned(), text.to_owned()]
-    }
-
-    /// A short form of the verdict.
-    fn verdict(
-        text: &str,
-        approval: ApprovalPolicy,
-        mode: SandboxMode,
-        escalate: bool,
-        grants: &SessionGrants,
-    ) -> String {
-        let escalation = escalate.then_some(Escalation {
-            justification: Some("needs the network"),
-        });
-        let sandbox = SandboxPolicy::from_mode(mode);
-        let case = Case {
-            argv: &argv(text),
-            cwd: Path::new("/w"),
-            approval,
-            sandbox: &sandbox,
-            escalation,
-            grants,
-            rules: NO_RULES,
-        };
-        match decide(&case).verdict {
-            Verdict::Run(confined) => format!("run {confined:?}"),
-            Verdict::Ask { confined, .. } => format!("ask {confined:?}"),
-            Verdict::Refuse { reason } => {
-                assert!(reason.contains(approval.as_str()), "names the policy: {reason}");
-                "refuse".to_owned()
-            }
-        }
-    }
-
-    /// Shows S-170, S-171, S-172, S-179, S-180, S-181.
-    #[test]
-    fn all_combinations() {
-        use SandboxMode::{DangerFullAccess, ReadOnly, WorkspaceWrite};
-        // Columns: untrusted, on-request, on-failure, never.
-        for (text, mode, escalate, expected) in [
-            ("ls", ReadOnly, false, ["run ReadOnly"; 4]),
-            ("ls", WorkspaceWrite, false, ["run Workspace"; 4]),
-            ("ls", DangerFullAccess, false, ["run Outside"; 4]),
-            (
-                "cargo test",
-                ReadOnly,
-                false,
-                ["ask ReadOnly", "run ReadOnly", "run ReadOnly", "run ReadOnly"],
-            ),
-            (
-                "cargo test",
-                WorkspaceWrite,
-                false,
-                ["ask Workspace", "run Workspace", "run Workspace", "run Workspace"],
-            ),
-            (
-                "cargo test",
-                DangerFullAccess,
-                false,
-                ["ask Outside", "run Outside", "run Outside", "run Outside"],
-            ),
-            (
-                "rm -rf x",
-                ReadOnly,
-                false,
-                ["ask ReadOnly", "ask ReadOnly", "ask ReadOnly", "run ReadOnly"],
-            ),
-            (
-                "rm -rf x",
-                WorkspaceWrite,
-                false,
-                ["ask Workspace", "ask Workspace", "ask Workspace", "run Workspace"],
-            ),
-            (
-                "rm -rf x",
-                DangerFullAccess,
-                false,
-                ["ask Outside", "ask Outside", "ask Outside", "refuse"],
-            ),
-            (
-                "ls",
-                WorkspaceWrite,
-                true,
-                ["refuse", "ask Outside", "refuse", "refuse"],
-            ),
-            (
-                "cargo test",
-                ReadOnly,
-                true,
-                ["refuse", "ask Outside", "refuse", "refuse"],
-            ),
-            (
-                "rm -rf x",
-                WorkspaceWrite,
-                true,
-                ["refuse", "ask Outside", "refuse", "refuse"],
-            ),
-            ("ls", DangerFullAccess, true, ["run Outside"; 4]),
-            (
-                "cargo test",
-                DangerFullAccess,
-                true,
-                ["ask Outside", "run Outside", "run Outside", "run Outside"],
-            ),
-        ] {
-            for (approval, expected) in POLICIES.into_iter().zip(expected) {
-                let verdict = verdict(text, approval, mode, escalate, &SessionGrants::default());
-                assert_eq!(verdict, expected, "{text} {approval:?} {mode:?} escalate={escalate}");
-            }
-        }
-    }
-
-    #[test]
-    fn the_question_shows_the_justification() {
-        let sandbox = SandboxPolicy::default();
-        let grants = SessionGrants::default();
-        let justification = "fetch the dependency";
-        let argv = ["cargo".to_owned(), "fetch".to_owned()];
-        let case = |escalation| Case {
-            argv: &argv,
-            cwd: Path::new("/w"),
-            approval: ApprovalPolicy::OnRequest,
-            sandbox: &sandbox,
-            escalation,
-            grants: &grants,
-            rules: NO_RULES,
-        };
-        let asked = decide(&case(Some(Escalation {
-            justification: Some(justification),
-        })));
-        assert!(matches!(asked.verdict, Verdict::Ask { reason, .. } if reason == justification));
-        let silent = decide(&case(Some(Escalation {
-            justification: Some("  "),
-        })));
-        assert!(matches!(silent.verdict, Verdict::Ask { reason, .. } if reason.contains("no reason")));
-    }
-
-    #[test]
-    fn a_grant_for_the_session_is_not_asked_about_again() {
-        use SandboxMode::WorkspaceWrite;
-        let mut grants = SessionGrants::default();
-        let command = argv("cargo test --lib");
-        grants.add(Capability::of(&command, Path::new("/w"), Confined::Workspace, false));
-        let untrusted = |text, grants: &_| verdict(text, ApprovalPolicy::Untrusted, WorkspaceWrite, false, grants);
-        assert_eq!(untrusted("cargo test -p x", &grants), "run Workspace");
-        assert_eq!(untrusted("cargo build", &grants), "ask Workspace");
-        assert_eq!(untrusted("cargo test && cargo build", &grants), "ask Workspace");
-        // A yes to a run inside stays inside.
-        assert_eq!(
-            verdict("cargo test", ApprovalPolicy::OnRequest, WorkspaceWrite, true, &grants),
-            "ask Outside"
-        );
-        // Dangerous commands ask each time.
-        grants.add(Capability::of(
-            &argv("rm -rf x"),
-            Path::new("/w"),
-            Confined::Workspace,
-            true,
-        ));
-        assert_eq!(untrusted("rm -rf x", &grants), "ask Workspace");
-    }
-}
+mod tests;

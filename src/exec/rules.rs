@@ -14,7 +14,7 @@ mod starlark;
 mod table;
 mod write;
 
-pub use read::load;
+pub use read::{load, load_files};
 pub use shelf::{Shelf, Sources};
 pub use write::{NewRule, RuleError, add_permission, add_rules, always_file};
 
@@ -78,6 +78,20 @@ impl Rule {
     pub fn prefix_in_words(&self) -> String {
         let words: Vec<_> = self.prefix.iter().map(|alternatives| alternatives.join("|")).collect();
         words.join(" ")
+    }
+
+    /// The prefix with what else an allow asks of the command.
+    pub fn in_words(&self) -> String {
+        let mut words = self.prefix_in_words();
+        if self.here {
+            words.push_str(", on paths in the working directory");
+        }
+        match self.hosts.as_deref() {
+            None => {}
+            Some([]) => words.push_str(", naming no host"),
+            Some(hosts) => words.push_str(&format!(", naming no host but {}", hosts.join(", "))),
+        }
+        words
     }
 }
 

@@ -10,5 +10,8 @@ pub fn read(session: &Session, params: &ConfigReadParams) -> Result<ConfigReadRe
         .agent()
         .load_config(params.cwd.as_deref(), None)
         .map_err(AgentError::from)?;
-    Ok(loaded.read_result())
+    let rules = session.agent().desk().rules(&loaded.config);
+    let mut result = loaded.read_result();
+    result.warnings.extend_from_slice(rules.reports());
+    Ok(result)
 }

@@ -34,7 +34,7 @@ impl Run<'_> {
             Entry::Wait(mut open) => {
                 tokio::select! {
                     biased;
-                    () = self.turn.cancel.cancelled() => return Asked::No(self.stopped(id, confined)),
+                    () = self.turn.cancel.cancelled() => return Asked::No(self.never_begun(confined)),
                     _closed = open.changed() => return Asked::LookAgain,
                 }
             }

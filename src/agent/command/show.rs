@@ -41,6 +41,15 @@ impl Run<'_> {
         self.turn.complete_item(item);
     }
 
+    /// The turn was stopped first. Of a command that nobody was asked about nothing has been shown, and nothing is.
+    pub(super) fn never_begun(&self, confined: Confined) -> ToolOutput {
+        let words = "The person stopped the turn before this call began; the command was not run.";
+        if self.turn.is_open(&self.item_id) {
+            self.not_run(&self.item_id, confined, ItemStatus::Interrupted, words);
+        }
+        ToolOutput::not_done(words)
+    }
+
     pub(super) fn finished_item(&self, id: &ItemId, confined: Confined, finished: &Finished) -> ThreadItem {
         let status = match finished {
             Finished { cancelled: true, .. } => ItemStatus::Interrupted,

@@ -3,7 +3,7 @@
 use super::{Check, Machine, State, editors};
 use crate::config::provider::Provider;
 use crate::config::{self, Config, Loaded, Sources};
-use crate::exec::{Wall, support};
+use crate::exec::{Wall, rules, support};
 use crate::model::local::{self, Candidate};
 use crate::protocol::config::ConfigWarning;
 use std::fs;
@@ -18,6 +18,7 @@ pub(super) fn all(machine: &Machine) -> Vec<Check> {
     match load(machine) {
         Ok(loaded) => {
             checks.push(configuration(machine, &loaded));
+            checks.push(rules(&loaded.config));
             checks.push(model(machine, &loaded.config));
         }
         Err(problem) => checks.push(Check::new("configuration", State::Fail, problem)),
@@ -166,6 +167,26 @@ fn configuration(machine: &Machine, loaded: &Loaded) -> Check {
             .push(format!("Known, but not used yet: {}.", unused.join(", ")));
     }
     check
+}
+
+/// The standing rules on commands.
+fn rules(config: &Config) -> Check {
+    const NAME: &str = "rules";
+    let rules = rules::load(&rules::Sources::new(&config.home, &config.rule_folders));
+    let count = |number: usize, what: &str| match number {
+        1 => format!("1 {what}"),
+        _ => format!("{number} {what}s"),
+    };
+    let summary = format!(
+        "{}, {}",
+        count(rules.iter().count(), "rule"),
+        count(rules.permissions().count(), "standing permission")
+    );
+    let state = match rules.reports().is_empty() {
+        true => State::Ok,
+        false => State::Warn,
+    };
+    Check::new(NAME, state, summary).with(rules.reports().iter().map(place))
 }
 
 /// A warning behind its place, as compilers write them.

@@ -34,6 +34,25 @@ pub fn load(sources: &Sources) -> Rules {
     rules
 }
 
+/// Reads these files, and those in these folders, as the person's own. One that is not there is reported.
+pub fn load_files(paths: &[PathBuf]) -> Rules {
+    let mut rules = Rules::default();
+    for path in paths {
+        let (found, unreadable) = match path.is_dir() {
+            true => files(path),
+            false => (vec![path.clone()], None),
+        };
+        if let Some(cause) = unreadable {
+            let mut reader = Reader::new(&mut rules, path, false);
+            reader.unreadable(format!("The folder of rules cannot be read: {cause}."), None);
+        }
+        for file in found {
+            read(&file, &mut Reader::new(&mut rules, &file, false));
+        }
+    }
+    rules
+}
+
 /// One file's rules, whichever folder it lies in: as the person's own.
 pub(super) fn read_one(file: &Path) -> Rules {
     let mut rules = Rules::default();

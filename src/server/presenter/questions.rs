@@ -76,7 +76,7 @@ fn title(decision: ApprovalDecision, approval: &Approval) -> String {
         }
         (ApprovalDecision::AcceptAlways, Approval::Command(command)) => {
             let programs = command.always_rule.as_ref().map_or("this", |rule| rule.title.as_str());
-            format!("Always for {}", words::cut(programs, 60))
+            format!("Always for `{}`", words::cut(programs, 60))
         }
         (decision, Approval::Permission(asked)) if !asked.permissions.is_empty() => {
             match (decision, asked.accept_covers) {

@@ -31,6 +31,7 @@ async fn the_question_says_what_where_and_why_and_each_answer_does_what_it_says(
     for (title, ran, goes_on) in [
         ("Run once", true, true),
         ("Run for this session", true, true),
+        ("Always for `touch`", true, true),
         ("Deny", false, true),
         ("Stop the turn", false, false),
     ] {
@@ -41,11 +42,14 @@ async fn the_question_says_what_where_and_why_and_each_answer_does_what_it_says(
             "touch made-1",
             "OUTSIDE",
             "the tool needs it",
+            "Always would cover `touch` on paths in the working directory",
+            "always.toml",
             work.path("").to_str().unwrap().trim_end_matches('/'),
         ] {
             assert!(message.contains(part), "{part} is missing in {message}");
         }
-        assert_eq!(titles(&question).len(), 4, "{:?}", titles(&question));
+        assert_eq!(titles(&question).len(), 5, "{:?}", titles(&question));
+        assert_eq!(titles(&question)[0], "Deny", "the first choice is never a yes");
         // While it is open the server answers as ever.
         work.client.settle().await;
         work.press(&question, title);
