@@ -1,6 +1,18 @@
 // The custom protocol's types and methods. Generated from the Rust types by `UPDATE=1 cargo test`; do not edit.
 /* eslint-disable */
 
+/** A rule on commands as it would be written for always. */
+export type AlwaysRule = {
+  /** What it covers, in words. */
+  text: string;
+  /** The programs with their sub-commands, short enough for a button. */
+  title: string;
+  /** What would be written, to the letter. */
+  toml: string;
+  /** The file it would be added to. */
+  file: string;
+};
+
 /**
  * A question to the person. The kinds are told apart by their fields: only a command has `command`, only a permission has
  * `folders`.
@@ -14,7 +26,9 @@ export type ApprovalDecision = "accept" | "acceptForSession" | "acceptAlways" | 
 export type ApprovalId = string;
 
 /** When the person is asked about a command (configuration key `approval_policy`). */
-export type ApprovalPolicy = "untrusted" | "on-request" | "on-failure" | "never";
+export type ApprovalPolicy = "untrusted" | "on-request" | "on-failure" | "never" | {
+  "granular": Granular
+};
 
 export type ApprovalRequested = {
   approval: Approval;
@@ -40,6 +54,8 @@ export type ApprovalRespondResult = {
 /** Answer of the client to `countersign/approval/command` and `countersign/approval/permission`. */
 export type ApprovalResponse = {
   decision: ApprovalDecision;
+  /** The turn that the answer is for, if the client names it. Messages about the answer name the question where it does not. */
+  turnId?: TurnId | null;
   /** Words to the model, with `decline`. */
   feedback?: string | null;
   /** With a yes to `permissions`: the part that is given. What was not asked for is not given; absent means all. */
@@ -116,6 +132,8 @@ export type CommandApproval = {
   risk?: Risk | null;
   /** What `acceptForSession` would cover, in words. */
   sessionScope: string;
+  /** What `acceptAlways` would write; absent where that is not offered. */
+  alwaysRule?: AlwaysRule | null;
   availableDecisions: Array<ApprovalDecision>;
 };
 
@@ -281,6 +299,18 @@ export type GitInfo = {
 /** What a grant lasts for. */
 export type GrantScope = "command" | "turn" | "session" | "always";
 
+/** Which kinds of questions reach the person. In `config.toml` the names are in snake case. */
+export type Granular = {
+  /** To run a command outside the sandbox, or a dangerous one at all. */
+  sandboxApproval?: boolean;
+  /** About commands that a rule asks about. */
+  rules?: boolean;
+  /** For more than the policy allows, asked for by the model. */
+  requestPermissions?: boolean;
+  /** That tool servers ask. */
+  mcpElicitations?: boolean;
+};
+
 /** What is judged. */
 export type GuardianAction =
   | {
@@ -296,6 +326,11 @@ export type GuardianAction =
     "type": "permission";
   /** What is asked for, in words. */
   request: string;
+    permissions?: Array<Permission>;
+  /** Folders that a patch writes in. */
+  folders?: Array<string>;
+  /** How long it would hold. */
+  covers: GrantScope;
   };
 
 /** Allows exactly the action that the automatic reviewer denied. */
@@ -1011,6 +1046,7 @@ export type TurnRetrying = {
 
 export type TurnStartParams = {
   threadId: ThreadId;
+  /** One text that begins with `!` is a command of the person's own, as by `thread/shellCommand`. */
   input: Array<UserInput>;
   context?: EditorContext | null;
   /** Stays in force for later turns. */
