@@ -5,20 +5,35 @@ mod actions;
 mod danger;
 mod judge;
 mod judgement;
+mod kinds;
 mod quoting;
 mod reading;
 mod script;
 mod strict;
+mod table;
+mod variables;
+mod word;
+mod wrappers;
 
 pub use actions::actions;
-pub use danger::dangerous;
 pub use judge::judge;
 pub use judgement::{Judgement, Kind, Label, Part};
 pub use quoting::display;
 pub(super) use quoting::quoted_plainly;
-pub use reading::known_to_only_read;
 
-use script::{Script, Word};
+use script::Script;
+use std::path::Path;
+use word::Word;
+
+/// Whether the command is known to read and print and do nothing else.
+pub fn known_to_only_read(argv: &[String]) -> bool {
+    judge(argv, Path::new("/")).label == Label::SafeReadonly
+}
+
+/// Why a command must not run without being asked about, in words that complete "it …"; none if nothing was found.
+pub fn dangerous(argv: &[String]) -> Option<String> {
+    judge(argv, Path::new("/")).danger().map(str::to_owned)
+}
 
 /// The program's name without its folder.
 fn base_name(program: &str) -> &str {

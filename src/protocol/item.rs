@@ -76,6 +76,18 @@ pub enum CommandAction {
         query: Option<String>,
         path: Option<String>,
     },
+    Build {
+        command: String,
+        /// What it does, for people: "builds with cargo".
+        #[serde(default)]
+        words: String,
+    },
+    Test {
+        command: String,
+        /// What it does, for people: "runs the tests with cargo".
+        #[serde(default)]
+        words: String,
+    },
     Unknown {
         command: String,
     },

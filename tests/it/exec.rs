@@ -7,3 +7,4 @@ mod place;
 mod programs;
 mod running;
 mod walls;
+mod words;

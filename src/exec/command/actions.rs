@@ -1,7 +1,9 @@
 //! What a command does in the words of the protocol: read, list, search, or something else.
 
-use super::script::Word;
-use super::{base_name, display, plain_words, reading, shell_text};
+use super::script::Script;
+use super::word::Word;
+use super::wrappers::{self, Inside};
+use super::{base_name, display, judge, judgement, kinds, reading, shell_text, strict};
 use crate::protocol::item::CommandAction;
 use std::path::{Component, Path, PathBuf};
 
@@ -11,7 +13,7 @@ pub fn actions(argv: &[String], cwd: &Path) -> Vec<CommandAction> {
     let whole = || CommandAction::Unknown {
         command: shell_text(argv).map_or_else(|| display(argv), str::to_owned),
     };
-    let Some(parts) = plain_words(argv) else {
+    let Some(parts) = parts(argv) else {
         return vec![whole()];
     };
     let mut cwd = cwd.to_owned();
@@ -30,6 +32,39 @@ pub fn actions(argv: &[String], cwd: &Path) -> Vec<CommandAction> {
     if actions.is_empty() { vec![whole()] } else { actions }
 }
 
+/// The commands of a command, if all of it can be taken apart and none writes a file by a redirection; harmless wrappers
+/// come off.
+fn parts(argv: &[String]) -> Option<Vec<Vec<Word>>> {
+    let commands = match shell_text(argv) {
+        Some(text) => {
+            let script = Script::parse(text).filter(|script| !script.has_errors())?;
+            let reading = strict::read(text, strict::Dialect::Bash).ok()?;
+            let writes = !reading.writes.is_empty() || reading.commands.iter().any(|command| command.writes.is_some());
+            if writes || !judge::agree(&reading, &script.commands()) {
+                return None;
+            }
+            reading.commands.into_iter().map(|command| command.words).collect()
+        }
+        None if argv.is_empty() => return None,
+        None => vec![argv.iter().map(|text| Word::literal(text)).collect()],
+    };
+    Some(commands.into_iter().map(|words| bare(words, MAX_WRAPPERS)).collect())
+}
+
+/// So many wrappers come off one command.
+const MAX_WRAPPERS: usize = 6;
+
+/// A command without harmless wrappers in front (`timeout 60`, `env A=1`).
+fn bare(words: Vec<Word>, most: usize) -> Vec<Word> {
+    match wrappers::unwrap(&words) {
+        Some(found) if most > 0 && found.caveat.is_none() && !found.adds_arguments => match found.inside.as_slice() {
+            [Inside::Command(inner)] => bare(inner.clone(), most - 1),
+            _ => words,
+        },
+        _ => words,
+    }
+}
+
 enum Kind {
     /// Changes the folder for what follows.
     Moves(String),
@@ -44,7 +79,15 @@ fn classify(words: &[Word], texts: &[String], cwd: &Path) -> Kind {
     if name == "cd" {
         return Kind::Moves(texts.get(1).cloned().unwrap_or_default());
     }
-    if !reading::reads(words) {
+    if reading::reads(words).is_err() {
+        let (kind, words) = kinds::describe(texts);
+        return Kind::Does(match kind {
+            judgement::Kind::Build => CommandAction::Build { command, words },
+            judgement::Kind::Test => CommandAction::Test { command, words },
+            _ => CommandAction::Unknown { command },
+        });
+    }
+    if words.iter().any(|word| !word.known) {
         return Kind::Does(CommandAction::Unknown { command });
     }
     let arguments = &texts[1..];
@@ -240,6 +283,14 @@ mod tests {
         let unknown = |command: &str| CommandAction::Unknown {
             command: command.to_owned(),
         };
+        let test = |command: &str| CommandAction::Test {
+            command: command.to_owned(),
+            words: "runs the tests with cargo".to_owned(),
+        };
+        let build = |command: &str, words: &str| CommandAction::Build {
+            command: command.to_owned(),
+            words: words.to_owned(),
+        };
         for (text, expected) in [
             (
                 "cat src/main.rs",
@@ -274,11 +325,20 @@ mod tests {
             ("find . -delete", vec![unknown("find . -delete")]),
             ("rg --pre sh x", vec![unknown("rg --pre sh x")]),
             ("git grep -O x", vec![unknown("git grep -O x")]),
-            ("cargo test", vec![unknown("cargo test")]),
+            ("cargo test", vec![test("cargo test")]),
             (
                 "cat a && cargo test",
-                vec![read("cat a", "a", "/w/a"), unknown("cargo test")],
+                vec![read("cat a", "a", "/w/a"), test("cargo test")],
             ),
+            (
+                "cd x && timeout 60 cargo test 2>&1 | tail -n 5",
+                vec![test("cargo test")],
+            ),
+            ("make -j4", vec![build("make -j4", "builds with make")]),
+            ("cat a 2>/dev/null", vec![read("cat a", "a", "/w/a")]),
+            ("cat \"$x\"", vec![unknown("cat '$x'")]),
+            ("sudo cargo test", vec![unknown("sudo cargo test")]),
+            ("touch x", vec![unknown("touch x")]),
             ("cat a > b", vec![unknown("cat a > b")]),
             ("cd src", vec![unknown("cd src")]),
         ] {

@@ -1,40 +1,22 @@
 //! Shell text, read with the grammar of bash: its simple commands with their words unquoted, what is fed to them and
 //! where they write.
 
+mod walk;
+
+use super::word::{Word, decoded, expand_braces, unescaped, unescaped_in_quotes};
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::ops::Range;
 use tree_sitter::{Node, Parser, Tree};
 
 /// Longest text that is read, in bytes. Longer text counts as not understood.
-const MAX_TEXT: usize = 256 * 1024;
-
-/// One word of a command, unquoted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Word {
-    pub text: String,
-    /// False if the shell puts something in at run time; `text` is then the source.
-    pub known: bool,
-    /// Begins with an unquoted `*`, `?` or `[`: what it becomes may look like an option.
-    pub glob: bool,
-}
-
-impl Word {
-    pub(super) fn literal(text: &str) -> Self {
-        Self {
-            text: text.to_owned(),
-            known: true,
-            glob: false,
-        }
-    }
-
-    fn unknown(text: &str) -> Self {
-        Self {
-            text: text.to_owned(),
-            known: false,
-            glob: false,
-        }
-    }
-}
+const MAX_TEXT: usize = 64 * 1024;
+/// Longest value of a variable that is followed, in bytes.
+pub(super) const MAX_VALUE: usize = 4096;
+/// The most here-documents that are read: the grammar looks for the end of each in all that follows.
+const MAX_HEREDOCS: usize = 100;
+/// How deep the tree of a text may be: walking it takes a frame a level.
+const MAX_TREE: usize = 250;
 
 /// What comes in through a command's standard input.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +33,8 @@ pub(super) enum Feed {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Simple {
     pub words: Vec<Word>,
+    /// Where the words stand in the text.
+    pub spans: Vec<Range<usize>>,
     pub feed: Feed,
     /// Files that it is sent to.
     pub writes: Vec<Word>,
@@ -65,7 +49,7 @@ pub(super) struct Script<'t> {
 
 impl<'t> Script<'t> {
     pub(super) fn parse(text: &'t str) -> Option<Self> {
-        if text.len() > MAX_TEXT {
+        if text.len() > MAX_TEXT || text.matches("<<").count() > MAX_HEREDOCS {
             return None;
         }
         let mut parser = Parser::new();
@@ -77,7 +61,22 @@ impl<'t> Script<'t> {
             false => Cow::Borrowed(text),
         };
         let tree = parser.parse(&*text, None)?;
-        Some(Self { text, tree })
+        (!is_deep(&tree)).then_some(Self { text, tree })
+    }
+
+    /// Files that are written by redirections, also of loops and of no command at all.
+    pub(super) fn writes(&self) -> Vec<Word> {
+        let nothing = HashMap::new();
+        let mut writes = Vec::new();
+        each(self.tree.root_node(), &mut |node| {
+            if node.kind() == "file_redirect"
+                && self.source(node).contains('>')
+                && let Some(target) = node.child_by_field_name("destination")
+            {
+                writes.extend(self.read(target, &nothing));
+            }
+        });
+        writes
     }
 
     /// Whether the grammar does not know all of it.
@@ -129,13 +128,7 @@ impl<'t> Script<'t> {
 
     /// Every simple command in the script, as far as it can be read, and whether all of it could.
     pub(super) fn commands(&self) -> Vec<Simple> {
-        let mut walk = Walk {
-            script: self,
-            variables: HashMap::from([("IFS".to_owned(), " ".to_owned())]),
-            found: vec![],
-        };
-        walk.visit(self.tree.root_node(), &Feed::Nothing);
-        walk.found
+        walk::commands(self)
     }
 
     /// Names of functions that call themselves side by side with themselves: fork bombs.
@@ -271,144 +264,19 @@ struct Piece {
     split: bool,
 }
 
-struct Walk<'s, 't> {
-    script: &'s Script<'t>,
-    variables: HashMap<String, String>,
-    found: Vec<Simple>,
-}
-
-impl Walk<'_, '_> {
-    fn visit(&mut self, node: Node<'_>, feed: &Feed) {
-        let mut cursor = node.walk();
-        match node.kind() {
-            "command" => self.command(node, feed, &[]),
-            "pipeline" => {
-                let mut feed = feed.clone();
-                for child in node.named_children(&mut cursor) {
-                    let from = self.found.len();
-                    self.visit(child, &feed);
-                    feed = Feed::Pipe((from..self.found.len()).collect());
-                }
+/// Whether a tree is deeper than it is safe to walk, found out without walking it by calls.
+fn is_deep(tree: &Tree) -> bool {
+    let mut cursor = tree.walk();
+    loop {
+        if cursor.goto_first_child() {
+            if cursor.depth() as usize > MAX_TREE {
+                return true;
             }
-            "redirected_statement" => self.redirected(node, feed),
-            "variable_assignment" => {
-                self.assign(node);
-                self.inside(node);
-            }
-            _ => {
-                for child in node.named_children(&mut cursor) {
-                    self.visit(child, feed);
-                }
-            }
+            continue;
         }
-    }
-
-    fn assign(&mut self, node: Node<'_>) {
-        if let (Some(name), Some(value)) = (node.child_by_field_name("name"), node.child_by_field_name("value")) {
-            let words = self.script.read(value, &self.variables);
-            if words.iter().all(|word| word.known) {
-                let value = words.into_iter().map(|word| word.text).collect::<Vec<_>>().join(" ");
-                self.variables.insert(self.script.source(name).to_owned(), value);
-            }
-        }
-    }
-
-    fn redirected(&mut self, node: Node<'_>, feed: &Feed) {
-        let mut cursor = node.walk();
-        let children: Vec<_> = node.named_children(&mut cursor).collect();
-        let mut feed = feed.clone();
-        let mut writes = Vec::new();
-        for child in &children {
-            self.redirect(*child, &mut feed, &mut writes);
-        }
-        let from = self.found.len();
-        if let Some(body) = node.child_by_field_name("body") {
-            self.visit(body, &feed);
-            if let Some(last) = self.found.get_mut(from..).and_then(<[Simple]>::last_mut) {
-                last.writes.extend(writes);
-            }
-        }
-        // What follows a here-document on its first line stands inside it in the tree.
-        let piped = Feed::Pipe((from..self.found.len()).collect());
-        for child in children.iter().filter(|child| child.kind() == "heredoc_redirect") {
-            let mut cursor = child.walk();
-            for inner in child.named_children(&mut cursor) {
-                if !matches!(inner.kind(), "heredoc_start" | "heredoc_body" | "heredoc_end") {
-                    self.visit(inner, &piped);
-                } else {
-                    self.inside(inner);
-                }
-            }
-        }
-    }
-
-    fn redirect(&mut self, node: Node<'_>, feed: &mut Feed, writes: &mut Vec<Word>) {
-        let mut cursor = node.walk();
-        match node.kind() {
-            "file_redirect" => {
-                let source = self.script.source(node);
-                if let Some(target) = node.child_by_field_name("destination") {
-                    if source.contains('>') {
-                        writes.extend(self.script.read(target, &self.variables));
-                    }
-                    self.inside(node);
-                }
-            }
-            "heredoc_redirect" => {
-                let body = node
-                    .named_children(&mut cursor)
-                    .find(|child| child.kind() == "heredoc_body");
-                *feed = Feed::Text(body.map(|body| self.script.source(body)).unwrap_or_default().to_owned());
-            }
-            "herestring_redirect" => {
-                let words = node
-                    .named_child(0)
-                    .map(|word| self.script.read(word, &self.variables))
-                    .unwrap_or_default();
-                *feed = Feed::Text(words.into_iter().map(|word| word.text).collect::<Vec<_>>().join(" "));
-                self.inside(node);
-            }
-            _ => {}
-        }
-    }
-
-    fn command(&mut self, node: Node<'_>, feed: &Feed, writes: &[Word]) {
-        let mut cursor = node.walk();
-        let mut feed = feed.clone();
-        let mut writes = writes.to_vec();
-        let mut words = Vec::new();
-        let before = self.found.len();
-        for child in node.named_children(&mut cursor) {
-            match child.kind() {
-                "variable_assignment" => self.assign(child),
-                "file_redirect" | "heredoc_redirect" | "herestring_redirect" => {
-                    self.redirect(child, &mut feed, &mut writes);
-                }
-                _ => words.extend(self.script.read(child, &self.variables)),
-            }
-            if !child.kind().ends_with("_redirect") {
-                self.inside(child);
-            }
-        }
-        let substituted = self.found[before..].iter().filter_map(|inner| inner.words.first());
-        let substituted = substituted.map(|word| word.text.clone()).collect();
-        self.found.push(Simple {
-            words,
-            feed,
-            writes,
-            substituted,
-        });
-    }
-
-    /// Commands in substitutions at or below a node.
-    fn inside(&mut self, node: Node<'_>) {
-        let substitution = matches!(node.kind(), "command_substitution" | "process_substitution");
-        let mut cursor = node.walk();
-        for child in node.named_children(&mut cursor) {
-            if substitution {
-                self.visit(child, &Feed::Nothing);
-            } else {
-                self.inside(child);
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                return false;
             }
         }
     }
@@ -420,113 +288,6 @@ fn each(node: Node<'_>, visit: &mut dyn FnMut(Node<'_>)) {
     for child in node.named_children(&mut cursor) {
         each(child, visit);
     }
-}
-
-/// Takes the backslashes out of an unquoted word; whether there were any.
-fn unescaped(source: &str) -> (String, bool) {
-    let mut text = String::with_capacity(source.len());
-    let mut chars = source.chars();
-    let mut escaped = false;
-    while let Some(c) = chars.next() {
-        if c != '\\' {
-            text.push(c);
-            continue;
-        }
-        escaped = true;
-        // A line that goes on is no character.
-        text.extend(chars.next().filter(|c| *c != '\n'));
-    }
-    (text, escaped)
-}
-
-/// In double quotes a backslash means something only before a few characters.
-fn unescaped_in_quotes(source: &str) -> String {
-    let mut text = String::with_capacity(source.len());
-    let mut chars = source.chars().peekable();
-    while let Some(c) = chars.next() {
-        match (c, chars.peek()) {
-            ('\\', Some('"' | '\\' | '$' | '`')) => text.extend(chars.next()),
-            ('\\', Some('\n')) => drop(chars.next()),
-            _ => text.push(c),
-        }
-    }
-    text
-}
-
-/// The escapes of `$'...'`.
-fn decoded(source: &str) -> String {
-    let mut text = String::with_capacity(source.len());
-    let mut chars = source.chars().peekable();
-    while let Some(c) = chars.next() {
-        if c != '\\' {
-            text.push(c);
-            continue;
-        }
-        let decoded = match chars.next() {
-            None => '\\',
-            Some('n') => '\n',
-            Some('t') => '\t',
-            Some('r') => '\r',
-            Some('e' | 'E') => '\u{1b}',
-            Some('x') => digits_from(&mut chars, 16, 3, '0'),
-            Some(digit @ '0'..='7') => digits_from(&mut chars, 8, 3, digit),
-            Some('u') => digits_from(&mut chars, 16, 5, '0'),
-            Some('U') => digits_from(&mut chars, 16, 9, '0'),
-            Some(other) => other,
-        };
-        text.push(decoded);
-    }
-    text
-}
-
-fn digits_from(chars: &mut std::iter::Peekable<std::str::Chars<'_>>, radix: u32, most: usize, first: char) -> char {
-    let mut number = first.to_digit(radix).unwrap_or(0);
-    for _ in 1..most {
-        let Some(digit) = chars.peek().and_then(|c| c.to_digit(radix)) else {
-            break;
-        };
-        number = number.saturating_mul(radix).saturating_add(digit);
-        chars.next();
-    }
-    char::from_u32(number).unwrap_or(char::REPLACEMENT_CHARACTER)
-}
-
-/// How deep braces may be nested, and into how many words they may grow.
-const MAX_BRACES: usize = 6;
-const MAX_WORDS: usize = 64;
-
-/// `a{b,c}d` to `abd acd`. Sequences (`{1..3}`) stay as they are.
-fn expand_braces(text: &str, depth: usize) -> Vec<String> {
-    let whole = || vec![text.to_owned()];
-    let Some(open) = text.find('{').filter(|_| depth < MAX_BRACES) else {
-        return whole();
-    };
-    let (mut level, mut cuts, mut close) = (0usize, vec![open + 1], None);
-    for (at, c) in text.char_indices().skip_while(|(at, _)| *at < open) {
-        match c {
-            '{' => level += 1,
-            ',' if level == 1 => cuts.push(at + 1),
-            '}' => {
-                level -= 1;
-                if level == 0 {
-                    close = Some(at);
-                    break;
-                }
-            }
-            _ => {}
-        }
-    }
-    let Some(close) = close.filter(|_| cuts.len() > 1) else {
-        return whole();
-    };
-    cuts.push(close + 1);
-    let mut words = Vec::new();
-    for pair in cuts.windows(2) {
-        let choice = format!("{}{}{}", &text[..open], &text[pair[0]..pair[1] - 1], &text[close + 1..]);
-        words.extend(expand_braces(&choice, depth + 1));
-        words.truncate(MAX_WORDS);
-    }
-    words
 }
 
 #[cfg(test)]
@@ -602,19 +363,6 @@ mod tests {
                 expected,
                 "{script}"
             );
-        }
-    }
-
-    #[test]
-    fn braces() {
-        for (text, expected) in [
-            ("a{b,c}d", vec!["abd", "acd"]),
-            ("{a,{b,c}}", vec!["a", "b", "c"]),
-            ("{}", vec!["{}"]),
-            ("{a}", vec!["{a}"]),
-            ("{a,b", vec!["{a,b"]),
-        ] {
-            assert_eq!(expand_braces(text, 0), expected);
         }
     }
 

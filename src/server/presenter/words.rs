@@ -48,7 +48,7 @@ fn in_short(actions: &[CommandAction]) -> Option<String> {
             CommandAction::Search { query, .. } => {
                 Some(format!("Searching for {}", query.as_deref().unwrap_or("text")))
             }
-            CommandAction::Unknown { .. } => None,
+            CommandAction::Build { .. } | CommandAction::Test { .. } | CommandAction::Unknown { .. } => None,
         })
         .collect();
     words.filter(|words| !words.is_empty()).map(|words| words.join(", "))
@@ -227,9 +227,7 @@ pub(super) fn command_question(approval: &CommandApproval) -> String {
         Confined::Workspace => "in the sandbox",
         Confined::Outside => "OUTSIDE the sandbox",
     };
-    let what = in_short(&approval.actions)
-        .map(|words| format!(" ({words})"))
-        .unwrap_or_default();
+    let what = in_words(approval);
     let why = approval
         .justification
         .as_deref()
@@ -255,6 +253,28 @@ pub(super) fn command_question(approval: &CommandApproval) -> String {
         approval.reason
     )
 }
+
+/// What each part of a command does, in brackets; nothing if nothing can be told.
+fn in_words(approval: &CommandApproval) -> String {
+    if let Some(words) = in_short(&approval.actions) {
+        return format!(" ({words})");
+    }
+    let judgement = crate::exec::command::judge(&approval.command, &approval.cwd);
+    let mut words: Vec<String> = judgement.parts.into_iter().map(|part| part.words).collect();
+    words.dedup();
+    let more = words.len().saturating_sub(MOST_PARTS);
+    words.truncate(MOST_PARTS);
+    if more > 0 {
+        words.push(format!("and {more} more"));
+    }
+    if words.is_empty() {
+        return String::new();
+    }
+    format!(" ({})", cut(&words.join("; "), 300))
+}
+
+/// So many parts of a command are put into words in a question.
+const MOST_PARTS: usize = 5;
 
 /// Files that were written on the disk, in one line.
 pub(super) fn written(changed: &FilesChanged) -> String {

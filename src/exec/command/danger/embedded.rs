@@ -1,0 +1,60 @@
+//! Program text in other languages: only the plainest forms of deleting can be seen in it.
+
+use super::FORCED;
+use super::options::forces;
+use crate::exec::command::base_name;
+use crate::exec::command::script::Feed;
+use crate::exec::command::word::Word;
+
+/// The text of a program in another language: only the plainest forms of deleting can be seen in it.
+pub(super) fn of_program_text(arguments: &[Word], feed: &Feed) -> Option<String> {
+    const SIGNS: [&str; 5] = ["rmtree", "rmSync", "rm_rf", "remove_tree", "unlink glob"];
+    let texts = arguments.iter().map(|word| word.text.as_str());
+    let fed = match feed {
+        Feed::Text(text) => Some(text.as_str()),
+        _ => None,
+    };
+    let fetches = |text: &str| {
+        ["urlopen", "requests.get", "http.get", "fetch(", "open-uri", "LWP"]
+            .iter()
+            .any(|sign| text.contains(sign))
+    };
+    let runs = |text: &str| {
+        ["exec(", "eval(", "eval ", "system(", "subprocess", "execSync"]
+            .iter()
+            .any(|sign| text.contains(sign))
+    };
+    if texts.clone().chain(fed).any(|text| fetches(text) && runs(text)) {
+        return Some("runs a download that nobody has read".to_owned());
+    }
+    let found = texts
+        .chain(fed)
+        .any(|text| SIGNS.iter().any(|sign| text.contains(sign)) || holds_forced_removal(text));
+    found.then(|| "deletes whole folders in its program text".to_owned())
+}
+
+/// Shell commands within the arguments of a program that has a language of its own.
+pub(super) fn of_embedded(arguments: &[Word], feed: &Feed) -> Option<String> {
+    let texts = arguments.iter().map(|word| word.text.as_str());
+    let fed = match feed {
+        Feed::Text(text) => Some(text.as_str()),
+        _ => None,
+    };
+    texts.chain(fed).any(holds_forced_removal).then(|| FORCED.to_owned())
+}
+
+/// Whether the words of a text, whatever stands between them, hold `rm` with force.
+fn holds_forced_removal(text: &str) -> bool {
+    let words: Vec<Word> = text
+        .split(|c: char| !c.is_alphanumeric() && !"-_./".contains(c))
+        .filter(|word| !word.is_empty())
+        .map(Word::literal)
+        .collect();
+    (0..words.len()).any(|at| {
+        let options = words[at + 1..]
+            .iter()
+            .take_while(|word| word.text.starts_with('-'))
+            .count();
+        base_name(&words[at].text) == "rm" && forces(&words[at + 1..][..options])
+    })
+}

@@ -1,0 +1,156 @@
+//! Programs and their commands that destroy or give away, as data.
+
+use crate::exec::command::word::Word;
+
+/// Names of programs, the words that their arguments must hold in this order (commas separate choices; `-x` and `--word`
+/// anywhere; nothing for any arguments), and what they do in words that complete "it …".
+#[rustfmt::skip]
+const DANGERS: &[(&str, &str, &str)] = &[
+    ("shutdown reboot halt poweroff", "", "stops the machine"),
+    ("init telinit", "0,6,1,S,s", "stops the machine"),
+    ("systemctl", "poweroff,reboot,halt,kexec,suspend,hibernate,emergency,rescue,isolate", "stops the machine"),
+    ("systemctl", "stop,disable,mask,kill,revert", "stops services"),
+    ("service", "--full-restart", "stops services"),
+    ("launchctl", "unload,remove,bootout,disable", "stops services"),
+    ("rc-service service", "ANY stop", "stops services"),
+    ("killall killall5 skill", "", "ends every process of a name, or all of them"),
+    ("pkill", "-9 -u,-u,-U,.", "ends processes of a whole user"),
+    ("crontab", "-", "replaces all scheduled commands"),
+    ("iptables ip6tables", "--flush", "changes the firewall"),
+    ("nft", "flush,delete", "changes the firewall"),
+    ("ufw", "disable,reset,delete", "changes the firewall"),
+    ("firewall-cmd", "--remove-service,--remove-port,--complete-reload", "changes the firewall"),
+    ("userdel deluser groupdel delgroup", "", "deletes a user"),
+    ("useradd adduser usermod passwd chpasswd chsh visudo vipw vigr sudoedit", "", "changes who may log in, or with what rights"),
+    ("cryptsetup", "luksFormat,erase,luksErase,luksKillSlot", "erases beyond recovery"),
+    ("lvremove vgremove pvremove lvreduce pvcreate", "", "erases a volume"),
+    ("zpool", "destroy,labelclear", "erases a volume"),
+    ("zfs", "destroy,rollback", "erases a volume"),
+    ("btrfs", "subvolume delete", "erases a volume"),
+    ("mdadm", "--zero-superblock,--stop", "erases a volume"),
+    ("hdparm nvme", "--security-erase,format,sanitize", "erases beyond recovery"),
+    ("diskutil", "eraseDisk,eraseVolume,partitionDisk,apfs deleteContainer,reformat,zeroDisk", "erases beyond recovery"),
+    ("format", "", "erases beyond recovery"),
+    ("insmod rmmod", "", "changes the kernel"),
+    ("modprobe", "-r", "changes the kernel"),
+    ("kexec", "", "starts another kernel"),
+    // Containers and clusters.
+    ("docker podman", "system prune,volume rm,volume prune,image prune,container prune,network prune,builder prune,swarm leave,secret rm,stack rm,system reset", "deletes containers, images or volumes"),
+    ("docker podman", "rm -f,rm --force,rmi -f,rmi --force,container rm -f,image rm -f,compose down -v,compose down --volumes,compose rm -f", "deletes containers, images or volumes by force"),
+    ("docker-compose", "down -v,down --volumes,rm -f", "deletes containers, images or volumes by force"),
+    ("kubectl oc", "delete,drain,replace --force", "deletes what runs in the cluster"),
+    ("helm", "uninstall,delete,rollback", "deletes what runs in the cluster"),
+    ("kind minikube k3d eksctl", "delete", "deletes a cluster"),
+    ("terraform tofu terragrunt", "destroy,apply -destroy,apply -auto-approve,apply --auto-approve,state rm,workspace delete,force-unlock", "destroys or changes what runs without asking"),
+    ("pulumi", "destroy,up -y,up --yes,stack rm,refresh -y", "destroys or changes what runs without asking"),
+    ("cdk sls serverless sst", "destroy,remove", "destroys what runs"),
+    ("vagrant", "destroy", "destroys a machine"),
+    ("virsh", "destroy,undefine,vol-delete", "destroys a machine"),
+    // Services.
+    ("aws", "ANY delete*,ANY terminate*,ANY deregister*,s3 rm,s3 rb,s3 sync --delete,s3api delete*,ANY purge*,ANY remove*,ANY schedule-key-deletion,ANY reset*,ANY revoke*", "deletes at a service"),
+    ("gcloud az doctl linode-cli hcloud oci ibmcloud", "delete,purge,remove,destroy", "deletes at a service"),
+    ("gsutil", "rm,rb,rsync -d", "deletes at a service"),
+    ("rclone", "delete,purge,sync,deletefile,rmdirs,cleanup,move", "deletes at a service"),
+    ("s3cmd mc", "del,rb,rm,sync --delete-removed", "deletes at a service"),
+    ("heroku", "apps:destroy,pg:reset,addons:destroy,destroy", "deletes at a service"),
+    ("fly flyctl vercel netlify railway firebase wrangler supabase", "destroy,remove,rm,delete,apps destroy,sites:delete,db reset", "deletes at a service"),
+    ("gh", "repo delete,repo archive,repo rename,release delete,issue delete,secret delete,variable delete,run delete,cache delete,gist delete,ssh-key delete,gpg-key delete,label delete,codespace delete,repo edit", "deletes at a service"),
+    ("gh", "api -X DELETE,api --method DELETE,api -XDELETE", "deletes at a service"),
+    ("glab", "repo delete,release delete,issue delete,mr delete,variable delete", "deletes at a service"),
+    ("dropdb dropuser", "", "deletes a database"),
+    ("mysqladmin", "drop,shutdown", "deletes a database"),
+    ("pg_ctl pg_ctlcluster", "stop", "stops a database"),
+    ("rails rake bin/rails", "db:drop,db:reset,db:purge,db:drop:all,db:migrate:reset", "deletes a database"),
+    ("prisma", "migrate reset,db push --force-reset,db push --accept-data-loss", "deletes a database"),
+    // Giving away.
+    ("npm pnpm yarn bun lerna", "publish,unpublish,deprecate,owner,dist-tag,npm publish,access,token", "publishes, or takes back what was published"),
+    ("cargo", "publish,yank,owner", "publishes, or takes back what was published"),
+    ("twine", "upload", "publishes"),
+    ("poetry uv flit hatch pdm maturin", "publish", "publishes"),
+    ("gem", "push,yank,owner", "publishes, or takes back what was published"),
+    ("vsce ovsx", "publish,unpublish", "publishes, or takes back what was published"),
+    ("mvn gradle gradlew sbt", "deploy,publish,release:perform", "publishes"),
+    ("dotnet nuget", "nuget push,nuget delete,push", "publishes, or takes back what was published"),
+    ("docker podman", "push", "publishes"),
+    ("helm", "push", "publishes"),
+    // Version control beside git.
+    ("hg", "strip,update -C,update --clean,purge,rollback,histedit,push -f,push --force", "throws away changes or history"),
+    ("svn", "revert,cleanup --remove-unversioned", "throws away changes"),
+    ("jj", "abandon,op restore,git push --deleted", "throws away changes"),
+    // Packages whose removal breaks the machine.
+    ("apt apt-get dnf yum pacman zypper apk", "purge,autoremove,remove,-R,-Rns,-Rs,erase,dist-upgrade,full-upgrade", "removes what the machine may need"),
+    ("dpkg", "--purge,-P,-r,--remove", "removes what the machine may need"),
+    ("nix-collect-garbage", "-d,--delete-old", "deletes earlier states of the machine"),
+    ("tmutil", "delete,deletelocalsnapshots,disable", "deletes backups"),
+    ("vssadmin wbadmin", "delete", "deletes backups"),
+    ("restic borg", "forget,prune,delete", "deletes backups"),
+    ("csrutil spctl", "disable,--master-disable", "takes down a wall of the machine"),
+    ("setenforce", "0,Permissive", "takes down a wall of the machine"),
+];
+
+/// Whether a row of the table is about a program.
+pub(super) fn of_table(name: &str, arguments: &[Word]) -> Option<String> {
+    let rows = DANGERS
+        .iter()
+        .filter(|(names, ..)| names.split_ascii_whitespace().any(|known| known == name));
+    for (_, forms, reason) in rows {
+        let asks = |word: &Word| {
+            matches!(
+                word.text.as_str(),
+                "--help" | "--version" | "--dry-run" | "--dry-run=client" | "-h"
+            )
+        };
+        if forms.is_empty() {
+            if arguments
+                .iter()
+                .any(|word| matches!(word.text.as_str(), "--help" | "--version"))
+            {
+                continue;
+            }
+            return Some(format!("{reason} ({name})"));
+        }
+        if arguments.iter().any(asks) {
+            continue;
+        }
+        if let Some(form) = forms.split(',').find(|form| has_form(arguments, form)) {
+            return Some(format!(
+                "{reason} ({name} {})",
+                form.trim_start_matches("ANY ").trim_end_matches('*')
+            ));
+        }
+    }
+    None
+}
+
+/// Whether the words of a form stand among the arguments: its commands as operands from the start, its options anywhere.
+fn has_form(arguments: &[Word], form: &str) -> bool {
+    let mut operands = arguments
+        .iter()
+        .map(|word| word.text.as_str())
+        .filter(|text| !text.starts_with('-') || *text == "-");
+    // Values of options in front of the command look like operands; a few are skipped.
+    let mut first = true;
+    form.split(' ').all(|wanted| {
+        if wanted.starts_with('-') && wanted != "-" {
+            let letters = wanted.strip_prefix('-').filter(|rest| rest.chars().count() == 1);
+            return arguments.iter().any(|word| {
+                let text = word.text.as_str();
+                text == wanted
+                    || text.strip_prefix(wanted).is_some_and(|rest| rest.starts_with('='))
+                    || letters
+                        .is_some_and(|letter| text.starts_with('-') && !text.starts_with("--") && text.contains(letter))
+            });
+        }
+        let limit = if std::mem::take(&mut first) { 3 } else { 4 };
+        if wanted == "ANY" {
+            return operands.next().is_some();
+        }
+        operands
+            .by_ref()
+            .take(limit)
+            .any(|text| match wanted.strip_suffix('*') {
+                Some(beginning) => text.starts_with(beginning),
+                None => text == wanted,
+            })
+    })
+}

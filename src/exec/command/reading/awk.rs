@@ -1,0 +1,140 @@
+//! Programs of `awk` that only print: no commands, no files, no pipes.
+
+use crate::exec::command::word::Word;
+
+/// Whether the arguments of `awk` make it print and nothing else; otherwise why not.
+pub(super) fn reads(arguments: &[Word]) -> Result<(), String> {
+    let refuse = |why: &str| Err(why.to_owned());
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        match word.exact() {
+            Some("-F" | "-v") => {
+                if words.next().is_none_or(|value| value.splits || value.glob) {
+                    return refuse("has an awk variable that is not known");
+                }
+            }
+            Some("--") => {}
+            Some(text) if text.starts_with("-F") || text.starts_with("-v") => {}
+            Some(text) if text.starts_with('-') => {
+                return refuse("has an option of awk that is not known to be harmless");
+            }
+            Some(program) if prints(program) => {
+                // What follows are names of files; an option among them is one of the program's own.
+                return Ok(());
+            }
+            Some(program) => {
+                return Err(format!(
+                    "runs an awk program that may write or run something: {program}"
+                ));
+            }
+            None => return refuse("runs an awk program that only the run can tell"),
+        }
+    }
+    refuse("has no awk program")
+}
+
+/// Words that a pattern may follow, so that a slash behind them is no division.
+const BEFORE_PATTERN: [&str; 10] = [
+    "print", "printf", "return", "in", "else", "do", "case", "exit", "delete", "while",
+];
+
+/// Whether a program neither runs commands nor writes files.
+fn prints(program: &str) -> bool {
+    const ACTS: [&str; 7] = ["system", "getline", "@", "#", "close", "fflush", "\\\n"];
+    if ACTS.iter().any(|act| program.contains(act)) {
+        return false;
+    }
+    let mut chars = program.chars().peekable();
+    // The last sign that was no blank, and the word that ends with it.
+    let mut last = '\n';
+    let mut word = String::new();
+    let mut in_print = false;
+    while let Some(c) = chars.next() {
+        match c {
+            '"' => loop {
+                match chars.next() {
+                    Some('"') => break,
+                    Some('\\') => drop(chars.next()),
+                    Some('\n') | None => return false,
+                    Some(_) => {}
+                }
+            },
+            '/' if "\n(,~!&|{;}".contains(last) => loop {
+                match chars.next() {
+                    Some('/') => break,
+                    Some('\\') => drop(chars.next()),
+                    // Whether a slash in brackets ends a pattern, programs do not agree.
+                    Some('[' | '\n') | None => return false,
+                    Some(_) => {}
+                }
+            },
+            '/' if BEFORE_PATTERN.contains(&word.as_str()) => return false,
+            '|' if chars.next_if_eq(&'|').is_none() => return false,
+            '>' if in_print => return false,
+            // A line end behind a comma ends nothing.
+            ';' | '}' => in_print = false,
+            _ => {}
+        }
+        if c.is_ascii_alphanumeric() || c == '_' {
+            if !(last.is_ascii_alphanumeric() || last == '_') {
+                word.clear();
+            }
+            word.push(c);
+            in_print |= word.starts_with("print");
+        } else if !c.is_whitespace() {
+            word.clear();
+        }
+        if !c.is_whitespace() || c == '\n' {
+            last = c;
+        } else if last.is_ascii_alphanumeric() {
+            // The word stands, a new one begins.
+            last = ' ';
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::prints;
+
+    #[test]
+    fn programs_by_table() {
+        for program in [
+            "1",
+            "{print $1}",
+            "{ print $1, $NF }",
+            "/foo/ {print}",
+            "NR==5",
+            "$3 > 5 {print $1}",
+            "BEGIN{FS=\":\"} {print $2}",
+            "{s+=$1} END {print s}",
+            "/a|b/",
+            "NR>=10 && NR<=20",
+            "{printf \"%s\\n\", $1}",
+            "!seen[$0]++",
+            "{print $1/2}",
+            "$1 ~ /x|y/ {print}",
+            "{print \"a|b > c\"}",
+        ] {
+            assert!(prints(program), "{program}");
+        }
+        for program in [
+            "BEGIN{system(\"touch P\")}",
+            "{print > \"out\"}",
+            "{print | \"sh\"}",
+            "{print >> \"out\"}",
+            "{\"cmd\" | getline}",
+            "{printf \"x\" > \"P\"}",
+            "BEGIN{print /\"/ | \"sh\" \"/}",
+            "{print $1 |& \"sh\"}",
+            "@load \"x\"",
+            "{print (1) > \"P\"}",
+            "# \"\n{print | \"sh\"} # \"",
+            "\"open",
+            "{if(1)print>\"P\"}",
+        ] {
+            assert!(!prints(program), "{program}");
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Arguments that need a look of their own.
+
+use super::{is_among, is_option};
+use crate::exec::command::variables;
+use crate::exec::command::word::Word;
+
+/// `date` sets the clock with `-s` and with a bare operand.
+pub(super) fn is_date(arguments: &[Word]) -> bool {
+    let mut value = false;
+    arguments.iter().all(|word| {
+        let is_value = std::mem::take(&mut value);
+        let text = word.text.as_str();
+        if !word.known || word.glob {
+            return !word.splits
+                && !word.glob
+                && (is_value || text.starts_with('+') || text.starts_with("--date=") || text.starts_with("-d"));
+        }
+        value = !is_value && matches!(text, "-d" | "--date" | "-r" | "--reference" | "-f" | "--file");
+        let sets = is_option(text, "-s", "dfrI") || is_option(text, "--set", "");
+        is_value || text.starts_with('+') || (text.starts_with('-') && !sets)
+    })
+}
+
+/// `set` with options that make a script stricter or more talkative.
+pub(super) fn sets_options(arguments: &[Word]) -> bool {
+    const OPTIONS: &str = "pipefail errexit nounset xtrace";
+    let mut names_option = false;
+    !arguments.is_empty()
+        && arguments.iter().all(|word| {
+            let Some(text) = word.exact() else { return false };
+            if std::mem::replace(&mut names_option, text.ends_with('o')) {
+                names_option = false;
+                return is_among(text, OPTIONS);
+            }
+            text.len() > 1
+                && text.starts_with(['-', '+'])
+                && text[1..]
+                    .chars()
+                    .enumerate()
+                    .all(|(at, c)| "euxv".contains(c) || (c == 'o' && at + 2 == text.len()))
+        })
+        && !names_option
+}
+
+/// `read`, `export`, `local`, `unset`: plain names of variables that no program acts upon.
+pub(super) fn sets_harmlessly(arguments: &[Word]) -> bool {
+    let mut skip = false;
+    arguments.iter().all(|word| {
+        if std::mem::take(&mut skip) {
+            return !word.splits;
+        }
+        let text = word.text.as_str();
+        match text {
+            "-r" | "-s" | "-e" | "-rs" => word.known,
+            "-d" | "-rd" | "-n" | "-rn" | "-p" | "-rp" | "-t" | "-N" => {
+                skip = true;
+                word.known
+            }
+            _ => {
+                let (name, value) = text
+                    .split_once('=')
+                    .map_or((text, None), |(name, value)| (name, Some(value)));
+                let value = value.filter(|_| word.known);
+                !word.splits && !word.glob && variables::is_harmless_value(name, value)
+            }
+        }
+    })
+}
+
+/// `test` and `[`: some operators evaluate what they are given, so each must be one that does not.
+pub(super) fn is_test(arguments: &[Word]) -> bool {
+    const UNARY: &str = "-f -d -e -r -w -x -s -n -z -L -h -p -S -b -c -g -u -k -t -O -G -N";
+    const BINARY: &str = "= == != < > -eq -ne -lt -le -gt -ge -nt -ot -ef";
+    let arguments = match arguments.split_last() {
+        Some((last, rest)) if last.exact() == Some("]") => rest,
+        _ => arguments,
+    };
+    if arguments
+        .iter()
+        .any(|word| word.splits || word.glob || matches!(word.text.as_str(), "-v" | "-R"))
+    {
+        return false;
+    }
+    let is_one = |word: &Word, of: &str| word.exact().is_some_and(|text| is_among(text, of));
+    match arguments {
+        [] | [_] => true,
+        [not, rest @ ..] if not.exact() == Some("!") => is_test(rest),
+        [operator, _] => is_one(operator, UNARY),
+        [_, operator, _] => is_one(operator, BINARY),
+        _ => arguments.iter().all(|word| word.exact().is_some()),
+    }
+}
+
+/// `sqlite3 FILE QUERY` with nothing but questions.
+pub(super) fn is_query(arguments: &[Word]) -> bool {
+    let Some(texts) = arguments.iter().map(Word::exact).collect::<Option<Vec<_>>>() else {
+        return false;
+    };
+    let shows = |text: &&&str| {
+        is_among(
+            text,
+            "-readonly -header -column -json -csv -line -markdown -table -box -list -noheader",
+        )
+    };
+    let rest = &texts[texts.iter().take_while(shows).count()..];
+    let [_, queries @ ..] = rest else { return false };
+    let asks = |statement: &str| {
+        let lower = statement.trim().to_lowercase();
+        let acts = [
+            "writefile",
+            "load_extension",
+            "edit(",
+            "readfile",
+            "into ",
+            "fts3_tokenizer",
+            "\n.",
+        ];
+        let questions = ["select ", "explain ", "pragma table_info(", "with "];
+        !acts.iter().any(|act| lower.contains(act))
+            && (lower.is_empty() || questions.iter().any(|question| lower.starts_with(question)))
+            && !["insert", "update", "delete", "drop", "replace"]
+                .iter()
+                .any(|verb| lower.split(|c: char| !c.is_alphanumeric()).any(|word| word == *verb))
+    };
+    let is_fine = |query: &&str| {
+        let dotted = [".tables", ".schema", ".databases", ".indexes"];
+        dotted.iter().any(|command| {
+            query
+                .strip_prefix(command)
+                .is_some_and(|rest| rest.chars().all(|c| c.is_alphanumeric() || c == '_' || c == ' '))
+        }) || (!query.contains('\n') && query.split(';').all(asks))
+    };
+    !rest[0].starts_with('-') && !queries.is_empty() && queries.iter().all(is_fine)
+}
+
+/// `tar t…` with nothing that runs a program.
+pub(super) fn lists_archive(arguments: &[Word]) -> bool {
+    let Some((first, rest)) = arguments.split_first() else {
+        return false;
+    };
+    let letters = |text: &str| text.chars().all(|c| "tvfzjJan".contains(c)) && text.contains('t');
+    let first = first.exact().map(|text| text.strip_prefix('-').unwrap_or(text));
+    arguments.first().is_some_and(|word| word.text == "--list")
+        && matches!(rest, [option, file] if option.text == "-f" && file.known && !file.text.contains(':'))
+        || first.is_some_and(letters)
+            && rest.iter().all(|word| {
+                word.exact()
+                    .is_some_and(|text| !text.starts_with('-') && !text.contains(':'))
+            })
+}

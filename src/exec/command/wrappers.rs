@@ -1,0 +1,450 @@
+//! Programs that run the command among their arguments, taken off it with their options.
+
+use super::base_name;
+use super::word::Word;
+
+/// What a wrapper holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Inside {
+    /// A command by its words.
+    Command(Vec<Word>),
+    /// Shell text.
+    Text(String),
+    /// Text that only the run can tell.
+    Hidden,
+}
+
+/// A command without its wrapper.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Unwrapped {
+    pub inside: Vec<Inside>,
+    /// Why the wrapper is not harmless itself, in words that complete "it …".
+    pub caveat: Option<String>,
+    /// More arguments, which nobody sees, are put behind those of the command.
+    pub adds_arguments: bool,
+}
+
+impl Unwrapped {
+    /// Nothing but a caveat.
+    pub(super) fn with_caveat(caveat: &str) -> Self {
+        Self {
+            inside: Vec::new(),
+            caveat: Some(caveat.to_owned()),
+            adds_arguments: false,
+        }
+    }
+}
+
+struct Wrapper {
+    names: &'static str,
+    /// Options that take the next argument as their value.
+    valued: &'static str,
+    /// Arguments in front of the command.
+    operands: usize,
+    /// What makes it more than a harmless wrapper.
+    caveat: Option<&'static str>,
+}
+
+const fn wrapper(names: &'static str, valued: &'static str, operands: usize, caveat: Option<&'static str>) -> Wrapper {
+    Wrapper {
+        names,
+        valued,
+        operands,
+        caveat,
+    }
+}
+
+const OTHER_USER: Option<&str> = Some("runs with the rights of another user");
+const ELSEWHERE: Option<&str> = Some("runs in another place than this machine's files");
+const WATCHED: Option<&str> = Some("runs a program under watch, which may write");
+const FETCHED: Option<&str> = Some("may download a package and run it");
+
+#[rustfmt::skip]
+const WRAPPERS: &[Wrapper] = &[
+    wrapper("sudo", "-u -g -p -C -h -r -t -T -U -D -R --user --group --prompt --host --chdir --chroot --role --type --close-from --other-user --command-timeout", 0, OTHER_USER),
+    wrapper("doas", "-u -C -a", 0, OTHER_USER),
+    wrapper("pkexec", "--user", 0, OTHER_USER),
+    wrapper("gosu su-exec", "", 1, OTHER_USER),
+    wrapper("setpriv", "--reuid --regid --groups --inh-caps --bounding-set --securebits", 0, OTHER_USER),
+    wrapper("nice", "-n --adjustment", 0, None),
+    wrapper("ionice", "-c -n --class --classdata", 0, None),
+    wrapper("nohup", "", 0, Some("may write its output to a file")),
+    wrapper("setsid", "", 0, None),
+    wrapper("time gtime", "-f --format", 0, None),
+    wrapper("timeout gtimeout", "-s -k --signal --kill-after", 1, None),
+    wrapper("stdbuf", "-i -o -e --input --output --error", 0, None),
+    wrapper("caffeinate", "-t -w", 0, None),
+    wrapper("chrt", "-T -P -D", 1, None),
+    wrapper("taskset", "", 1, None),
+    wrapper("numactl", "-N -m -C -i -p", 0, None),
+    wrapper("command builtin nocorrect noglob", "", 0, None),
+    wrapper("exec", "-a", 0, None),
+    wrapper("flock", "-w -E --timeout --conflict-exit-code", 1, Some("makes a lock file")),
+    wrapper("chroot", "--userspec --groups", 1, ELSEWHERE),
+    wrapper("unshare", "-R -w -S -G --root --wd --setuid --setgid --map-user --map-group --map-users --map-groups", 0, ELSEWHERE),
+    wrapper("nsenter", "-t -S -G --target --setuid --setgid", 0, ELSEWHERE),
+    wrapper("strace ltrace", "-o -e -p -s -a -u -E -P -S -O -I -b -X -U -n -l", 0, WATCHED),
+    wrapper("valgrind catchsegv eatmydata rlwrap unbuffer xvfb-run dbus-run-session nocache faketime prlimit", "", 0, WATCHED),
+    wrapper("systemd-run systemd-inhibit", "-u -p -E -t -M -H --unit --property --setenv --description --slice --uid --gid --machine --host --on-calendar --on-active", 0, WATCHED),
+    wrapper("firejail torsocks proxychains proxychains4 proot", "", 0, ELSEWHERE),
+    wrapper("busybox toybox", "", 0, None),
+    wrapper("xargs gxargs", "-I -n -P -L -s -d -E -a -R -S -J --max-args --max-procs --max-lines --max-chars --delimiter --arg-file --process-slot-var", 0, None),
+    wrapper("npx bunx pnpx uvx", "-p --package --from --with --python", 0, FETCHED),
+];
+
+/// Wrappers behind a first command word.
+#[rustfmt::skip]
+const SUB_WRAPPERS: &[(&str, &str, &str, usize, Option<&str>)] = &[
+    ("npm", "exec x", "-p --package -w --workspace", 0, FETCHED),
+    ("pnpm", "dlx exec", "", 0, FETCHED),
+    ("yarn", "dlx exec", "-p", 0, FETCHED),
+    ("bun", "x", "", 0, FETCHED),
+    ("pipx", "run", "--spec --python", 0, FETCHED),
+    ("uv", "run", "--with --python -p --extra --group --package --project --directory", 0, Some("may install packages, then runs a command")),
+    ("poetry pipenv hatch rye pdm", "run", "", 0, Some("runs a command in an environment of the project")),
+    ("bundle", "exec", "", 0, Some("runs a command in an environment of the project")),
+    ("mise asdf direnv", "exec", "", 0, Some("runs a command in an environment of the project")),
+    ("conda mamba", "run", "-n -p --name --prefix", 0, Some("runs a command in an environment of the project")),
+    ("docker podman", "exec", "-e -u -w --env --user --workdir --env-file --detach-keys", 1, Some("runs in a container")),
+    ("docker podman", "run", "-e -u -w -v -p -h -l -m -a --env --user --workdir --volume --publish --name --network --entrypoint --mount --hostname --label --memory --cpus --platform --env-file --add-host --device --pull --restart --user-ns --shm-size --tmpfs --ulimit --cap-add --cap-drop --security-opt", 1, Some("runs in a container")),
+    ("kubectl oc", "exec", "-c -n --container --namespace", 1, Some("runs in a cluster")),
+    ("perf", "stat record trace", "-e -o -p", 0, WATCHED),
+    ("rustup", "run", "", 1, Some("runs a command with another compiler")),
+];
+
+const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash", "ksh", "ash", "mksh", "rbash"];
+
+/// Whether a program is a shell of the family that is read here.
+pub(super) fn is_shell(name: &str) -> bool {
+    SHELLS.contains(&name)
+}
+
+/// The command within a command, if its program is a wrapper that holds one.
+pub(super) fn unwrap(words: &[Word]) -> Option<Unwrapped> {
+    let (program, arguments) = words.split_first()?;
+    let name = base_name(program.exact()?);
+    if is_shell(name) {
+        return shell(arguments);
+    }
+    match name {
+        "env" => return env(arguments),
+        "su" | "runuser" => {
+            return option_text(
+                arguments,
+                &["-c", "--command", "--session-command"],
+                "runs with the rights of another user",
+            );
+        }
+        "script" => {
+            return option_text(
+                arguments,
+                &["-c", "--command", "-qc", "-qec", "-ec"],
+                "writes what is shown to a file",
+            );
+        }
+        "eval" => return text_of(arguments, "evaluates text"),
+        "watch" => {
+            return text_of(
+                skip_options(arguments, "-n --interval -q --equexit")?,
+                "runs a command over and over",
+            );
+        }
+        "ssh" | "mosh" => {
+            let rest = skip_options(
+                arguments,
+                "-b -B -c -D -E -e -F -I -i -J -L -l -m -O -o -p -P -Q -R -S -W -w",
+            )?;
+            let rest = rest.get(1..).filter(|rest| !rest.is_empty())?;
+            return text_of(skip_options(rest, "")?, "runs on another machine");
+        }
+        "find" | "gfind" => return executed(arguments, &["-exec", "-execdir", "-ok", "-okdir"], true),
+        "fd" | "fdfind" => return executed(arguments, &["-x", "-X", "--exec", "--exec-batch"], false),
+        "gdb" | "lldb" | "rr" => {
+            let at = arguments
+                .iter()
+                .position(|word| matches!(word.text.as_str(), "--args" | "-args" | "--"))?;
+            return command(
+                arguments.get(at + 1..)?,
+                Some("runs a program under watch, which may write"),
+            );
+        }
+        "trap" => {
+            let text = arguments.iter().find(|word| word.text != "--")?;
+            return Some(of_text(text, Some("keeps text to be run later")));
+        }
+        "parallel" => {
+            let rest = skip_options(
+                arguments,
+                "-j -N -n -L -I -a -S --jobs --colsep --delay --timeout --results --joblog --tmpdir --retries --sshlogin --workdir",
+            )?;
+            let end = rest
+                .iter()
+                .position(|word| word.text.starts_with(":::"))
+                .unwrap_or(rest.len());
+            let mut found = text_of(rest.get(..end)?, "runs a command for each of a list")?;
+            found.adds_arguments = true;
+            return Some(found);
+        }
+        "tmux" | "screen" => {
+            let text = arguments.iter().rfind(|word| word.text.contains(char::is_whitespace))?;
+            return Some(of_text(text, Some("runs in a terminal of its own")));
+        }
+        _ => {}
+    }
+    if let Some((_, verbs, valued, operands, caveat)) = SUB_WRAPPERS.iter().find(|(names, verbs, ..)| {
+        let verb = arguments.first().and_then(Word::exact).unwrap_or_default();
+        is_among(name, names) && is_among(verb, verbs)
+    }) {
+        debug_assert!(!verbs.is_empty(), "a row names its verbs");
+        let rest = skip_options(arguments.get(1..)?, valued)?.get(*operands..)?;
+        return command(skip_options(rest, "")?, *caveat);
+    }
+    let wrapper = WRAPPERS.iter().find(|wrapper| is_among(name, wrapper.names))?;
+    // Such as ask rather than run: `command -v`, `ionice -p`, `chrt -p`, `sudo -l`.
+    let asks = match name {
+        "command" => &["-v", "-V"][..],
+        "ionice" | "chrt" | "taskset" => &["-p", "--pid"],
+        "sudo" => &["-l", "-v", "-k", "-K", "-e", "--list", "--edit"],
+        _ => &[],
+    };
+    let front = arguments.iter().take_while(|word| word.text.starts_with('-'));
+    if front.clone().any(|word| asks.contains(&word.text.as_str())) {
+        return None;
+    }
+    let mut caveat = wrapper.caveat;
+    let mut writes = front.filter(|word| match word.text.strip_prefix("--") {
+        Some(long) => long.starts_with('o'),
+        None => word.text.contains('o'),
+    });
+    if name.ends_with("time") && writes.next().is_some() {
+        caveat = Some("writes the times to a file");
+    }
+    let rest = skip_options(arguments, wrapper.valued)?;
+    let mut rest = rest.get(wrapper.operands..)?;
+    if name == "sudo" || name == "doas" {
+        rest = &rest[rest.iter().take_while(|word| is_assignment(&word.text)).count()..];
+    }
+    if name == "flock"
+        && rest
+            .first()
+            .is_some_and(|word| matches!(word.text.as_str(), "-c" | "--command"))
+    {
+        return Some(of_text(rest.get(1)?, caveat));
+    }
+    if rest.is_empty() && (name == "sudo" || name == "doas") {
+        return None;
+    }
+    // Without a command it prints what it is given.
+    let echo = [Word::literal("echo")];
+    let rest = if rest.is_empty() && name.ends_with("xargs") {
+        &echo
+    } else {
+        rest
+    };
+    let mut found = command(rest, caveat)?;
+    found.adds_arguments = name.ends_with("xargs");
+    Some(found)
+}
+
+fn is_among(name: &str, names: &str) -> bool {
+    names.split_ascii_whitespace().any(|known| known == name)
+}
+
+fn command(words: &[Word], caveat: Option<&str>) -> Option<Unwrapped> {
+    (!words.is_empty()).then(|| Unwrapped {
+        inside: vec![Inside::Command(words.to_vec())],
+        caveat: caveat.map(str::to_owned),
+        adds_arguments: false,
+    })
+}
+
+fn of_text(text: &Word, caveat: Option<&str>) -> Unwrapped {
+    Unwrapped {
+        inside: vec![match text.exact() {
+            Some(text) => Inside::Text(text.to_owned()),
+            None => Inside::Hidden,
+        }],
+        caveat: caveat.map(str::to_owned),
+        adds_arguments: false,
+    }
+}
+
+/// All the words, joined as text that a shell reads again.
+fn text_of(words: &[Word], caveat: &str) -> Option<Unwrapped> {
+    let texts: Option<Vec<&str>> = words.iter().map(Word::exact).collect();
+    let text = match texts {
+        Some(texts) => Word::literal(&texts.join(" ")),
+        None => Word::unknown(""),
+    };
+    (!words.is_empty()).then(|| of_text(&text, Some(caveat)))
+}
+
+/// What follows the options; none if one of them may be anything.
+fn skip_options<'w>(arguments: &'w [Word], valued: &str) -> Option<&'w [Word]> {
+    let mut rest = arguments;
+    while let Some((first, after)) = rest.split_first() {
+        if !first.may_be_option() {
+            break;
+        }
+        let text = first.exact()?;
+        rest = after;
+        if text == "--" {
+            break;
+        }
+        if is_among(text, valued) {
+            rest = after.get(1..)?;
+        }
+    }
+    Some(rest)
+}
+
+/// The text of `sh -c` and the like.
+fn shell(arguments: &[Word]) -> Option<Unwrapped> {
+    let mut rest = arguments;
+    let mut takes_text = false;
+    let mut caveat = None;
+    while let Some((first, after)) = rest.split_first() {
+        let text = match first.exact() {
+            Some(text) if text.len() > 1 && text.starts_with(['-', '+']) => text,
+            Some(_) => break,
+            None if first.may_be_option() && !takes_text => {
+                return Some(of_text(first, Some("runs text that only the run can tell")));
+            }
+            None => break,
+        };
+        rest = after;
+        if text == "--" {
+            break;
+        }
+        if matches!(text, "--rcfile" | "--init-file") {
+            caveat = Some("has the shell run a file first");
+            rest = after.get(1..)?;
+        } else if !text.starts_with("--") {
+            takes_text |= text.starts_with('-') && text.contains('c');
+            // `-o name` and `-O name` take a value each, also in a bundle.
+            let values = text.chars().filter(|c| matches!(c, 'o' | 'O')).count();
+            rest = rest.get(values..)?;
+        }
+    }
+    let text = rest.first().filter(|_| takes_text)?;
+    Some(of_text(text, caveat))
+}
+
+/// The text of `sh -c` where only the run can tell it, as its source.
+pub(super) fn hidden_text(arguments: &[Word]) -> Option<&str> {
+    let hidden = shell(arguments)?.inside == [Inside::Hidden];
+    arguments
+        .iter()
+        .find(|word| hidden && word.exact().is_none())
+        .map(|word| word.text.as_str())
+}
+
+fn env(arguments: &[Word]) -> Option<Unwrapped> {
+    let mut rest = arguments;
+    let mut caveat = None;
+    while let Some((first, after)) = rest.split_first() {
+        let text = first.text.as_str();
+        if !first.known && first.may_be_option() {
+            return Some(of_text(first, Some("runs a program that only the run can tell")));
+        }
+        if let Some(text) = text
+            .strip_prefix("-S")
+            .or_else(|| text.strip_prefix("--split-string="))
+            .or_else(|| text.strip_prefix("-vS"))
+        {
+            let mut words: Vec<&str> = vec![text];
+            words.extend(after.iter().map(|word| word.text.as_str()));
+            return Some(of_text(
+                &Word::literal(&words.join(" ")),
+                Some("splits text into a command"),
+            ));
+        }
+        if text == "--split-string" {
+            return text_of(after, "splits text into a command");
+        }
+        if is_assignment(text) {
+            let (name, value) = text.split_once('=').unwrap_or_default();
+            if !super::variables::is_harmless_value(name, first.exact().and(Some(value))) {
+                caveat = Some(format!("sets {name}, which programs act upon"));
+            }
+            rest = after;
+        } else if text.starts_with('-') && text.len() > 1 {
+            let takes_value = matches!(text, "-u" | "--unset" | "-C" | "--chdir" | "-a" | "--argv0");
+            let plain = ["-i", "-0", "-v", "--", "--ignore-environment", "--null", "--debug"].contains(&text);
+            let attached = [
+                "-u",
+                "-C",
+                "--unset=",
+                "--chdir=",
+                "--block-signal",
+                "--default-signal",
+                "--ignore-signal",
+            ];
+            // Letters in a bundle may hold a text that is split into a command.
+            if !takes_value && !plain && !attached.iter().any(|option| text.starts_with(option)) {
+                return Some(of_text(
+                    &Word::unknown(text),
+                    Some("has an option of env that is not followed"),
+                ));
+            }
+            rest = after.get(usize::from(takes_value)..)?;
+            if text == "--" {
+                break;
+            }
+        } else {
+            rest = if text == "-" { after } else { rest };
+            break;
+        }
+    }
+    rest = &rest[rest.iter().take_while(|word| is_assignment(&word.text)).count()..];
+    let mut found = command(rest, None)?;
+    found.caveat = caveat;
+    Some(found)
+}
+
+/// The text behind one of these options.
+fn option_text(arguments: &[Word], options: &[&str], caveat: &str) -> Option<Unwrapped> {
+    let at = arguments.iter().position(|word| options.contains(&word.text.as_str()));
+    if let Some(at) = at {
+        return Some(of_text(arguments.get(at + 1)?, Some(caveat)));
+    }
+    let joined = arguments.iter().find_map(|word| word.text.strip_prefix("--command="))?;
+    Some(of_text(&Word::literal(joined), Some(caveat)))
+}
+
+/// What a search runs on all that it finds.
+fn executed(arguments: &[Word], starts: &[&str], ends_with_sign: bool) -> Option<Unwrapped> {
+    let mut inside = Vec::new();
+    for (at, _) in arguments
+        .iter()
+        .enumerate()
+        .filter(|(_, word)| starts.contains(&word.text.as_str()))
+    {
+        let rest = arguments.get(at + 1..).unwrap_or_default();
+        let end = rest
+            .iter()
+            .position(|word| word.text == ";" || (ends_with_sign && word.text == "+"))
+            .unwrap_or(rest.len());
+        inside.push(Inside::Command(rest.get(..end).unwrap_or_default().to_vec()));
+    }
+    if ends_with_sign && !inside.is_empty() && arguments.iter().any(|word| word.text == "-delete") {
+        inside.push(Inside::Command(vec![Word::literal("find"), Word::literal("-delete")]));
+    }
+    (!inside.is_empty()).then(|| Unwrapped {
+        inside,
+        caveat: Some("runs a command on each file that it finds".to_owned()),
+        adds_arguments: true,
+    })
+}
+
+/// Whether a word sets a variable, as `env` and `sudo` take it.
+pub(super) fn is_assignment(text: &str) -> bool {
+    text.split_once('=').is_some_and(|(name, _)| {
+        !name.is_empty()
+            && !name.starts_with(|c: char| c.is_ascii_digit())
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    })
+}
+
+#[cfg(test)]
+mod tests;
