@@ -104,6 +104,18 @@ export type CommandAction =
     path: string | null;
   }
   | {
+    "type": "build";
+    command: string;
+  /** What it does, for people: "builds with cargo". */
+  words: string;
+  }
+  | {
+    "type": "test";
+    command: string;
+  /** What it does, for people: "runs the tests with cargo". */
+  words: string;
+  }
+  | {
     "type": "unknown";
     command: string;
   };

@@ -398,7 +398,7 @@ fn while_a_file_is_broken_no_rule_allows_anything() {
     let broken = rules(&format!("{RULES}\n[[rule]]\nprefix = 3\n"));
     for (text, untrusted, on_request) in [
         ("cargo test", "ask Workspace", "run Workspace"),
-        ("docker ps", "ask Workspace", "run Workspace"),
+        ("docker ps", "run Workspace", "run Workspace"),
         ("git push fork", "ask Workspace", "ask Workspace"),
         ("git push origin", "refuse", "refuse"),
     ] {
@@ -448,7 +448,7 @@ fn what_is_offered_for_always() {
         ("bash x.sh", false, None),
         ("sudo ls", false, None),
         ("env A=1 ls", true, None),
-        ("xargs ls", false, None),
+        ("xargs touch", false, None),
         ("./x.sh", false, None),
         ("/w/x.sh", false, None),
         ("/tmp/x.sh", false, None),

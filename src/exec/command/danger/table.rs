@@ -48,7 +48,7 @@ const DANGERS: &[(&str, &str, &str)] = &[
     ("virsh", "destroy,undefine,vol-delete", "destroys a machine"),
     // Services.
     ("aws", "ANY delete*,ANY terminate*,ANY deregister*,s3 rm,s3 rb,s3 sync --delete,s3api delete*,ANY purge*,ANY remove*,ANY schedule-key-deletion,ANY reset*,ANY revoke*", "deletes at a service"),
-    ("gcloud az doctl linode-cli hcloud oci ibmcloud", "delete,purge,remove,destroy", "deletes at a service"),
+    ("gcloud az doctl linode-cli hcloud oci ibmcloud", "~delete,~purge,~remove,~destroy", "deletes at a service"),
     ("gsutil", "rm,rb,rsync -d", "deletes at a service"),
     ("rclone", "delete,purge,sync,deletefile,rmdirs,cleanup,move", "deletes at a service"),
     ("s3cmd mc", "del,rb,rm,sync --delete-removed", "deletes at a service"),
@@ -69,7 +69,7 @@ const DANGERS: &[(&str, &str, &str)] = &[
     ("poetry uv flit hatch pdm maturin", "publish", "publishes"),
     ("gem", "push,yank,owner", "publishes, or takes back what was published"),
     ("vsce ovsx", "publish,unpublish", "publishes, or takes back what was published"),
-    ("mvn gradle gradlew sbt", "deploy,publish,release:perform", "publishes"),
+    ("mvn gradle gradlew sbt", "~deploy,~publish,~release:perform", "publishes"),
     ("dotnet nuget", "nuget push,nuget delete,push", "publishes, or takes back what was published"),
     ("docker podman", "push", "publishes"),
     ("helm", "push", "publishes"),
@@ -122,35 +122,44 @@ pub(super) fn of_table(name: &str, arguments: &[Word]) -> Option<String> {
     None
 }
 
-/// Whether the words of a form stand among the arguments: its commands as operands from the start, its options anywhere.
+/// Whether the words of a form stand among the arguments: its commands as operands from the start, its options and what
+/// is marked with `~` anywhere, and any operand for `ANY`.
 fn has_form(arguments: &[Word], form: &str) -> bool {
-    let mut operands = arguments
-        .iter()
-        .map(|word| word.text.as_str())
-        .filter(|text| !text.starts_with('-') || *text == "-");
-    // Values of options in front of the command look like operands; a few are skipped.
-    let mut first = true;
+    // An operand behind an option may be its value, and is passed over where it does not fit.
+    let mut after_option = false;
+    let mut operands = arguments.iter().map(|word| word.text.as_str()).filter_map(|text| {
+        let is_option = text.starts_with('-') && text != "-";
+        let may_be_value = std::mem::replace(&mut after_option, is_option && !text.contains('='));
+        (!is_option).then_some((text, may_be_value))
+    });
     form.split(' ').all(|wanted| {
+        if let Some(anywhere) = wanted.strip_prefix('~') {
+            return arguments.iter().any(|word| word.text == anywhere);
+        }
         if wanted.starts_with('-') && wanted != "-" {
-            let letters = wanted.strip_prefix('-').filter(|rest| rest.chars().count() == 1);
-            return arguments.iter().any(|word| {
-                let text = word.text.as_str();
-                text == wanted
-                    || text.strip_prefix(wanted).is_some_and(|rest| rest.starts_with('='))
-                    || letters
-                        .is_some_and(|letter| text.starts_with('-') && !text.starts_with("--") && text.contains(letter))
-            });
+            return has_option(arguments, wanted);
         }
-        let limit = if std::mem::take(&mut first) { 3 } else { 4 };
-        if wanted == "ANY" {
-            return operands.next().is_some();
+        let fits = |text: &str| match wanted.strip_suffix('*') {
+            Some(beginning) => text.starts_with(beginning),
+            None => text == wanted || wanted == "ANY",
+        };
+        loop {
+            match operands.next() {
+                Some((text, _)) if fits(text) => return true,
+                Some((_, true)) => {}
+                _ => return false,
+            }
         }
-        operands
-            .by_ref()
-            .take(limit)
-            .any(|text| match wanted.strip_suffix('*') {
-                Some(beginning) => text.starts_with(beginning),
-                None => text == wanted,
-            })
+    })
+}
+
+/// Whether an option stands among the arguments: in full, with a value, or as a letter among others.
+fn has_option(arguments: &[Word], wanted: &str) -> bool {
+    let letter = wanted.strip_prefix('-').filter(|rest| rest.chars().count() == 1);
+    arguments.iter().map(|word| word.text.as_str()).any(|text| {
+        let bundle = text.starts_with('-') && !text.starts_with("--");
+        text == wanted
+            || text.strip_prefix(wanted).is_some_and(|rest| rest.starts_with('='))
+            || letter.is_some_and(|letter| bundle && text.contains(letter))
     })
 }
