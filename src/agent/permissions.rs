@@ -13,7 +13,7 @@ use super::turn::Turn;
 use crate::config::Config;
 use crate::config::permissions::{Access, Profile, Subject, is_built_in};
 use crate::exec::profile::{Place, secrets};
-use crate::exec::{Closed, Confinement};
+use crate::exec::{Closed, Confinement, rules};
 use crate::protocol::item::Confined;
 use crate::protocol::permission::{Permission, PermissionProfile, PermissionProfilesResult};
 use crate::protocol::settings::{SandboxPolicy, ThreadSettings};
@@ -229,15 +229,18 @@ impl Turn {
     }
 }
 
-/// Whether a permission can be given for always.
-const CAN_STAND: bool = false;
-
 /// Writes permissions down that hold in every session from now on, for commands in a folder.
-fn keep_standing(_desk: &Desk, _cwd: &Path, _permissions: &[Permission]) -> Result<(), String> {
-    Err("there is no place to write it down".to_owned())
+fn keep_standing(desk: &Desk, cwd: &Path, permissions: &[Permission]) -> Result<(), String> {
+    permissions.iter().try_for_each(|permission| {
+        let written = rules::add_permission(&desk.home, Some(cwd), permission);
+        written.map(drop).map_err(|error| error.to_string())
+    })
 }
 
 /// The permissions that hold in every session, for commands in a folder.
-fn standing(_desk: &Desk, _cwd: &Path) -> Vec<Permission> {
-    Vec::new()
+fn standing(desk: &Desk, cwd: &Path) -> Vec<Permission> {
+    // Projects cannot give any.
+    desk.rules
+        .rules(&rules::Sources::new(&desk.home, &[]))
+        .permissions_for(cwd)
 }

@@ -1,6 +1,7 @@
 //! The agent over its real parts: the real program, real commands in their sandbox, the rehearsal model over HTTP, and a
 //! client that holds the server to its word.
 
+mod always;
 mod approval;
 mod context;
 mod diff;

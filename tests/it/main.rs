@@ -11,6 +11,7 @@ mod hostile;
 mod model;
 mod patch;
 mod protocol;
+mod rules;
 mod server;
 mod store;
 mod support;

@@ -90,9 +90,18 @@ impl Run<'_> {
     /// Writes the rule that the question showed, then notes it in the conversation. If it cannot be written the person is
     /// told why; their yes holds for this once.
     async fn keep(&self, scopes: &Scopes, response: &ApprovalResponse, question: &ApprovalId) {
-        // A yes for always where none was offered is a yes for this once.
-        let Some(new) = scopes.always.clone() else { return };
         let turn = self.turn;
+        let about = match &response.turn_id {
+            Some(_) => String::new(),
+            None => format!(" (question {question})"),
+        };
+        let Some(new) = scopes.always.clone() else {
+            return turn.warn(format!(
+                "No rule was saved for {}, so your yes holds for this one run only{about}: none was offered, since it would be \
+                 too broad or would not be heeded.",
+                scopes.session.in_short()
+            ));
+        };
         let home = turn.desk.home.clone();
         let written = tokio::task::spawn_blocking(move || rules::add_rules(&home, &new)).await;
         let failure = match written {
@@ -108,10 +117,6 @@ impl Run<'_> {
             }
             Ok(Err(error)) => error.to_string(),
             Err(error) => format!("writing it broke off ({error})"),
-        };
-        let about = match &response.turn_id {
-            Some(_) => String::new(),
-            None => format!(" (question {question})"),
         };
         turn.warn(format!(
             "The rule for {} was not saved, so it holds for this one run only{about}: {failure}",

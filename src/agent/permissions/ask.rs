@@ -147,15 +147,13 @@ impl Turn {
 }
 
 fn decisions() -> Vec<ApprovalDecision> {
-    let always = super::CAN_STAND.then_some(ApprovalDecision::AcceptAlways);
-    let all = [
-        Some(ApprovalDecision::Accept),
-        Some(ApprovalDecision::AcceptForSession),
-        always,
-        Some(ApprovalDecision::Decline),
-        Some(ApprovalDecision::Cancel),
-    ];
-    all.into_iter().flatten().collect()
+    vec![
+        ApprovalDecision::Accept,
+        ApprovalDecision::AcceptForSession,
+        ApprovalDecision::AcceptAlways,
+        ApprovalDecision::Decline,
+        ApprovalDecision::Cancel,
+    ]
 }
 
 fn refusal(feedback: Option<&str>) -> String {

@@ -64,7 +64,15 @@ pub(super) fn read_one(file: &Path) -> Rules {
 pub(super) fn files(folder: &Path) -> (Vec<PathBuf>, Option<String>) {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return (Vec::new(), None),
+        // Where there is no folder there are no rules.
+        Err(error)
+            if matches!(
+                error.kind(),
+                std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
+            ) =>
+        {
+            return (Vec::new(), None);
+        }
         Err(error) => return (Vec::new(), Some(error.to_string())),
     };
     let mut files = Vec::new();
@@ -81,7 +89,7 @@ pub(super) fn files(folder: &Path) -> (Vec<PathBuf>, Option<String>) {
             .file_name()
             .map(|name| name.to_string_lossy().into_owned())
             .unwrap_or_default();
-        !name.starts_with('.') && (name.ends_with(".toml") || name.ends_with(".rules"))
+        !name.starts_with('.') && (name.ends_with(".toml") || name.ends_with(".rules")) && !path.is_dir()
     };
     files.retain(is_rules);
     files.sort();
@@ -111,6 +119,9 @@ pub(super) fn text_of_toml(text: &str, reader: &mut Reader<'_>) {
             ),
             Some(error.line),
         );
+        // What is left of a line may look like a key.
+        reader.only_tables(&entries);
+        return;
     }
     reader.entries(&entries);
 }

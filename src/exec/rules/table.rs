@@ -106,6 +106,16 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The same of a broken file: what is no rule there is not worth another report.
+    pub(super) fn only_tables(&mut self, entries: &[(String, Node)]) {
+        for entry in entries
+            .iter()
+            .filter(|(name, _)| name == "rule" || name == "permission")
+        {
+            self.entries(std::slice::from_ref(entry));
+        }
+    }
+
     fn not_a_table(&mut self, name: &str, data: &Data, line: Option<u32>) {
         let message = format!(
             "`{name}` must be tables, each below a line [[{name}]], but it is {}.",
