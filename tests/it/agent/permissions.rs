@@ -263,6 +263,31 @@ async fn what_cannot_be_given_is_not_asked_about() {
     }
 }
 
+/// Also where nothing may be written otherwise, and what the command changed can be taken back.
+#[tokio::test]
+async fn a_grant_opens_one_place_under_a_policy_that_only_reads() {
+    let script = json!([
+        [request("p1", write("sub"))],
+        [bash("c1", "echo x > sub/new; echo x > beside; true")],
+        [say("done")],
+    ]);
+    let stage = beside("default_permissions = \":read-only\"", script).await;
+    stage.write("sub/there", "old\n");
+    let thread = stage.thread().await;
+    let turn = stage.start_turn(&thread, "Go").await;
+    stage
+        .client
+        .answer(&asked(&stage).await, Ok(json!({"decision": "accept"})));
+    stage.finish(&turn).await;
+    assert!(stage.path("sub/new").exists() && !stage.path("beside").exists());
+    let undone = stage
+        .client
+        .call("countersign/turn/undo", json!({"threadId": thread}))
+        .await;
+    stage.finish(undone["turn"]["id"].as_str().unwrap()).await;
+    assert!(!stage.path("sub/new").exists());
+}
+
 /// A command's own grant holds for it alone, and a no keeps it from running.
 #[tokio::test]
 async fn a_command_can_ask_for_more_for_itself() {
