@@ -208,7 +208,7 @@ impl Turn {
 
     /// Narrow grants that hold now: for the turn, for the session, for always.
     pub fn granted(&self) -> Vec<Permission> {
-        let mut granted = standing(&self.desk, &self.settings.cwd);
+        let mut granted = standing(self);
         granted.extend(self.conversation.data().permissions.iter().cloned());
         granted.extend(self.permissions().iter().cloned());
         granted
@@ -229,18 +229,23 @@ impl Turn {
     }
 }
 
-/// Writes permissions down that hold in every session from now on, for commands in a folder.
-fn keep_standing(desk: &Desk, cwd: &Path, permissions: &[Permission]) -> Result<(), String> {
-    permissions.iter().try_for_each(|permission| {
-        let written = rules::add_permission(&desk.home, Some(cwd), permission);
-        written.map(drop).map_err(|error| error.to_string())
-    })
+/// Writes permissions down that hold in every session from now on, for commands in a folder and below.
+async fn keep_standing(desk: &Desk, cwd: &Path, permissions: &[Permission]) -> Result<(), String> {
+    let (home, cwd, permissions) = (desk.home.clone(), cwd.to_owned(), permissions.to_vec());
+    let write = move || {
+        let mut written = permissions
+            .iter()
+            .map(|one| rules::add_permission(&home, Some(&cwd), one));
+        written.try_for_each(|one| one.map(drop).map_err(|error| error.to_string()))
+    };
+    tokio::task::spawn_blocking(write)
+        .await
+        .unwrap_or_else(|error| Err(format!("writing it broke off ({error})")))
 }
 
-/// The permissions that hold in every session, for commands in a folder.
-fn standing(desk: &Desk, cwd: &Path) -> Vec<Permission> {
-    // Projects cannot give any.
-    desk.rules
-        .rules(&rules::Sources::new(&desk.home, &[]))
-        .permissions_for(cwd)
+/// The permissions that hold in every session, for commands in a folder, as far as they could still be given.
+fn standing(turn: &Turn) -> Vec<Permission> {
+    let rules = turn.desk.rules(&turn.config);
+    let standing = rules.permissions_for(&turn.settings.cwd).into_iter();
+    standing.filter_map(|one| wanted::checked(turn, one).ok()).collect()
 }

@@ -86,7 +86,7 @@ impl Network {
             .filter(move |(name, allowed)| on && **allowed && *name != "*");
         let open = allowed.map(|(name, _)| host_and_port(name));
         open.filter(|(host, port)| {
-            let mut denied = self.denied().map(|name| host_and_port(name));
+            let mut denied = self.denied().map(host_and_port);
             denied.all(|(other, at)| other != *host || at.is_some() && at != *port)
         })
     }

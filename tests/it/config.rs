@@ -675,6 +675,106 @@ fn a_project_tightens_and_never_loosens() {
     assert_eq!(loaded.config.sandbox_policy.mode(), SandboxMode::WorkspaceWrite);
 }
 
+/// A project closes what the person left open, and opens nothing.
+#[test]
+fn a_project_can_only_tighten_permissions() {
+    let own = "default_permissions = 'own'\n[permissions.own]\nextends = ':workspace'\n[permissions.own.network]\n\
+               enabled = true\n[permissions.own.filesystem]\n'/w' = 'write'\n";
+    let full = "default_permissions = ':full-access'";
+    let rows: &[(&str, &str, Option<&str>, usize)] = &[
+        ("", "default_permissions = ':read-only'", Some(":read-only"), 0),
+        ("", "default_permissions = ':workspace'", None, 1),
+        ("", "default_permissions = ':full-access'", None, 1),
+        (full, "default_permissions = ':workspace'", Some(":workspace"), 0),
+        (full, "sandbox_mode = 'read-only'", None, 0),
+        (
+            "default_permissions = ':read-only'",
+            "sandbox_mode = 'workspace-write'",
+            Some(":read-only"),
+            1,
+        ),
+        (own, "sandbox_mode = 'read-only'", Some("own"), 1),
+        (own, "default_permissions = ':read-only'", Some("own"), 1),
+        (
+            own,
+            "[permissions.own.filesystem]\n'/w' = 'deny'\n'**/.env' = 'deny'",
+            Some("own"),
+            0,
+        ),
+        (
+            own,
+            "[permissions.own.filesystem]\n'/x' = 'write'\n'/y' = 'read'",
+            Some("own"),
+            2,
+        ),
+        (
+            own,
+            "[permissions.own]\nworkspace_roots = ['/']\nextends = ':full-access'",
+            Some("own"),
+            2,
+        ),
+        (own, "[permissions.own.network]\nenabled = false", Some("own"), 0),
+        (own, "[permissions.own.network]\nloopback_ports = [1]", Some("own"), 1),
+        (own, "[permissions.new]\nextends = ':full-access'", Some("own"), 1),
+        ("", "[sandbox]\nunreadable_defaults = false", None, 1),
+        (
+            "[sandbox]\nunreadable = ['/a']",
+            "[sandbox]\nunreadable = ['/b']",
+            None,
+            0,
+        ),
+    ];
+    for (user, project, expected, warnings) in rows {
+        let place = Place::new().user(user).project(".countersign/config.toml", project);
+        let loaded = place.load();
+        let config = &loaded.config;
+        assert_eq!(config.default_permissions.as_deref(), *expected, "{project}");
+        assert_eq!(told(&loaded).len(), *warnings, "{project}: {:?}", told(&loaded));
+        assert!(
+            loaded.warnings.iter().all(|warning| warning.line.is_some()),
+            "{project}"
+        );
+        assert!(config.unreadable_defaults && config.permissions.get("new").is_none());
+        if let Some(profile) = config.permissions.get("own") {
+            let opens = |profile: &countersign::config::permissions::Profile| profile.own_roots(None).len();
+            assert_eq!(opens(profile), 0, "{project}");
+            assert_eq!(profile.extends.as_deref(), Some(":workspace"), "{project}");
+            assert_eq!(
+                profile.network.is_whole(),
+                !project.contains("enabled = false"),
+                "{project}"
+            );
+            let writes = profile.policy(None);
+            let w = matches!(writes, SandboxPolicy::WorkspaceWrite { writable_roots, .. } if writable_roots == [Path::new("/w")]);
+            assert_eq!(w, !project.contains("'/w' = 'deny'"), "{project}");
+        }
+        if project.contains("'/b'") {
+            let closed: Vec<String> = config.unreadable.iter().map(ToString::to_string).collect();
+            assert_eq!(closed, ["/b", "/a"]);
+        }
+    }
+}
+
+/// The last layer's word counts, whether it is a profile or a mode; a name that means nothing leaves the least open.
+#[test]
+fn a_profile_and_a_mode_take_turns() {
+    let place = |user: &str| Place::new().user(user);
+    let mode = place("default_permissions = ':read-only'").client(json!({"sandbox_mode": "workspace-write"}));
+    assert_eq!(mode.load().config.default_permissions, None);
+    let profile = place("sandbox_mode = 'danger-full-access'").client(json!({"defaultPermissions": ":workspace"}));
+    assert_eq!(profile.load().config.default_permissions.as_deref(), Some(":workspace"));
+    let both = place("sandbox_mode = 'workspace-write'\ndefault_permissions = ':read-only'").load();
+    assert_eq!(both.config.default_permissions.as_deref(), Some(":read-only"));
+    assert!(told(&both)[0].contains("twice"), "{:?}", told(&both));
+    let unknown = place("default_permissions = ':workspce'").load();
+    assert_eq!(unknown.config.default_permissions.as_deref(), Some(":read-only"));
+    assert!(
+        told(&unknown)[0].contains("Did you mean :workspace?"),
+        "{:?}",
+        told(&unknown)
+    );
+}
+
 #[test]
 fn a_project_that_is_not_trusted_is_asked_about() {
     let place = Place::new().project(".countersign/config.toml", "model = 'x'");

@@ -60,6 +60,8 @@ impl Turn {
                     .to_owned(),
             );
         }
+        // What is dangerous is asked about in each session.
+        let may_stand = missing.iter().all(|one| wanted::warning(self, one).is_none());
         let approval = PermissionApproval {
             id: ApprovalId::fresh(),
             thread_id: self.conversation.id.clone(),
@@ -72,25 +74,33 @@ impl Turn {
             folders: Vec::new(),
             paths: Vec::new(),
             reason: self.question(&missing, asked.reason, asked.command.as_deref()),
-            available_decisions: decisions(),
+            available_decisions: decisions(may_stand),
         };
         let answer = self.ask(Approval::Permission(approval)).await;
-        let given = self.given(missing, covers, answer);
+        let given = self.given(missing, covers, may_stand, answer);
         if let Given::Yes { permissions, scope } = &given {
             tracing::info!(thread = %self.conversation.id, ?scope, count = permissions.len(), "the person gave more permissions");
-            self.keep(permissions, *scope);
+            self.keep(permissions, *scope).await;
         }
         given
     }
 
-    fn given(&self, missing: Vec<Permission>, covers: GrantScope, answer: Option<ApprovalResponse>) -> Given {
+    fn given(
+        &self,
+        missing: Vec<Permission>,
+        covers: GrantScope,
+        may_stand: bool,
+        answer: Option<ApprovalResponse>,
+    ) -> Given {
         let Some(answer) = answer else {
             return Given::No("The turn was stopped before the person answered; nothing was given.".to_owned());
         };
         let scope = match answer.decision {
             ApprovalDecision::Accept => covers,
             ApprovalDecision::AcceptForSession => GrantScope::Session,
-            ApprovalDecision::AcceptAlways => GrantScope::Always,
+            ApprovalDecision::AcceptAlways if may_stand => GrantScope::Always,
+            // A yes for always where none was offered is a yes for this once.
+            ApprovalDecision::AcceptAlways => covers,
             ApprovalDecision::Decline | ApprovalDecision::Cancel => {
                 return Given::No(refusal(answer.feedback.as_deref()));
             }
@@ -106,7 +116,7 @@ impl Turn {
     }
 
     /// Keeps what was given for as long as it holds; what holds for a command is the command's to keep.
-    fn keep(&self, permissions: &[Permission], scope: GrantScope) {
+    async fn keep(&self, permissions: &[Permission], scope: GrantScope) {
         let add = |kept: &mut Vec<Permission>| {
             for one in permissions {
                 if !kept.contains(one) {
@@ -120,7 +130,7 @@ impl Turn {
             GrantScope::Session => add(&mut self.conversation.data().permissions),
             GrantScope::Always => {
                 add(&mut self.conversation.data().permissions);
-                if let Err(error) = super::keep_standing(&self.desk, &self.settings.cwd, permissions) {
+                if let Err(error) = super::keep_standing(&self.desk, &self.settings.cwd, permissions).await {
                     self.warn(format!(
                         "What you allowed for always holds for this session only: {error}"
                     ));
@@ -146,14 +156,16 @@ impl Turn {
     }
 }
 
-fn decisions() -> Vec<ApprovalDecision> {
-    vec![
-        ApprovalDecision::Accept,
-        ApprovalDecision::AcceptForSession,
-        ApprovalDecision::AcceptAlways,
-        ApprovalDecision::Decline,
-        ApprovalDecision::Cancel,
-    ]
+fn decisions(may_stand: bool) -> Vec<ApprovalDecision> {
+    let always = may_stand.then_some(ApprovalDecision::AcceptAlways);
+    let all = [
+        Some(ApprovalDecision::Accept),
+        Some(ApprovalDecision::AcceptForSession),
+        always,
+        Some(ApprovalDecision::Decline),
+        Some(ApprovalDecision::Cancel),
+    ];
+    all.into_iter().flatten().collect()
 }
 
 fn refusal(feedback: Option<&str>) -> String {
@@ -173,7 +185,7 @@ impl Given {
             Self::Yes { permissions, scope } => {
                 let note = match (permissions.is_empty(), scope) {
                     (true, _) => "All of it is allowed already.",
-                    (_, GrantScope::Always) => "From now on, in every session.",
+                    (_, GrantScope::Always) => "From now on, in every session in this folder.",
                     (_, GrantScope::Session) => "Until the session ends.",
                     (_, GrantScope::Turn | GrantScope::Command) => "Until this turn ends.",
                 };

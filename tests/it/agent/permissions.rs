@@ -263,6 +263,31 @@ async fn what_cannot_be_given_is_not_asked_about() {
     }
 }
 
+/// Also where nothing may be written otherwise, and what the command changed can be taken back.
+#[tokio::test]
+async fn a_grant_opens_one_place_under_a_policy_that_only_reads() {
+    let script = json!([
+        [request("p1", write("sub"))],
+        [bash("c1", "echo x > sub/new; echo x > beside; true")],
+        [say("done")],
+    ]);
+    let stage = beside("default_permissions = \":read-only\"", script).await;
+    stage.write("sub/there", "old\n");
+    let thread = stage.thread().await;
+    let turn = stage.start_turn(&thread, "Go").await;
+    stage
+        .client
+        .answer(&asked(&stage).await, Ok(json!({"decision": "accept"})));
+    stage.finish(&turn).await;
+    assert!(stage.path("sub/new").exists() && !stage.path("beside").exists());
+    let undone = stage
+        .client
+        .call("countersign/turn/undo", json!({"threadId": thread}))
+        .await;
+    stage.finish(undone["turn"]["id"].as_str().unwrap()).await;
+    assert!(!stage.path("sub/new").exists());
+}
+
 /// A command's own grant holds for it alone, and a no keeps it from running.
 #[tokio::test]
 async fn a_command_can_ask_for_more_for_itself() {
@@ -378,6 +403,55 @@ async fn a_closed_file_can_be_opened_for_reading() {
     let last = &stage.requests(4)[3];
     assert!(!last.output("r1").unwrap().contains("hush") && last.output("r2").unwrap().contains("hush-hush"));
     assert!(command_output(last, "c1").0.contains("hush-hush"));
+}
+
+/// What is given for always is written down, and holds after a restart; what is dangerous is asked about each time.
+#[tokio::test]
+async fn a_grant_for_always_outlives_the_server() {
+    let ground = tempfile::Builder::new()
+        .prefix("permissions")
+        .tempdir_in("/var/tmp")
+        .unwrap();
+    let base = ground.path().canonicalize().unwrap();
+    for made in ["work", "one", "home"] {
+        std::fs::create_dir(base.join(made)).unwrap();
+    }
+    let setting = || Setting {
+        folder: Some(base.join("work")),
+        home: Some(base.join("home")),
+        ..Setting::default()
+    };
+    let script = json!([
+        [request("p1", write("../one"))],
+        [request("p2", json!([{"type": "network"}]))],
+        [say("done")],
+    ]);
+    let stage = Stage::with(script, setting()).await;
+    stage.client.on_request(PERMISSION, |_| Reply::Later);
+    let thread = stage.thread().await;
+    let turn = stage.start_turn(&thread, "Go").await;
+    let offered = |question: &Asked| {
+        let decisions = question.params["availableDecisions"].as_array().unwrap();
+        decisions.contains(&json!("acceptAlways"))
+    };
+    let question = asked(&stage).await;
+    assert!(offered(&question));
+    stage.client.answer(&question, Ok(json!({"decision": "acceptAlways"})));
+    let question = asked(&stage).await;
+    assert!(!offered(&question));
+    assert!(question.params["reason"].as_str().unwrap().contains("Careful"));
+    stage.client.answer(&question, Ok(json!({"decision": "acceptAlways"})));
+    stage.finish(&turn).await;
+    assert_eq!(given(&stage, 3, "p1")["scope"], "always");
+    assert_eq!(given(&stage, 3, "p2")["scope"], "turn");
+    drop(stage);
+
+    let script = json!([[bash("c1", "echo x > ../one/new")], [say("done")]]);
+    let stage = Stage::with(script, setting()).await;
+    let thread = stage.thread().await;
+    let story = stage.complete(&thread, "Go").await;
+    assert_eq!(story.count("approval/requested"), 0);
+    assert!(base.join("one/new").exists());
 }
 
 /// A stopped turn withdraws the question, and gives nothing.

@@ -438,6 +438,58 @@ async fn the_person_says_what_is_closed() {
     );
 }
 
+/// A profile that names all that may be read, and one that may do all but one thing.
+#[tokio::test]
+async fn profiles_can_open_little_and_close_little() {
+    for (name, entries, made, read) in [
+        (
+            "little",
+            "\":minimal\" = \"read\"\n\":workspace_roots\" = \"write\"\n",
+            &["work", "work/sub"][..],
+            false,
+        ),
+        (
+            "much",
+            "\":root\" = \"write\"\n\"BASE/other\" = \"deny\"\n\"BASE/own\" = \"read\"\n",
+            &["work", "work/sub", "extra", "moved"][..],
+            true,
+        ),
+    ] {
+        let ground = Ground::new();
+        std::fs::write(ground.at("extra/x"), "to-be-read\n").unwrap();
+        std::fs::write(ground.at("other/x"), "hush-hush\n").unwrap();
+        std::fs::write(ground.at("work/x"), "my-own\n").unwrap();
+        let (extra, other) = (ground.at("extra/x"), ground.at("other/x"));
+        let cat = format!("cat x; cat {}; cat {}; true", extra.display(), other.display());
+        let read_file = |id: &str, path: &Path| tool("read_file", id, json!({"file_path": path}));
+        let script = json!([
+            [
+                ground.tries("c1", "one"),
+                bash("c2", &cat),
+                read_file("r1", &extra),
+                read_file("r2", &other)
+            ],
+            [say("done")],
+        ]);
+        let tables = format!("[permissions.{name}.filesystem]\n{entries}");
+        let stage = ground
+            .stage(&format!("default_permissions = \"{name}\""), &tables, script)
+            .await;
+        let thread = stage.thread().await;
+        stage.complete(&thread, "Go").await;
+        assert_eq!(ground.made("one"), made, "{name}");
+        let request = &stage.requests(2)[1];
+        let (printed, _) = command_output(request, "c2");
+        assert!(
+            printed.contains("my-own") && !printed.contains("hush-hush"),
+            "{name}: {printed}"
+        );
+        assert_eq!(printed.contains("to-be-read"), read, "{name}: {printed}");
+        assert_eq!(request.output("r1").unwrap().contains("to-be-read"), read, "{name}");
+        assert!(request.output("r2").unwrap().contains("is closed"), "{name}");
+    }
+}
+
 /// What is wrong with a profile is said with its place, and opens nothing.
 #[tokio::test]
 async fn broken_profiles_are_reported_with_their_line() {
