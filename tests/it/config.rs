@@ -288,7 +288,7 @@ chatgpt_base_url = "https://chatgpt.example/"
 forced_login_method = "api"
 disable_response_storage = true
 otel = { exporter = "none" }
-notify = ["x"]
+log_dir = "logs"
 [mcp_servers.docs]
 command = "docs"
 [tui]
