@@ -27,6 +27,7 @@ mod keeper;
 mod landlock;
 mod launch;
 mod limits;
+mod metadata;
 mod namespaces;
 mod questions;
 mod seccomp;
@@ -298,7 +299,8 @@ fn inner_keeper(
         own_network: own_network && view.loopback,
         brokered: reach.is_brokered(),
         own_ipc: true,
-        other_processes: 0,
+        watch_metadata: false,
+        other_processes: limits::others(flags & libc::CLONE_NEWUSER != 0, view.bounded, ids.0),
         watch_names: !guard.missing.is_empty(),
     };
     let network = Network {
@@ -345,7 +347,10 @@ fn start<'a>(
         sys::Forked::Parent(command) => {
             drop(theirs);
             let listener = sys::receive_descriptor(&ours).map_err(failed)?;
-            let asker = listener.map(|listener| Asker::new(listener, guard, network, post));
+            let asker = listener.map(|listener| {
+                let changeable = inside.watch_metadata.then(|| inside.writable.clone());
+                Asker::new(listener, guard, network, changeable, post)
+            });
             Ok((command, asker))
         }
     }
@@ -373,7 +378,8 @@ fn run_beside(order: &Order, confined: Option<(&Walls, &Guard, &Reach, u32)>, po
                 own_network: false,
                 brokered: reach.is_brokered(),
                 own_ipc: false,
-                other_processes: limits::running(sys::own_ids().0),
+                watch_metadata: true,
+                other_processes: Some(limits::running(sys::own_ids().0)),
                 watch_names: !guard.missing.is_empty(),
                 capabilities: 0,
             };
@@ -422,6 +428,7 @@ pub(super) fn probe() -> ExitCode {
                 own_network: true,
                 brokered: true,
                 own_ipc: false,
+                watch_metadata: true,
                 watch_names: true,
                 ask: true,
             };

@@ -100,7 +100,8 @@ pub(crate) fn without_namespaces(landlock_version: Option<u32>, as_root: bool) -
         "In a writable folder that holds a protected or hidden place (.git and the like), only what exists already can be \
          written: new entries at its top are refused.",
         "Folders on the way to a hidden place cannot be listed, and what is made in them later cannot be read.",
-        "Modes, owners, times and extended attributes of your own files outside the workspace can be changed.",
+        "Where another sandbox around it answers for the kernel, modes, owners, times and extended attributes of your \
+         own files outside the workspace can be changed.",
         "If the keeper of a command is killed by force, what the command left running stays.",
         "A server that a command starts cannot be reached by the command's own tests, and a host cannot be granted by its \
          name.",

@@ -143,6 +143,7 @@ fn look_up(names: &[(&str, Option<u16>)], patience: Duration) -> Vec<Vec<IpAddr>
             if let sys::Forked::Parent(pid) = sys::fork(0)? {
                 return Ok((pid, ours));
             }
+            let _unsupported = sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong);
             let mut answer = String::new();
             for address in (*name, 0u16).to_socket_addrs().into_iter().flatten() {
                 let _infallible = writeln!(answer, "{}", address.ip());

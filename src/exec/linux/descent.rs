@@ -2,7 +2,7 @@
 //! this process adopts them.
 
 use super::sys;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 /// Kills descendants until none is left, or `patience` is over (a process of another user cannot be killed).
@@ -15,13 +15,27 @@ pub(super) fn kill_all(patience: Duration) {
     }
 }
 
-/// Sends SIGKILL to all descendants there are now. They are stopped first, so that none forks on meanwhile.
+/// Times that descendants are looked for to be stopped before what is found is killed.
+const ROUNDS: usize = 16;
+
+/// Sends SIGKILL to all descendants. They are stopped first, until none is left that could fork on meanwhile.
 pub(super) fn kill_once() {
-    let descendants = descendants(sys::own_pid());
-    for signal in [libc::SIGSTOP, libc::SIGKILL] {
-        for pid in &descendants {
-            sys::kill(*pid, signal);
+    let mut stopped = HashSet::new();
+    for _ in 0..ROUNDS {
+        let found = descendants(sys::own_pid());
+        let mut any = false;
+        for pid in found {
+            if stopped.insert(pid) {
+                any = true;
+                sys::kill(pid, libc::SIGSTOP);
+            }
         }
+        if !any {
+            break;
+        }
+    }
+    for pid in stopped {
+        sys::kill(pid, libc::SIGKILL);
     }
 }
 

@@ -25,8 +25,10 @@ pub(super) struct Inside<'a> {
     pub brokered: bool,
     /// Whether it has shared memory, semaphores and message queues of its own.
     pub own_ipc: bool,
-    /// Processes that count against its limit and are not its own.
-    pub other_processes: u64,
+    /// Whether no view of the disk keeps modes, owners and times as they are, so that the keeper has to.
+    pub watch_metadata: bool,
+    /// Processes that count against its limit and are not its own; none where others count its processes.
+    pub other_processes: Option<u64>,
     /// Whether the keeper wants to be asked about new names in folders.
     pub watch_names: bool,
     /// Bits of the capabilities to keep.
@@ -94,6 +96,7 @@ fn confine(inside: &Inside<'_>, keeper: &OwnedFd) -> Result<(), (&'static str, i
         own_network: inside.own_network,
         brokered: inside.brokered,
         own_ipc: inside.own_ipc,
+        watch_metadata: inside.watch_metadata,
         watch_names: inside.watch_names,
         ask: true,
     };

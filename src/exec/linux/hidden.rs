@@ -13,32 +13,31 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Covers the places and, with `names`, the machine's table of host names. For a mount namespace of its own, as the
-/// last step: places are found in the view as it is now.
-pub(super) fn cover(places: &[PathBuf], names: Option<&str>) -> io::Result<()> {
-    if places.is_empty() && names.is_none() {
-        return Ok(());
-    }
+/// Covers the places and, with `names`, the machine's table of host names; places are found in the view as it is now.
+/// What the covers are copied from is left on top of [`HOLDER`], to be covered itself: taking a mount away is slow. True
+/// if it is there.
+pub(super) fn cover(places: &[PathBuf], names: Option<&str>) -> io::Result<bool> {
     let places = everywhere(places);
     let table = match names {
         Some(_) => Some(fs::canonicalize(HOST_TABLE)?),
         None => None,
     };
     if places.is_empty() && table.is_none() {
-        return Ok(());
+        return Ok(false);
     }
-    // Any folder will do to hold the covers for a moment; this one is always there.
     sys::mount(
         c"tmpfs",
-        Path::new("/proc"),
+        Path::new(HOLDER),
         c"tmpfs",
         libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC,
         c"mode=0700,size=4m",
     )?;
-    let covered = cover_from(Path::new("/proc"), &places, table.as_deref().zip(names));
-    sys::unmount(c"/proc")?;
-    covered
+    cover_from(Path::new(HOLDER), &places, table.as_deref().zip(names))?;
+    Ok(true)
 }
+
+/// Any folder will do to hold the covers; this one is always there, and gets a mount of its own anyway.
+pub(super) const HOLDER: &str = "/proc";
 
 const HOST_TABLE: &str = "/etc/hosts";
 

@@ -47,12 +47,16 @@ pub(in crate::exec) fn binds_root() -> bool {
 }
 
 impl Limits {
-    /// Sets the limits of this process, for good. `already` is how many processes count that are not the command's.
-    pub(super) fn impose(&self, already: u64) -> io::Result<()> {
+    /// Sets the limits of this process, for good. `already` is how many processes count that are not the command's;
+    /// without it their number is bounded elsewhere.
+    pub(super) fn impose(&self, already: Option<u64>) -> io::Result<()> {
         sys::lower_limit(sys::CORE, self.core)?;
         sys::lower_limit(sys::FILE_SIZE, self.file_size)?;
         sys::lower_limit(sys::OPEN_FILES, self.open_files)?;
-        sys::lower_limit(sys::PROCESSES, self.processes.saturating_add(already))
+        match already {
+            Some(already) => sys::lower_limit(sys::PROCESSES, self.processes.saturating_add(already)),
+            None => Ok(()),
+        }
     }
 
     /// Bounds the process namespace that this process is the first of. Its `/proc/sys` must still be writable. False
@@ -62,6 +66,21 @@ impl Limits {
         binds_root() && fs::write("/proc/sys/kernel/pid_max", highest).is_ok()
     }
 }
+
+/// What counts against the limit of a process in namespaces, see [`Limits::impose`]. `bounded` is whether the process
+/// namespace has a bound of its own.
+pub(super) fn others(own_users: bool, bounded: bool, user: u32) -> Option<u64> {
+    if own_users && sys::kernel_version() >= COUNTED_BY_NAMESPACE {
+        Some(0)
+    } else if bounded {
+        None
+    } else {
+        Some(running(user))
+    }
+}
+
+/// Since when a user's processes are counted for each user namespace.
+const COUNTED_BY_NAMESPACE: (u32, u32) = (5, 14);
 
 /// How many processes and threads a user has on the machine now.
 pub(super) fn running(user: u32) -> u64 {

@@ -21,6 +21,8 @@ pub(super) struct View {
     pub message_queues: Option<OwnedFd>,
     /// Whether its loopback works, where the network is its own.
     pub loopback: bool,
+    /// Whether its process namespace bounds the number of processes.
+    pub bounded: bool,
 }
 
 /// The namespaces to try, best first: root needs no user namespace, and keeps its rights over files without one.
@@ -56,7 +58,7 @@ pub(super) fn build(roots: &[PathBuf], guard: &Guard, names: Option<&str>, own_n
     // From here on nothing that is mounted shows outside.
     sys::mount(c"none", Path::new("/"), c"", libc::MS_REC | libc::MS_PRIVATE, c"")?;
     // A kernel that has no such bound leaves it to the limits of the processes.
-    let _unbounded = Limits::default().bound_namespace();
+    let bounded = Limits::default().bound_namespace();
     // Without the right to it the command has no loopback, as it has no other network.
     let loopback = own_network && sys::loopback_up().is_ok();
 
@@ -89,21 +91,31 @@ pub(super) fn build(roots: &[PathBuf], guard: &Guard, names: Option<&str>, own_n
         sys::MOUNT_NO_DEVICES | sys::MOUNT_READ_ONLY
     };
     sys::set_tree(None, attributes)?;
+    for (tree, path) in trees {
+        sys::place_tree(&tree, &path)?;
+    }
+    let held = hidden::cover(&guard.hidden, names)?;
     let unused = libc::MS_NOSUID | libc::MS_NOEXEC | libc::MS_NODEV;
     // Where parts of /proc are covered (containers), a fresh one is not allowed. The old one is read-only then, and
     // Landlock keeps its processes out of reach.
-    let _covered = sys::mount(c"proc", Path::new("/proc"), c"proc", unused | libc::MS_RDONLY, c"");
-    for (tree, path) in trees {
-        sys::place_tree(&tree, &path)?;
+    let fresh = sys::mount(
+        c"proc",
+        Path::new(hidden::HOLDER),
+        c"proc",
+        unused | libc::MS_RDONLY,
+        c"",
+    );
+    if held && fresh.is_err() {
+        sys::unmount(Path::new(hidden::HOLDER))?;
     }
     own_terminals();
     let shared_memory = own_shared_memory(roots);
     let message_queues = own_message_queues();
-    hidden::cover(&guard.hidden, names)?;
     Ok(View {
         shared_memory,
         message_queues,
         loopback,
+        bounded,
     })
 }
 

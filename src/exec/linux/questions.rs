@@ -8,7 +8,7 @@
 
 use super::broker::{self, Factory, Reach};
 use super::sys::{self, Answer, Question};
-use super::{Post, seccomp, unix_sockets};
+use super::{Post, metadata, seccomp, unix_sockets};
 use crate::exec::protected::Guard;
 use crate::exec::role::Report;
 use libc::{c_int, c_long};
@@ -33,6 +33,8 @@ pub(super) struct Asker<'a> {
     /// Folders, by device and inode, in which a name must not appear.
     forbidden: Vec<(u64, u64, OsString)>,
     network: Network<'a>,
+    /// Where modes, owners and times may be changed, if that is asked about.
+    changeable: Option<Vec<PathBuf>>,
     post: &'a Post<'a>,
 }
 
@@ -50,7 +52,13 @@ pub(super) struct Network<'a> {
 }
 
 impl<'a> Asker<'a> {
-    pub(super) fn new(listener: OwnedFd, guard: &Guard, network: Network<'a>, post: &'a Post<'a>) -> Self {
+    pub(super) fn new(
+        listener: OwnedFd,
+        guard: &Guard,
+        network: Network<'a>,
+        changeable: Option<Vec<PathBuf>>,
+        post: &'a Post<'a>,
+    ) -> Self {
         let forbidden = guard.missing.iter().filter_map(|(root, name)| {
             let root = fs::metadata(root).ok()?;
             Some((root.dev(), root.ino(), name.clone()))
@@ -59,6 +67,7 @@ impl<'a> Asker<'a> {
             listener,
             forbidden: forbidden.collect(),
             network,
+            changeable,
             post,
         }
     }
@@ -77,6 +86,7 @@ impl<'a> Asker<'a> {
         match question.call {
             libc::SYS_connect => self.connect_in_helper(&question),
             libc::SYS_listen => sys::answer(&self.listener, question.id, self.listen(&question)),
+            call if metadata::CHANGING.contains(&call) => self.change_metadata(&question),
             _ => sys::answer(&self.listener, question.id, self.judge_name(&question)),
         }
         true
@@ -87,11 +97,12 @@ impl<'a> Asker<'a> {
         fs::symlink_metadata(name).is_err()
     }
 
-    /// A connection may take long: it is made by a process of its own, so that others need not wait.
-    fn connect_in_helper(&self, question: &Question) {
+    /// Answers in a process of its own, for what may take long or needs fewer rights. All that is to be read from the
+    /// command's process is read before: not every kernel lets a sibling do so.
+    fn answer_in_helper(&self, question: &Question, answer: impl FnOnce() -> Answer) {
         match sys::fork(0) {
             Ok(sys::Forked::Child) => {
-                sys::answer(&self.listener, question.id, self.connect(question));
+                sys::answer(&self.listener, question.id, answer());
                 sys::exit(0);
             }
             Ok(sys::Forked::Parent(_)) => {}
@@ -99,30 +110,66 @@ impl<'a> Asker<'a> {
         }
     }
 
-    fn connect(&self, question: &Question) -> Answer {
-        let [fd, address, length, ..] = question.arguments;
-        if length as u32 as u64 > MAX_ADDRESS {
-            return Answer::Errno(libc::EINVAL);
-        }
-        let Ok(bytes) = sys::read_memory(question.thread, address, length as u32 as usize) else {
-            return Answer::Errno(libc::EFAULT);
+    fn change_metadata(&self, question: &Question) {
+        let answer = |answer| sys::answer(&self.listener, question.id, answer);
+        let wanted = process_of(question.thread)
+            .ok_or(libc::ESRCH)
+            .and_then(|process| metadata::read(question, process));
+        let (file, change) = match wanted {
+            Ok(wanted) => wanted,
+            Err(errno) => return answer(Answer::Errno(errno)),
         };
+        if !sys::still_waits(&self.listener, question.id) {
+            return answer(Answer::Errno(libc::EINTR));
+        }
+        if let Some(outside) = metadata::outside(&file, self.changeable.as_deref().unwrap_or_default()) {
+            let what = format!("changing mode, owner, times or attributes of {}", outside.display());
+            return answer(self.block(libc::EROFS, what));
+        }
+        let carry_out = || Answer::Errno(sys::change_metadata(&file, &change).err().unwrap_or(0));
+        if sys::own_ids().0 != 0 {
+            return answer(carry_out());
+        }
+        // Root's keeper may do more than the command, which has no capabilities.
+        self.answer_in_helper(question, || match sys::keep_capabilities(0) {
+            Ok(()) => carry_out(),
+            Err(_) => Answer::Errno(libc::EPERM),
+        });
+    }
+
+    fn connect_in_helper(&self, question: &Question) {
+        let [fd, address, length, ..] = question.arguments;
+        let wanted = if u64::from(length as u32) > MAX_ADDRESS {
+            Err(Answer::Errno(libc::EINVAL))
+        } else {
+            sys::read_memory(question.thread, address, length as u32 as usize)
+                .map_err(|_| Answer::Errno(libc::EFAULT))
+                .and_then(|bytes| {
+                    let (process, socket) = self.socket_of(question, fd as c_int)?;
+                    Ok((bytes, process, socket))
+                })
+        };
+        match wanted {
+            Ok((bytes, process, socket)) => {
+                self.answer_in_helper(question, || self.connect(question, process, &socket, &bytes));
+            }
+            Err(answer) => sys::answer(&self.listener, question.id, answer),
+        }
+    }
+
+    fn connect(&self, question: &Question, process: libc::pid_t, socket: &OwnedFd, bytes: &[u8]) -> Answer {
         let Some((family, rest)) = bytes.split_first_chunk::<2>() else {
             return Answer::Errno(libc::EINVAL);
         };
-        let (process, socket) = match self.socket_of(question, fd as c_int) {
-            Ok(found) => found,
-            Err(answer) => return answer,
-        };
         match c_int::from(u16::from_ne_bytes(*family)) {
-            libc::AF_UNIX => self.connect_unix(question, &socket, &bytes, rest),
-            _ if self.network.open => result(sys::connect(&socket, &bytes)),
-            libc::AF_INET | libc::AF_INET6 => match broker::internet_address(&bytes) {
-                Ok(address) => self.connect_tcp(question, process, &socket, &bytes, address),
+            libc::AF_UNIX => self.connect_unix(question, socket, bytes, rest),
+            _ if self.network.open => result(sys::connect(socket, bytes)),
+            libc::AF_INET | libc::AF_INET6 => match broker::internet_address(bytes) {
+                Ok(address) => self.connect_tcp(question, process, socket, bytes, address),
                 Err(errno) => Answer::Errno(errno),
             },
             // Takes back a connection: one that was made outside is not to be used for anything else.
-            libc::AF_UNSPEC if self.is_stream_of_ours(&socket) => result(sys::connect(&socket, &bytes)),
+            libc::AF_UNSPEC if self.is_stream_of_ours(socket) => result(sys::connect(socket, bytes)),
             _ => self.block(libc::EPERM, "a connection to the network".to_owned()),
         }
     }
@@ -359,7 +406,7 @@ fn process_of(thread: libc::pid_t) -> Option<libc::pid_t> {
 }
 
 /// A path as the thread means it: relative to its folder, or to a descriptor of it.
-fn seen_by(thread: libc::pid_t, folder: c_int, path: &Path) -> PathBuf {
+pub(super) fn seen_by(thread: libc::pid_t, folder: c_int, path: &Path) -> PathBuf {
     let base = match folder {
         libc::AT_FDCWD => format!("/proc/{thread}/cwd"),
         fd => format!("/proc/{thread}/fd/{fd}"),

@@ -1,6 +1,7 @@
 //! The wall of system calls: a filter in classic BPF that refuses what no confined command needs, and hands the few
 //! calls that depend on a path to the keeper.
 
+use super::metadata;
 use libc::{c_int, c_long, sock_filter};
 
 /// What the filter is made for.
@@ -13,6 +14,8 @@ pub(super) struct Rules {
     pub brokered: bool,
     /// Whether shared memory, semaphores and message queues are its own.
     pub own_ipc: bool,
+    /// Calls that change modes, owners, times and attributes are asked about.
+    pub watch_metadata: bool,
     /// Calls that make an entry in a folder are asked about.
     pub watch_names: bool,
     /// Whether there is somebody to ask. If not, nothing connects, but to the network where there is one.
@@ -189,6 +192,14 @@ pub(super) fn filter(rules: Rules) -> Option<Vec<sock_filter>> {
     if rules.watch_names && rules.ask {
         for call in NAMING {
             program.when_equal(*call as u32, &[give(ASK)]);
+        }
+    }
+    if rules.watch_metadata && rules.ask {
+        for call in metadata::CHANGING {
+            program.when_equal(*call as u32, &[give(ASK)]);
+        }
+        for call in metadata::CHANGING_NEWER {
+            program.when_equal(call as u32, &[give(errno(libc::ENOSYS))]);
         }
     }
     program.0.push(give(ALLOW));
@@ -371,6 +382,7 @@ mod tests {
             own_network: false,
             brokered: false,
             own_ipc: true,
+            watch_metadata: false,
             watch_names: true,
             ask: true,
         };
@@ -491,6 +503,35 @@ mod tests {
             (off, libc::SYS_shmget, [0; 6], ALLOW),
             (Rules { own_ipc: false, ..off }, libc::SYS_shmget, [0; 6], refused),
             (Rules { own_ipc: false, ..off }, libc::SYS_mq_open, [0; 6], refused),
+            (off, libc::SYS_fchmod, [0; 6], ALLOW),
+            (
+                Rules {
+                    watch_metadata: true,
+                    ..off
+                },
+                libc::SYS_fchmod,
+                [0; 6],
+                ASK,
+            ),
+            (
+                Rules {
+                    watch_metadata: true,
+                    ask: false,
+                    ..off
+                },
+                libc::SYS_fchmod,
+                [0; 6],
+                ALLOW,
+            ),
+            (
+                Rules {
+                    watch_metadata: true,
+                    ..off
+                },
+                452,
+                [0; 6],
+                absent,
+            ),
             (off, libc::SYS_personality, [0; 6], ALLOW),
             (off, libc::SYS_personality, [0x0004_0000, 0, 0, 0, 0, 0], ALLOW),
             (off, libc::SYS_personality, [0xFFFF_FFFF, 0, 0, 0, 0, 0], ALLOW),
@@ -513,6 +554,7 @@ mod tests {
             own_network: true,
             brokered: false,
             own_ipc: true,
+            watch_metadata: false,
             watch_names: false,
             ask: true,
         })

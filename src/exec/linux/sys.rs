@@ -6,10 +6,12 @@
     reason = "raw system calls; the crates that wrap them start threads, allocate much or lack them"
 )]
 
+mod metadata;
 mod places;
 mod resources;
 mod sockets;
 
+pub(super) use metadata::*;
 pub(super) use places::*;
 pub(super) use resources::*;
 pub(super) use sockets::*;

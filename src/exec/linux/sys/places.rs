@@ -51,7 +51,8 @@ pub(in crate::exec::linux) fn mount_over(tree: &OwnedFd, place: &OwnedFd) -> io:
 }
 
 /// Takes away the mount on top of `path`; what was opened in it stays open.
-pub(in crate::exec::linux) fn unmount(path: &CStr) -> io::Result<()> {
+pub(in crate::exec::linux) fn unmount(path: &Path) -> io::Result<()> {
+    let path = super::c_path(path)?;
     // SAFETY: the path is a C string.
     check(c_long::from(unsafe { libc::umount2(path.as_ptr(), libc::MNT_DETACH) })).map(drop)
 }
