@@ -298,6 +298,7 @@ fn inner_keeper(
         own_network: own_network && view.loopback,
         brokered: reach.is_brokered(),
         own_ipc: true,
+        own_terminals: view.own_terminals,
         other_processes: 0,
         watch_names: !guard.missing.is_empty(),
     };
@@ -373,6 +374,7 @@ fn run_beside(order: &Order, confined: Option<(&Walls, &Guard, &Reach, u32)>, po
                 own_network: false,
                 brokered: reach.is_brokered(),
                 own_ipc: false,
+                own_terminals: false,
                 other_processes: limits::running(sys::own_ids().0),
                 watch_names: !guard.missing.is_empty(),
                 capabilities: 0,
@@ -445,6 +447,7 @@ pub(super) fn probe() -> ExitCode {
         },
         seccomp,
         namespaces,
+        seatbelt: None,
     };
     let json = serde_json::to_string(&support).unwrap_or_default();
     let written = writeln!(io::stdout(), "{json}");

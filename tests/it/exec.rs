@@ -5,5 +5,6 @@ mod escapes;
 mod fallback;
 mod place;
 mod programs;
+mod robust;
 mod running;
 mod walls;

@@ -25,6 +25,8 @@ pub(super) struct Inside<'a> {
     pub brokered: bool,
     /// Whether it has shared memory, semaphores and message queues of its own.
     pub own_ipc: bool,
+    /// Whether the pseudo-terminals that it sees are its own.
+    pub own_terminals: bool,
     /// Processes that count against its limit and are not its own.
     pub other_processes: u64,
     /// Whether the keeper wants to be asked about new names in folders.
@@ -83,6 +85,7 @@ fn confine(inside: &Inside<'_>, keeper: &OwnedFd) -> Result<(), (&'static str, i
         readable: &inside.readable,
         writable: &inside.writable,
         nameless: inside.message_queues.as_ref(),
+        terminals: inside.own_terminals,
         connect: inside.network,
         bind: inside.network || inside.own_network,
     };
