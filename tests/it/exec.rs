@@ -7,4 +7,5 @@ mod place;
 mod programs;
 mod robust;
 mod running;
+mod status;
 mod walls;

@@ -133,8 +133,8 @@ name = os.memfd_create(\"x\"); os.write(name, b\"x\")'",
         ("script", "script -qec 'test -t 0 && echo in a terminal' /dev/null < /dev/null | grep -q 'in a terminal'"),
         (
             "tar",
-            "mkdir -p t/d && echo x > t/d/f && touch -d '2001-02-03' t/d/f && chmod 640 t/d/f && tar -cf t.tar t && rm -r t && tar -xpf t.tar && \
-             test \"$(stat -c '%a %Y' t/d/f)\" = \"640 $(date -d '2001-02-03' +%s)\"",
+            "mkdir -p kept/d && echo x > kept/d/f && touch -d '2001-02-03' kept/d/f && chmod 640 kept/d/f && tar -cf kept.tar kept && rm -r kept && tar -xpf kept.tar && \
+             test \"$(stat -c '%a %Y' kept/d/f)\" = \"640 $(date -d '2001-02-03' +%s)\"",
         ),
         (
             "make",

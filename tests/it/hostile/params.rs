@@ -46,7 +46,8 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
         "proposal/decide" => vec![("proposalId", id), ("decision", json!("accept"))],
         "proposal/edit" => vec![("proposalId", id.clone()), ("hunkId", id)],
         "approval/respond" => vec![("approvalId", id), ("response", json!({"decision": "accept"}))],
-        "thread/start" | "thread/resume" | "thread/list" | "proposal/list" | "model/list" | "config/read" => vec![],
+        "thread/start" | "thread/resume" | "thread/list" | "proposal/list" | "model/list" | "config/read"
+        | "sandbox/status" => vec![],
         other => panic!("{other} is new: say here what it needs"),
     }
 }
