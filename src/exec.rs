@@ -3,7 +3,7 @@
 //! `decide` gives the verdict, a pure function; `run` carries it out. The server starts its own program again, once, in
 //! a role (`role`), which for each command forks a keeper that puts up the walls, starts the command inside and stays:
 //! when the command ends, is stopped, or the server dies, nothing of the command survives. Which process forks which,
-//! and what the walls are made of, is the affair of `linux`; other systems refuse to run anything confined.
+//! and what the walls are made of, is the affair of `linux`; `macos` is for that system; others refuse to run anything confined.
 //!
 //! It leaves to others what the output means to the model, and who is asked.
 
@@ -15,6 +15,7 @@ mod environment;
 pub mod git;
 #[cfg(target_os = "linux")]
 mod linux;
+mod macos;
 mod notifier;
 mod output;
 pub mod profile;

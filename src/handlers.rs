@@ -1,7 +1,8 @@
 //! One request in, one answer out.
 //!
 //! A handler converts, asks and converts back. None waits for a model or a person; what takes long is begun here and told
-//! in notifications. Only `one_off` waits for a process, which is what it is asked for.
+//! in notifications. Only `one_off` waits for a process, which is what it is asked for, and `sandbox` for the
+//! moment in which walls are tried.
 
 pub mod approval;
 pub mod code_action;
@@ -16,6 +17,7 @@ pub mod one_off;
 pub mod permission;
 pub mod progress;
 pub mod proposal;
+pub mod sandbox;
 pub mod thread;
 pub mod turn;
 pub mod undo;

@@ -22,7 +22,7 @@ pub use call::after_reply;
 
 use crate::handlers::{
     Context, approval, code_action, code_lens, command, config, document, guardian, lifecycle, model, one_off,
-    permission, progress, proposal, thread, turn, undo,
+    permission, progress, proposal, sandbox, thread, turn, undo,
 };
 use crate::lsp::error::RequestError;
 use crate::protocol::approval::{ApprovalRespondParams, ApprovalRespondResult};
@@ -39,6 +39,7 @@ use crate::protocol::proposal::{
     ProposalDecideParams, ProposalDecideResult, ProposalEditParams, ProposalEditResult, ProposalListParams,
     ProposalListResult, ProposalReadParams, ProposalReadResult,
 };
+use crate::protocol::sandbox::{SandboxStatusParams, SandboxStatusResult};
 use crate::protocol::thread::{
     ThreadListParams, ThreadListResult, ThreadReadParams, ThreadReadResult, ThreadResumeParams, ThreadStartParams,
     ThreadStartResult,
@@ -272,6 +273,10 @@ impl Server {
         Ok(config::read(self.0.session()?, &params)?)
     }
 
+    async fn sandbox_status(&self, params: SandboxStatusParams) -> Result<SandboxStatusResult> {
+        Ok(sandbox::status(params).await?)
+    }
+
     async fn permissions_profiles(&self, params: PermissionProfilesParams) -> Result<PermissionProfilesResult> {
         Ok(permission::profiles(self.0.session()?, &params)?)
     }
@@ -315,6 +320,7 @@ pub(crate) fn service(context: Arc<Context>) -> (LspService<Server>, ClientSocke
         .custom_method(method::MODEL_LIST, Server::model_list)
         .custom_method(method::CONFIG_READ, Server::config_read)
         .custom_method(method::PERMISSIONS_PROFILES, Server::permissions_profiles)
+        .custom_method(method::SANDBOX_STATUS, Server::sandbox_status)
         .finish()
 }
 

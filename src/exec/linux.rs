@@ -299,6 +299,7 @@ fn inner_keeper(
         own_network: own_network && view.loopback,
         brokered: reach.is_brokered(),
         own_ipc: true,
+        own_terminals: view.own_terminals,
         watch_metadata: false,
         other_processes: limits::others(flags & libc::CLONE_NEWUSER != 0, view.bounded, ids.0),
         watch_names: !guard.missing.is_empty(),
@@ -378,6 +379,7 @@ fn run_beside(order: &Order, confined: Option<(&Walls, &Guard, &Reach, u32)>, po
                 own_network: false,
                 brokered: reach.is_brokered(),
                 own_ipc: false,
+                own_terminals: false,
                 watch_metadata: true,
                 other_processes: Some(limits::running(sys::own_ids().0)),
                 watch_names: !guard.missing.is_empty(),
@@ -452,6 +454,7 @@ pub(super) fn probe() -> ExitCode {
         },
         seccomp,
         namespaces,
+        seatbelt: None,
     };
     let json = serde_json::to_string(&support).unwrap_or_default();
     let written = writeln!(io::stdout(), "{json}");

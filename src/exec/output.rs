@@ -125,7 +125,11 @@ impl Kept {
             .head
             .rfind('\n')
             .map_or(self.head.as_str(), |end| &self.head[..=end]);
-        let tail = tail.find('\n').map_or(tail.as_str(), |end| &tail[end + 1..]);
+        // A line that is longer than the tail is kept as far as it goes, rather than not at all.
+        let tail = match tail.find('\n') {
+            Some(end) if end + 1 < tail.len() => &tail[end + 1..],
+            _ => tail.as_str(),
+        };
         let bytes = self.bytes - (head.len() + tail.len()) as u64;
         let lines = self.lines - line_ends(head) - line_ends(tail);
         let border = if head.is_empty() || head.ends_with('\n') {
@@ -185,6 +189,15 @@ mod tests {
                 prop_assert_eq!(text, whole);
             }
         }
+    }
+
+    #[test]
+    fn the_end_of_a_line_without_end_is_kept() {
+        let mut kept = Kept::new(40);
+        (0..100).for_each(|_| kept.push("0123456789"));
+        kept.push("end\n");
+        let text = kept.finish();
+        assert!(text.starts_with("0123456789") && text.ends_with("789end\n"), "{text}");
     }
 
     #[test]

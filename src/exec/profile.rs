@@ -208,6 +208,12 @@ impl Profile {
             let open = open.iter().map(|path| path.to_path_buf());
             open.collect()
         });
+        #[cfg(target_os = "macos")]
+        if walls.workspace
+            && let Some(home) = &place.home
+        {
+            walls.roots.extend(super::macos::default_roots(home));
+        }
         let patterns = self.filesystem.iter().filter(|(_, access)| **access == Access::Deny);
         let patterns: Vec<Pattern> = patterns
             .flat_map(|(subject, _)| patterns_of(subject, place, &self.own_roots(place.home.as_deref())))

@@ -13,6 +13,10 @@ pub const SANDBOX: &str = "--sandbox-role";
 /// First argument of the role that tries which walls can be put up here and prints them as JSON.
 pub const PROBE: &str = "--sandbox-probe-role";
 
+/// Why nothing is confined on a system that has no sandbox of ours.
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+pub(crate) const NO_SANDBOX: &str = "there is no sandbox for this system; on Windows, Countersign in WSL 2 has one";
+
 /// Exit status when the command could not be confined, as of other programs that run programs.
 pub const EXIT_REFUSED: u8 = 125;
 /// Exit status when the program cannot be executed.

@@ -3,7 +3,7 @@
 #[cfg(test)]
 use super::{
     approval::*, command::*, config::*, document::*, generate::Visitor, guardian::*, model::*, permission::*,
-    proposal::*, thread::*, turn::*, undo::*,
+    proposal::*, sandbox::*, thread::*, turn::*, undo::*,
 };
 
 macro_rules! requests {
@@ -71,6 +71,8 @@ requests! { CLIENT_REQUESTS, each_client_request:
     CONFIG_READ = "countersign/config/read" (ConfigReadParams) -> ConfigReadResult,
     /// The permission profiles that can be chosen.
     PERMISSIONS_PROFILES = "countersign/permissions/profiles" (PermissionProfilesParams) -> PermissionProfilesResult,
+    /// Which walls stand around commands on this machine, what each lacks, and what is used for each mode.
+    SANDBOX_STATUS = "countersign/sandbox/status" (SandboxStatusParams) -> SandboxStatusResult,
 }
 
 requests! { SERVER_REQUESTS, each_server_request:

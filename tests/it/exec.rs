@@ -5,6 +5,8 @@ mod escapes;
 mod fallback;
 mod place;
 mod programs;
+mod robust;
 mod running;
+mod status;
 mod walls;
 mod words;

@@ -710,6 +710,19 @@ export type Risk = {
 /** How much harm something can do. */
 export type RiskLevel = "low" | "medium" | "high" | "critical";
 
+/** How a mode is enforced here. */
+export type SandboxEnforcement = "full" | "weaker" | "refused" | "none";
+
+/** The short name of a sandbox policy (configuration key `sandbox_mode`). */
+export type SandboxMode = "read-only" | "workspace-write" | "danger-full-access";
+
+export type SandboxModeStatus = {
+  mode: SandboxMode;
+  enforcement: SandboxEnforcement;
+  /** Names of the walls that are put up. */
+  walls: Array<string>;
+};
+
 /** What a command may touch. */
 export type SandboxPolicy =
   | {
@@ -729,6 +742,35 @@ export type SandboxPolicy =
   /** Leave `/tmp` read-only. */
   excludeSlashTmp: boolean;
   };
+
+export type SandboxStatusParams = Record<symbol, never>;
+
+export type SandboxStatusResult = {
+  /** `linux`, `macos`, `windows` or another. */
+  platform: string;
+  /** Whether commands can be confined at all; if not, they are refused unless full access is set. */
+  canConfine: boolean;
+  /** The least that must stand for a command to run confined, in words. */
+  minimum: string;
+  /** Each wall that this platform knows, tried a moment ago. */
+  walls: Array<SandboxWall>;
+  /** What a command gets under each mode. */
+  modes: Array<SandboxModeStatus>;
+  /** What commands are not kept from here, in sentences; empty where all walls stand. */
+  weaknesses: Array<string>;
+};
+
+export type SandboxWall = {
+  /** `Landlock`, `seccomp`, `namespaces` or `Seatbelt`. */
+  name: string;
+  stands: boolean;
+  /** What there is of it, or why it does not stand. */
+  detail: string;
+  /** What it keeps a command from. */
+  keepsFrom: string;
+  /** What it cannot do by itself, or not in this version. */
+  lacks: Array<string>;
+};
 
 /** Changes to a thread's settings. Absent means no change; they stay in force for later turns. */
 export type SettingsOverride = {
@@ -1197,6 +1239,8 @@ export interface ClientRequests {
   "countersign/config/read": { params: ConfigReadParams; result: ConfigReadResult };
   /** The permission profiles that can be chosen. */
   "countersign/permissions/profiles": { params: PermissionProfilesParams; result: PermissionProfilesResult };
+  /** Which walls stand around commands on this machine, what each lacks, and what is used for each mode. */
+  "countersign/sandbox/status": { params: SandboxStatusParams; result: SandboxStatusResult };
 }
 
 /** What the server asks a client with the plugin protocol, by method. */

@@ -3,7 +3,7 @@
 use super::{Check, Machine, State, editors};
 use crate::config::provider::Provider;
 use crate::config::{self, Config, Loaded, Sources};
-use crate::exec::{Wall, rules, support};
+use crate::exec::{rules, support};
 use crate::model::local::{self, Candidate};
 use crate::protocol::config::ConfigWarning;
 use std::fs;
@@ -52,40 +52,42 @@ fn version(machine: &Machine) -> Check {
 }
 
 fn sandbox() -> Check {
-    let found = support();
-    let weaknesses = found.weaknesses().into_iter().map(str::to_owned);
-    if !found.can_confine() {
-        let walls = [
-            ("Landlock", &found.landlock),
-            ("seccomp", &found.seccomp),
-            ("namespaces", &found.namespaces),
-        ];
-        let missing = walls.iter().filter_map(|(name, wall)| match wall {
-            Wall::Missing(reason) => Some(format!("{name}: {reason}")),
-            Wall::Stands(_) => None,
-        });
+    const NAME: &str = "sandbox";
+    let status = support().status();
+    let missing = status.walls.iter().filter(|wall| !wall.stands);
+    let missing: Vec<String> = missing
+        .map(|wall| format!("{} is missing: {}", wall.name, wall.detail))
+        .collect();
+    if !status.can_confine {
+        let advice = match status.platform.as_str() {
+            "linux" => "Use a Linux kernel of 5.13 or newer with Landlock, outside of containers that forbid it.",
+            "macos" => "macOS brings /usr/bin/sandbox-exec along; see why it cannot be started.",
+            _ => "Work on Linux or macOS (on Windows: in WSL 2), or set full access, if you trust all that runs.",
+        };
         return Check::new(
-            "sandbox",
+            NAME,
             State::Fail,
             "commands cannot be confined here, so they are refused",
         )
         .with(missing)
-        .with(["Use a Linux kernel of 5.13 or newer with Landlock, outside of containers that forbid it.".to_owned()]);
+        .with([format!("At least: {}.", status.minimum), advice.to_owned()]);
     }
-    let mut parts = Vec::new();
-    if let Some(version) = found.landlock_version {
-        parts.push(format!("Landlock {version}"));
-    }
-    parts.push("seccomp".to_owned());
-    if found.namespaces.stands() {
-        parts.push("namespaces".to_owned());
-    }
-    let state = if found.weaknesses().is_empty() {
-        State::Ok
-    } else {
-        State::Warn
+    let parts: Vec<String> = status
+        .walls
+        .iter()
+        .filter(|wall| wall.stands)
+        .map(|wall| match wall.detail.strip_prefix("version ") {
+            Some(version) => format!("{} {version}", wall.name),
+            None => wall.name.clone(),
+        })
+        .collect();
+    let state = match status.weaknesses.is_empty() {
+        true => State::Ok,
+        false => State::Warn,
     };
-    Check::new("sandbox", state, format!("commands are confined: {}", parts.join(", "))).with(weaknesses)
+    Check::new(NAME, state, format!("commands are confined: {}", parts.join(", ")))
+        .with(missing)
+        .with(status.weaknesses)
 }
 
 fn home(machine: &Machine) -> Check {

@@ -25,6 +25,8 @@ pub(super) struct Inside<'a> {
     pub brokered: bool,
     /// Whether it has shared memory, semaphores and message queues of its own.
     pub own_ipc: bool,
+    /// Whether the pseudo-terminals that it sees are its own.
+    pub own_terminals: bool,
     /// Whether no view of the disk keeps modes, owners and times as they are, so that the keeper has to.
     pub watch_metadata: bool,
     /// Processes that count against its limit and are not its own; none where others count its processes.
@@ -85,6 +87,7 @@ fn confine(inside: &Inside<'_>, keeper: &OwnedFd) -> Result<(), (&'static str, i
         readable: &inside.readable,
         writable: &inside.writable,
         nameless: inside.message_queues.as_ref(),
+        terminals: inside.own_terminals,
         connect: inside.network,
         bind: inside.network || inside.own_network,
     };

@@ -23,16 +23,18 @@ const READING: u64 = EXECUTE | READ_FILE | READ_DIR;
 const OF_FILES: u64 = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV;
 
 /// Devices that do no harm and that programs take for granted.
-pub(super) const DEVICES: [&str; 8] = [
+pub(super) const DEVICES: [&str; 6] = [
     "/dev/null",
     "/dev/zero",
     "/dev/full",
     "/dev/random",
     "/dev/urandom",
     "/dev/tty",
-    "/dev/ptmx",
-    "/dev/pts",
 ];
+
+/// Pseudo-terminals. Where they are not the command's own, the person's are among them: whoever can open those reads what
+/// is typed and writes what is believed.
+const TERMINALS: [&str; 2] = ["/dev/ptmx", "/dev/pts"];
 
 /// The file rights that a version of Landlock knows.
 fn known_rights(version: u32) -> u64 {
@@ -53,6 +55,8 @@ pub(super) struct Opened<'a> {
     pub writable: &'a [PathBuf],
     /// A folder that may be written and perhaps has no path.
     pub nameless: Option<&'a OwnedFd>,
+    /// Whether pseudo-terminals may be opened.
+    pub terminals: bool,
     /// Whether TCP may connect, and whether it may bind.
     pub connect: bool,
     pub bind: bool,
@@ -84,7 +88,8 @@ pub(super) fn confine(version: u32, opened: &Opened<'_>) -> io::Result<()> {
             opened => allow(&opened?, READING)?,
         }
     }
-    for device in DEVICES {
+    let terminals = if opened.terminals { &TERMINALS[..] } else { &[] };
+    for device in DEVICES.iter().chain(terminals) {
         // A system without one of them has nothing to open.
         let _absent = sys::open_path(Path::new(device))
             .and_then(|opened| allow(&opened, READ_FILE | READ_DIR | WRITE_FILE | TRUNCATE | IOCTL_DEV));

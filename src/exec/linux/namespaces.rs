@@ -19,6 +19,8 @@ pub(super) struct View {
     pub shared_memory: Option<PathBuf>,
     /// Its own message queues, which have no path where the system mounts none.
     pub message_queues: Option<OwnedFd>,
+    /// Whether the terminals below `/dev/pts` are its own.
+    pub own_terminals: bool,
     /// Whether its loopback works, where the network is its own.
     pub loopback: bool,
     /// Whether its process namespace bounds the number of processes.
@@ -64,7 +66,7 @@ pub(super) fn build(roots: &[PathBuf], guard: &Guard, names: Option<&str>, own_n
 
     let mut trees = Vec::new();
     // Terminals are mounted anew.
-    for device in landlock::DEVICES.iter().filter(|device| **device != "/dev/ptmx") {
+    for device in &landlock::DEVICES {
         if let Ok((opened, found)) = sys::identify(Path::new(device))
             && !found.is_folder
             && !found.is_link
@@ -108,12 +110,13 @@ pub(super) fn build(roots: &[PathBuf], guard: &Guard, names: Option<&str>, own_n
     if held && fresh.is_err() {
         sys::unmount(Path::new(hidden::HOLDER))?;
     }
-    own_terminals();
+    let own_terminals = own_terminals();
     let shared_memory = own_shared_memory(roots);
     let message_queues = own_message_queues();
     Ok(View {
         shared_memory,
         message_queues,
+        own_terminals,
         loopback,
         bounded,
     })
@@ -179,23 +182,24 @@ fn granted(path: &Path, roots: &[PathBuf], guard: &Guard) -> bool {
 }
 
 /// Pseudo-terminals of its own, so that the person's are out of reach. Without them programs do as in a pipe.
-fn own_terminals() {
+fn own_terminals() -> bool {
     let folder = Path::new("/dev/pts");
     let flags = libc::MS_NOSUID | libc::MS_NOEXEC;
-    if sys::mount(
+    let mounted = sys::mount(
         c"devpts",
         folder,
         c"devpts",
         flags,
         c"newinstance,ptmxmode=0666,mode=0620",
     )
-    .is_ok()
-    {
+    .is_ok();
+    if mounted {
         let ptmx = Path::new("/dev/ptmx");
         if !ptmx.is_symlink() {
             let _absent = sys::copy_tree(&folder.join("ptmx")).and_then(|tree| sys::place_tree(&tree, ptmx));
         }
     }
+    mounted
 }
 
 /// Semaphores and shared memory are files below `/dev/shm`: a fresh one, unless it is among the roots.

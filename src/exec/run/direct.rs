@@ -1,4 +1,5 @@
-//! Where there is no keeper: the command is this process's own child, and only full access can be given.
+//! Where there is no keeper: the command is this process's own child. On macOS the system's sandbox stands around it;
+//! elsewhere only full access can be given.
 
 use super::input::Descriptor;
 use super::{ExecError, exit_code};
@@ -18,11 +19,16 @@ pub(in crate::exec) struct Line {
 
 /// Runs the order. `streams` are the command's standard input, output and error.
 pub(in crate::exec) async fn launch(order: &Order, streams: [Descriptor; 3]) -> Result<Line, ExecError> {
-    if order.walls.is_some() {
-        return Err(ExecError::CannotConfine {
-            reason: "commands can be confined on Linux only, so far".to_owned(),
-        });
-    }
+    let order = confined(order).map_err(|report| match report {
+        Report::NotFound { program } => ExecError::NotFound { program },
+        report => ExecError::CannotConfine {
+            reason: match report {
+                Report::CannotConfine { reason } => reason,
+                other => other.to_string(),
+            },
+        },
+    })?;
+    let order = std::borrow::Borrow::<Order>::borrow(&order);
     let (program, arguments) = order.argv.split_first().ok_or(ExecError::Empty)?;
     if !order.cwd.is_dir() {
         return Err(ExecError::Folder {
@@ -126,17 +132,34 @@ impl Line {
     }
 }
 
+/// The order with the sandbox around its command, as far as it asks for one.
+#[cfg(target_os = "macos")]
+fn confined(order: &Order) -> Result<Order, Report> {
+    crate::exec::macos::confine(order)
+}
+
+/// Where there is no sandbox nothing runs but with full access.
+#[cfg(not(target_os = "macos"))]
+fn confined(order: &Order) -> Result<&Order, Report> {
+    match order.walls {
+        None => Ok(order),
+        Some(_) => Err(Report::CannotConfine {
+            reason: crate::exec::role::NO_SANDBOX.to_owned(),
+        }),
+    }
+}
+
 /// Runs an order in the foreground, where there is no keeper.
 pub(in crate::exec) fn run_here(order: &Order, report: impl Fn(&str)) -> std::process::ExitCode {
     let refuse = |failed: Report| {
         report(&failed.to_string());
         std::process::ExitCode::from(failed.exit_code())
     };
-    if order.walls.is_some() {
-        return refuse(Report::CannotConfine {
-            reason: "commands can be confined on Linux only, so far".to_owned(),
-        });
-    }
+    let confined = match confined(order) {
+        Ok(order) => order,
+        Err(report) => return refuse(report),
+    };
+    let order = std::borrow::Borrow::<Order>::borrow(&confined);
     let Some((program, arguments)) = order.argv.split_first() else {
         return refuse(Report::NotFound { program: String::new() });
     };

@@ -11,6 +11,7 @@ use crate::protocol::method::*;
 use crate::protocol::model::*;
 use crate::protocol::permission::*;
 use crate::protocol::proposal::*;
+use crate::protocol::sandbox::*;
 use crate::protocol::settings::*;
 use crate::protocol::thread::*;
 use crate::protocol::turn::*;
@@ -325,6 +326,28 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
                 is_default: true,
             }],
             next_cursor: None,
+        }),
+    );
+    add(
+        SANDBOX_STATUS,
+        value(SandboxStatusParams {}),
+        value(SandboxStatusResult {
+            platform: "linux".into(),
+            can_confine: true,
+            minimum: "seccomp and Landlock 3, or seccomp, Landlock and namespaces".into(),
+            walls: vec![SandboxWall {
+                name: "namespaces".into(),
+                stands: false,
+                detail: "cannot make namespaces: Operation not permitted (os error 1)".into(),
+                keeps_from: "seeing processes".into(),
+                lacks: vec![],
+            }],
+            modes: vec![SandboxModeStatus {
+                mode: SandboxMode::WorkspaceWrite,
+                enforcement: SandboxEnforcement::Weaker,
+                walls: vec!["Landlock".into(), "seccomp".into()],
+            }],
+            weaknesses: vec!["Commands see which processes run on the machine.".into()],
         }),
     );
     add(

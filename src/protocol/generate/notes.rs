@@ -122,6 +122,10 @@ pub(super) fn of(method: &str) -> Notes {
             &[error::INVALID_CURSOR, error::PROVIDER_FAILED],
         ),
         "config/read" => notes("Read anew from the files; nothing follows.", &[]),
+        "sandbox/status" => notes(
+            "Each wall is tried anew, which takes some milliseconds; nothing follows.",
+            &[],
+        ),
         "permissions/profiles" => notes("Read anew from the files; nothing follows.", &[error::INVALID_CONFIG]),
         "document/save" => notes(
             "Comes before a command runs, while documents that the agent changed are open and not saved. Any answer lets \

@@ -14,6 +14,7 @@ mod processes;
 mod protected;
 mod round;
 mod scene;
+mod secrets;
 mod sockets;
 mod table;
 mod talk;

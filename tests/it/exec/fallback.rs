@@ -4,18 +4,29 @@ use super::place::{Place, User, has, runs_with, users, words};
 use std::fs;
 use std::process::{Command, Output};
 
-/// The sandbox of a user who may not make namespaces, without other sandboxes around.
-pub(super) fn plain_command(place: &Place, options: &[&str], argv: &[&str]) -> Command {
+/// Our program, run by a user who may not make namespaces, without other sandboxes around.
+fn without_namespaces(place: &Place, arguments: &[&str]) -> Command {
     let take_away = "echo 0 > /proc/sys/user/max_user_namespaces && \
-                     exec setpriv --bounding-set=-all --inh-caps=-all \"$SANDBOX\" sandbox \"$@\"";
+                     exec setpriv --bounding-set=-all --inh-caps=-all \"$SANDBOX\" \"$@\"";
     let mut command = Command::new("unshare");
-    command
-        .args(["-U", "-r", "sh", "-c", take_away, "sh"])
-        .args(options)
-        .arg("--")
-        .args(argv);
+    command.args(["-U", "-r", "sh", "-c", take_away, "sh"]).args(arguments);
     place.dress(&mut command);
     command
+}
+
+pub(super) fn plain_command(place: &Place, options: &[&str], argv: &[&str]) -> Command {
+    let arguments: Vec<&str> = ["sandbox"]
+        .iter()
+        .chain(options)
+        .chain(&["--"])
+        .chain(argv)
+        .copied()
+        .collect();
+    without_namespaces(place, &arguments)
+}
+
+pub(super) fn plain_doctor(place: &Place) -> Command {
+    without_namespaces(place, &["doctor"])
 }
 
 fn plain(place: &Place, options: &[&str], script: &str) -> Output {

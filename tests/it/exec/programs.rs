@@ -91,6 +91,62 @@ node ipc.js",
             "gdb -nx -batch -ex 'set startup-with-shell off' -ex 'break main' -ex run -ex 'print 6*7' -ex bt -ex continue ./t 2>&1 | grep '= 42'",
         ),
         ("strace", "strace -f -o trace true && grep -q execve trace"),
+        (
+            "python3",
+            "cat > test_pairs.py <<'END'
+import os, socket, subprocess, tempfile, threading, unittest
+class Pairs(unittest.TestCase):
+    def test_pair(self):
+        a, b = socket.socketpair()
+        with a, b:
+            threading.Thread(target=lambda: a.sendall(b'x' * 100000)).start()
+            got = 0
+            while got < 100000: got += len(b.recv(65536))
+    def test_pipe(self):
+        p = subprocess.run(['sh', '-c', 'cat; exit 3'], input=b'in', capture_output=True)
+        self.assertEqual((p.returncode, p.stdout), (3, b'in'))
+    def test_files(self):
+        with tempfile.TemporaryDirectory() as d:
+            path = os.path.join(d, 'f')
+            open(path, 'w').close(); os.utime(path, (1, 1)); os.chmod(path, 0o600)
+            self.assertEqual(os.stat(path).st_mtime, 1)
+unittest.main()
+END
+python3 test_pairs.py",
+        ),
+        ("python3", "python3 -m venv --without-pip env && ./env/bin/python -c 'import sys; assert sys.prefix != sys.base_prefix'"),
+        (
+            "python3",
+            "python3 -c 'import multiprocessing as m, os
+lock, value = m.Lock(), m.Value(\"i\", 0)
+def add():
+    with lock: value.value += 1
+children = [m.Process(target=add) for _ in range(4)]
+[c.start() for c in children]; [c.join() for c in children]
+assert value.value == 4
+name = os.memfd_create(\"x\"); os.write(name, b\"x\")'",
+        ),
+        (
+            "sqlite3",
+            "sqlite3 wal.db 'pragma journal_mode=wal; create table t(a); insert into t values(1);' && test \"$(sqlite3 wal.db 'select count(*) from t')\" = 1",
+        ),
+        ("script", "script -qec 'test -t 0 && echo in a terminal' /dev/null < /dev/null | grep -q 'in a terminal'"),
+        (
+            "tar",
+            "mkdir -p kept/d && echo x > kept/d/f && touch -d '2001-02-03' kept/d/f && chmod 640 kept/d/f && tar -cf kept.tar kept && rm -r kept && tar -xpf kept.tar && \
+             test \"$(stat -c '%a %Y' kept/d/f)\" = \"640 $(date -d '2001-02-03' +%s)\"",
+        ),
+        (
+            "make",
+            "printf 'all: a b c d\\na b c d:\\n\\t@sleep 0.05; echo $@ > $@\\n' > Jobs && make -s -j4 -f Jobs && cat a b c d",
+        ),
+        ("perl", "perl -MIPC::Open2 -e 'my $p = open2(my $o, my $i, \"cat\"); print $i \"x\"; close $i; exit(<$o> eq \"x\" ? 0 : 1)'"),
+        ("perl", "perl -e 'use Fcntl qw(:flock); open(my $f, \">\", \"lock\") or die; flock($f, LOCK_EX | LOCK_NB) or die'"),
+        (
+            "npm",
+            "npm --version > /dev/null && echo '{\"name\":\"p\",\"scripts\":{\"t\":\"echo ran > ran\"}}' > package.json && npm run --silent t && cat ran",
+        ),
+        ("java", "java -XX:+UseSerialGC -Xshare:auto -Xmx64m -version"),
     ];
     for user in users() {
         let place = Place::new(user);
@@ -143,6 +199,23 @@ fn git_can_be_asked() {
             "git config core.fsmonitor evil || echo x > .git/hooks/pre-commit",
         );
         assert!(!output.status.success(), "{user:?}: {}", words(&output));
+    }
+}
+
+#[test]
+fn a_server_and_its_client_can_both_be_inside() {
+    for user in users() {
+        let place = Place::new(user);
+        let script = "python3 -c '
+import http.server, threading, urllib.request
+server = http.server.HTTPServer((\"127.0.0.1\", 0), http.server.SimpleHTTPRequestHandler)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+assert urllib.request.urlopen(f\"http://127.0.0.1:{server.server_port}/\").status == 200
+'";
+        for options in [&["--network"][..], &[]] {
+            let output = place.shell(options, script);
+            assert!(output.status.success(), "{user:?} {options:?}: {}", words(&output));
+        }
     }
 }
 

@@ -2,8 +2,6 @@
 
 use super::attempt::{Attempt, attempt};
 
-const SHARED: &str = "shared";
-
 pub(super) const ATTEMPTS: &[Attempt] = &[
     attempt(
         "a segment",
@@ -11,40 +9,35 @@ pub(super) const ATTEMPTS: &[Attempt] = &[
 libc.shmat.restype = ctypes.c_void_p
 at = libc.shmat(SEGMENT, None, 0)
 at in (None, 2 ** 64 - 1) or ctypes.memset(at, 0, 16)",
-    )
-    .weaker_without_namespaces(SHARED),
+    ),
     attempt(
         "a segment, read",
         "
 libc.shmat.restype = ctypes.c_void_p
 at = libc.shmat(SEGMENT, None, 0o10000)
 at in (None, 2 ** 64 - 1) or through()",
-    )
-    .weaker_without_namespaces(SHARED),
+    ),
     attempt(
         "a segment's mode",
         "call('shmctl', SEGMENT, 1, ctypes.create_string_buffer(112)); through()",
     )
-    .inside_only()
-    .weaker_without_namespaces(SHARED),
+    .inside_only(),
     attempt(
         "a queue",
         "call('msgsnd', QUEUE, struct.pack('l', 1) + b'x', 1, 0o4000)",
-    )
-    .weaker_without_namespaces(SHARED),
+    ),
     attempt(
         "a semaphore",
         "call('semop', SEMAPHORES, struct.pack('HhH', 0, 1, 0o4000), 1)",
-    )
-    .weaker_without_namespaces(SHARED),
-    attempt("a semaphore, set", "call('semctl', SEMAPHORES, 0, 16, 1)").weaker_without_namespaces(SHARED),
+    ),
+    attempt("a semaphore, set", "call('semctl', SEMAPHORES, 0, 16, 1)"),
     attempt(
         "a named queue",
         "
 queue = call('mq_open', POSIX_QUEUE, os.O_WRONLY)
 call('mq_send', queue, b'x', 1, 0)",
     ),
-    attempt("a named queue, deleted", "call('mq_unlink', POSIX_QUEUE); through()").weaker_without_namespaces(SHARED),
+    attempt("a named queue, deleted", "call('mq_unlink', POSIX_QUEUE); through()"),
     attempt("named memory", "write(NAMED, 'evil', os.O_RDWR)"),
     attempt("named memory, made", "write('/dev/shm/' + MARK)"),
     attempt(

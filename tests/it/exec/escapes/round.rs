@@ -4,7 +4,7 @@
 use super::super::fallback;
 use super::super::place::{Place, User};
 use super::attempt::{Around, Attempt, Policy};
-use super::scene::{SECRET, Stage, World, given, repository};
+use super::scene::{SECRET, Stage, World, given, hidden, repository, secrets};
 use super::talk::Talk;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Map, Value, json};
@@ -40,6 +40,7 @@ impl Round {
         let place = Place::new(user);
         place.folder(&place.work.join("scratch"));
         given(&place);
+        secrets(&place);
         repository(&place);
         let world = World::start(&place, 0);
         Self {
@@ -173,14 +174,20 @@ impl Round {
             self.world.renew(&self.place);
         }
         given(&self.place);
+        secrets(&self.place);
         repository(&self.place);
     }
 
     fn start_driver(&self) -> Talk {
         let argv = ["python3", "-c", include_str!("driver.py")];
+        let closed = [hidden(&self.place), self.place.work.join(".env")];
+        let mut options = self.policy.options().to_vec();
+        for path in &closed {
+            options.extend(["--unreadable", path.to_str().expect("utf-8")]);
+        }
         let inner = match self.around {
-            Around::Everything => self.place.command(self.policy.options(), &argv),
-            Around::NoNamespaces => fallback::plain_command(&self.place, self.policy.options(), &argv),
+            Around::Everything => self.place.command(&options, &argv),
+            Around::NoNamespaces => fallback::plain_command(&self.place, &options, &argv),
             Around::Nothing => {
                 let mut command = Command::new(argv[0]);
                 command.args(&argv[1..]);

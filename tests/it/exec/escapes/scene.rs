@@ -153,6 +153,8 @@ impl Stage {
         ] {
             names.insert(name.to_owned(), value.display().to_string().into());
         }
+        let hidden = hidden(place);
+        names.insert("HIDDEN".to_owned(), hidden.display().to_string().into());
         names.insert("MARK".to_owned(), mark.clone().into());
         let mut kept = vec![out, place.outside.join("given"), place.work.join(".git")];
         if !may_write {
@@ -269,6 +271,18 @@ impl World {
     pub(super) fn renew(&mut self, place: &Place) {
         *self = Self::start(place, self.number + 1);
     }
+}
+
+/// A folder that nothing may read, beside the workspace and what is outside.
+pub(super) fn hidden(place: &Place) -> PathBuf {
+    place.outside.with_file_name("hidden")
+}
+
+/// What the round's commands may not read.
+pub(super) fn secrets(place: &Place) {
+    place.folder(&hidden(place));
+    place.file(&hidden(place).join("key"), SECRET);
+    place.file(&place.work.join(".env"), SECRET);
 }
 
 /// Something that the sandbox inherits open: a file to append to, the folder around it, and the file to read.

@@ -4,7 +4,8 @@ use super::super::place::{User, has, users};
 use super::attempt::{Around, Attempt, Policy};
 use super::round::Round;
 use super::{
-    daemons, descriptors, files, home, kernel, links, memory, network, processes, protected, sockets, terminals,
+    daemons, descriptors, files, home, kernel, links, memory, network, processes, protected, secrets, sockets,
+    terminals,
 };
 
 const ROOMS: &[(&str, &[Attempt])] = &[
@@ -18,6 +19,7 @@ const ROOMS: &[(&str, &[Attempt])] = &[
     ("network", network::ATTEMPTS),
     ("sockets", sockets::ATTEMPTS),
     ("terminals", terminals::ATTEMPTS),
+    ("secrets", secrets::ATTEMPTS),
     ("memory", memory::ATTEMPTS),
     ("home", home::ATTEMPTS),
 ];

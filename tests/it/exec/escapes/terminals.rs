@@ -2,22 +2,18 @@
 
 use super::attempt::{Attempt, attempt};
 
-const TERMINALS: &str = "terminals";
-
 pub(super) const ATTEMPTS: &[Attempt] = &[
-    attempt("write to it", "write(TERMINAL, flags=os.O_WRONLY | os.O_NOCTTY)").weaker_without_namespaces(TERMINALS),
+    attempt("write to it", "write(TERMINAL, flags=os.O_WRONLY | os.O_NOCTTY)"),
     attempt(
         "read from it",
         "os.open(TERMINAL, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK); through()",
-    )
-    .weaker_without_namespaces(TERMINALS),
+    ),
     attempt(
         "by its number",
         "
 fd = os.open('/dev/pts', os.O_PATH)
 os.write(os.open(os.path.basename(TERMINAL), os.O_WRONLY | os.O_NOCTTY, dir_fd=fd), b'x')",
-    )
-    .weaker_without_namespaces(TERMINALS),
+    ),
     attempt(
         "put words into its keyboard",
         "
@@ -38,8 +34,7 @@ if os.fork() == 0:
     os._exit(0)
 os.wait()",
     )
-    .by_root()
-    .weaker_without_namespaces(TERMINALS),
+    .by_root(),
     attempt(
         "words into its own keyboard",
         "

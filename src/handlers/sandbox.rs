@@ -1,0 +1,28 @@
+//! `countersign/sandbox/status`, and the word to the person where commands are confined less well than they could be.
+
+use crate::exec;
+use crate::lsp::error::RequestError;
+use crate::protocol::sandbox::{SandboxStatusParams, SandboxStatusResult};
+use crate::server::presenter::Severity;
+use crate::server::session::Session;
+
+/// The walls are tried anew each time, by a process that lives for some milliseconds.
+pub async fn status(_params: SandboxStatusParams) -> Result<SandboxStatusResult, RequestError> {
+    tokio::task::spawn_blocking(|| exec::support().status())
+        .await
+        .map_err(|error| RequestError::internal(format!("trying the walls of the sandbox failed: {error}")))
+}
+
+/// Tells the person once, in the background, if walls are missing. Where all stand there is nothing to say.
+pub fn tell_what_is_missing(session: &Session) {
+    let session = session.clone();
+    tokio::spawn(async move {
+        let Ok(support) = tokio::task::spawn_blocking(exec::support).await else {
+            return;
+        };
+        if let Some((serious, words)) = support.notice() {
+            let severity = if serious { Severity::Error } else { Severity::Warning };
+            session.presenter().message(severity, &words);
+        }
+    });
+}
