@@ -16,6 +16,7 @@ pub mod one_off;
 pub mod permission;
 pub mod progress;
 pub mod proposal;
+pub mod terminal;
 pub mod thread;
 pub mod turn;
 pub mod undo;

@@ -23,6 +23,7 @@ pub mod model;
 pub mod permission;
 pub mod proposal;
 pub mod settings;
+pub mod terminal;
 pub mod thread;
 pub mod turn;
 pub mod undo;

@@ -6,4 +6,5 @@ mod fallback;
 mod place;
 mod programs;
 mod running;
+mod terminal;
 mod walls;

@@ -1,6 +1,18 @@
 // The custom protocol's types and methods. Generated from the Rust types by `UPDATE=1 cargo test`; do not edit.
 /* eslint-disable */
 
+/** A rule on commands as it would be written for always. */
+export type AlwaysRule = {
+  /** What it covers, in words. */
+  text: string;
+  /** The programs with their sub-commands, short enough for a button. */
+  title: string;
+  /** What would be written, to the letter. */
+  toml: string;
+  /** The file it would be added to. */
+  file: string;
+};
+
 /**
  * A question to the person. The kinds are told apart by their fields: only a command has `command`, only a permission has
  * `folders`.
@@ -14,7 +26,9 @@ export type ApprovalDecision = "accept" | "acceptForSession" | "acceptAlways" | 
 export type ApprovalId = string;
 
 /** When the person is asked about a command (configuration key `approval_policy`). */
-export type ApprovalPolicy = "untrusted" | "on-request" | "on-failure" | "never";
+export type ApprovalPolicy = "untrusted" | "on-request" | "on-failure" | "never" | {
+  "granular": Granular
+};
 
 export type ApprovalRequested = {
   approval: Approval;
@@ -40,6 +54,8 @@ export type ApprovalRespondResult = {
 /** Answer of the client to `countersign/approval/command` and `countersign/approval/permission`. */
 export type ApprovalResponse = {
   decision: ApprovalDecision;
+  /** The turn that the answer is for, if the client names it. Messages about the answer name the question where it does not. */
+  turnId?: TurnId | null;
   /** Words to the model, with `decline`. */
   feedback?: string | null;
   /** With a yes to `permissions`: the part that is given. What was not asked for is not given; absent means all. */
@@ -116,6 +132,8 @@ export type CommandApproval = {
   risk?: Risk | null;
   /** What `acceptForSession` would cover, in words. */
   sessionScope: string;
+  /** What `acceptAlways` would write; absent where that is not offered. */
+  alwaysRule?: AlwaysRule | null;
   availableDecisions: Array<ApprovalDecision>;
 };
 
@@ -281,6 +299,18 @@ export type GitInfo = {
 /** What a grant lasts for. */
 export type GrantScope = "command" | "turn" | "session" | "always";
 
+/** Which kinds of questions reach the person. In `config.toml` the names are in snake case. */
+export type Granular = {
+  /** To run a command outside the sandbox, or a dangerous one at all. */
+  sandboxApproval?: boolean;
+  /** About commands that a rule asks about. */
+  rules?: boolean;
+  /** For more than the policy allows, asked for by the model. */
+  requestPermissions?: boolean;
+  /** That tool servers ask. */
+  mcpElicitations?: boolean;
+};
+
 /** What is judged. */
 export type GuardianAction =
   | {
@@ -296,6 +326,11 @@ export type GuardianAction =
     "type": "permission";
   /** What is asked for, in words. */
   request: string;
+    permissions?: Array<Permission>;
+  /** Folders that a patch writes in. */
+  folders?: Array<string>;
+  /** How long it would hold. */
+  covers: GrantScope;
   };
 
 /** Allows exactly the action that the automatic reviewer denied. */
@@ -377,7 +412,7 @@ export type ItemStarted = {
 };
 
 /** Where a command, a patch or another call of a tool stands. */
-export type ItemStatus = "inProgress" | "completed" | "failed" | "declined" | "interrupted";
+export type ItemStatus = "inProgress" | "completed" | "failed" | "declined" | "interrupted" | "background";
 
 export type JsonValue = number | string | boolean | Array<JsonValue> | { [key in string]: JsonValue } | null;
 
@@ -702,6 +737,96 @@ export type SettingsOverride = {
   editApproval?: EditApproval | null;
 };
 
+/** A command that runs on, or has ended and was not read to its end by the agent. */
+export type Terminal = {
+  /** The number by which the model and the person name it; 1000 to 99999. */
+  terminalId: number;
+  threadId: ThreadId;
+  /** The turn and the command execution item that began it. */
+  turnId: TurnId;
+  itemId: ItemId;
+  /** The command as one line, for display. */
+  command: string;
+  cwd: string;
+  confined: Confined;
+  /** Absent: it has pipes, and its input is closed. */
+  size?: TerminalSize | null;
+  startedAtMs: number;
+  /** Absent while it runs. */
+  exitCode?: number | null;
+};
+
+export type TerminalExited = {
+  terminalId: number;
+  exitCode: number;
+  /** From the command's start. */
+  durationMs: number;
+};
+
+export type TerminalKillParams = {
+  /** Absent: all of the thread, or of all threads if that is absent too. */
+  terminalId?: number | null;
+  threadId?: ThreadId | null;
+};
+
+export type TerminalKillResult = {
+  /** Those that ran and are being ended. */
+  killed: Array<number>;
+};
+
+export type TerminalListParams = {
+  /** Absent: of all threads. */
+  threadId?: ThreadId | null;
+};
+
+export type TerminalListResult = {
+  /** Those that run, oldest first. */
+  data: Array<Terminal>;
+};
+
+export type TerminalOutput = {
+  terminalId: number;
+  delta: string;
+};
+
+export type TerminalReadParams = {
+  terminalId: number;
+};
+
+export type TerminalReadResult = {
+  terminal: Terminal;
+  /** What it has printed so far, with all control sequences; at most 256 KiB, the middle left out. */
+  output: string;
+  /** Bytes that it has printed in all. */
+  outputBytes: number;
+};
+
+export type TerminalResizeParams = {
+  terminalId: number;
+  /** 1 to 1000 each. */
+  size: TerminalSize;
+};
+
+export type TerminalResizeResult = Record<symbol, never>;
+
+/** Rows and columns of a terminal. */
+export type TerminalSize = {
+  rows: number;
+  columns: number;
+};
+
+export type TerminalStarted = {
+  terminal: Terminal;
+};
+
+export type TerminalWriteParams = {
+  terminalId: number;
+  /** As keys send it: Enter is `\r`, Ctrl-C is `\u0003`. */
+  text: string;
+};
+
+export type TerminalWriteResult = Record<symbol, never>;
+
 export type Thread = {
   id: ThreadId;
   /** The person's first words. */
@@ -778,6 +903,8 @@ export type ThreadItem =
     durationMs?: number | null;
   /** Why it was asked about, refused or stopped. */
   reason?: string | null;
+  /** The terminal in which it runs on. */
+  terminalId?: number | null;
   }
   | {
     "type": "fileChange";
@@ -1011,6 +1138,7 @@ export type TurnRetrying = {
 
 export type TurnStartParams = {
   threadId: ThreadId;
+  /** One text that begins with `!` is a command of the person's own, as by `thread/shellCommand`. */
   input: Array<UserInput>;
   context?: EditorContext | null;
   /** Stays in force for later turns. */
@@ -1143,6 +1271,16 @@ export interface ClientRequests {
   "countersign/proposal/edit": { params: ProposalEditParams; result: ProposalEditResult };
   /** Settles an open question from another surface than the one that was asked. */
   "countersign/approval/respond": { params: ApprovalRespondParams; result: ApprovalRespondResult };
+  /** The commands of the agent that run on in terminals. */
+  "countersign/terminal/list": { params: TerminalListParams; result: TerminalListResult };
+  /** What a terminal has printed so far. */
+  "countersign/terminal/read": { params: TerminalReadParams; result: TerminalReadResult };
+  /** Types into a terminal. The model is told that the person did, not what. */
+  "countersign/terminal/write": { params: TerminalWriteParams; result: TerminalWriteResult };
+  /** Gives a terminal another size. */
+  "countersign/terminal/resize": { params: TerminalResizeParams; result: TerminalResizeResult };
+  /** Ends one terminal, or all, with everything started in them. */
+  "countersign/terminal/kill": { params: TerminalKillParams; result: TerminalKillResult };
   /** The models that can be chosen. */
   "countersign/model/list": { params: ModelListParams; result: ModelListResult };
   /** The effective configuration and where each value came from. */
@@ -1191,6 +1329,12 @@ export interface Notifications {
   "countersign/item/reasoning/textDelta": At & ItemPartDelta;
   /** More output of a running command. */
   "countersign/item/commandExecution/outputDelta": At & ItemDelta;
+  /** A command runs on in a terminal of its own; its item is completed with status `background`. Belongs to the thread, as what follows of the terminal. */
+  "countersign/terminal/started": At & TerminalStarted;
+  /** More output of a terminal, with all control sequences; of a flood only its head and tail. */
+  "countersign/terminal/output": At & TerminalOutput;
+  /** The command in a terminal has ended, by itself or not. */
+  "countersign/terminal/exited": At & TerminalExited;
   /** The plan as it stands. */
   "countersign/turn/planUpdated": At & PlanUpdated;
   /** Tokens used; after each response. */
