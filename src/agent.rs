@@ -29,6 +29,7 @@ mod reviewer;
 mod sampling;
 pub mod settings;
 pub mod stream;
+pub mod terminals;
 pub mod thread;
 pub mod turn;
 pub mod undo;
@@ -110,6 +111,13 @@ pub enum AgentError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Proposal(#[from] ProposalError),
+    #[error("There is no terminal {0}: it was never started, or it has ended and was read to its end.")]
+    UnknownTerminal(u32),
+    #[error("Terminal {number} refuses: {reason}.")]
+    TerminalRefused {
+        number: u32,
+        reason: crate::exec::terminal::TerminalError,
+    },
 }
 
 impl AgentError {
@@ -134,6 +142,8 @@ impl AgentError {
             Self::Proposal(ProposalError::Unknown(_)) => kinds::PROPOSAL_NOT_FOUND,
             Self::Proposal(ProposalError::Settled(_) | ProposalError::Stopping(_)) => kinds::PROPOSAL_SETTLED,
             Self::Proposal(ProposalError::Conflicting { .. }) => kinds::HUNK_CONFLICTING,
+            Self::UnknownTerminal(_) => kinds::TERMINAL_NOT_FOUND,
+            Self::TerminalRefused { .. } => kinds::TERMINAL_REFUSED,
             Self::Proposal(ProposalError::NotEditable { .. }) => kinds::HUNK_NOT_EDITABLE,
             Self::Proposal(ProposalError::NoHunk { .. } | ProposalError::NoFile { .. }) => kinds::HUNK_NOT_FOUND,
         }
@@ -195,6 +205,7 @@ impl Agent {
             workspace: setup.workspace,
             approvals: approvals::Approvals::default(),
             proposals,
+            terminals: terminals::Terminals::default(),
             tools,
             clients: provider::Clients::default(),
             editor: setup.editor,

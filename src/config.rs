@@ -25,6 +25,7 @@ use provider::{MissingKey, Provider};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Everything the configuration is made from.
 #[derive(Clone, Debug, Default)]
@@ -124,6 +125,8 @@ pub struct Config {
     pub features: BTreeMap<String, bool>,
     /// Folders that hold the project's own rules on commands, outermost first; none of a project that is not trusted.
     pub rule_folders: Vec<PathBuf>,
+    /// Longest wait for a command in a terminal that nothing is typed into.
+    pub background_terminal_max_timeout: Duration,
     /// The profile in force.
     pub profile: Option<String>,
     /// The profiles there are.
@@ -459,6 +462,16 @@ impl Config {
             Some(provider) if provider.base_url.is_empty() => Err(ConfigError::NoAddress { id: id.to_owned() }),
             Some(provider) => Ok(provider),
         }
+    }
+
+    /// Whether a feature is on; one that nobody has set is as `default` says.
+    pub fn feature(&self, name: &str, default: bool) -> bool {
+        self.features.get(name).copied().unwrap_or(default)
+    }
+
+    /// Whether the model is offered terminals: commands that outlive their call.
+    pub fn unified_exec(&self) -> bool {
+        self.feature("unified_exec", true)
     }
 }
 

@@ -18,6 +18,7 @@ pub mod permission;
 pub mod progress;
 pub mod proposal;
 pub mod sandbox;
+pub mod terminal;
 pub mod thread;
 pub mod turn;
 pub mod undo;

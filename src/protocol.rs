@@ -24,6 +24,7 @@ pub mod permission;
 pub mod proposal;
 pub mod sandbox;
 pub mod settings;
+pub mod terminal;
 pub mod thread;
 pub mod turn;
 pub mod undo;

@@ -22,7 +22,7 @@ pub use call::after_reply;
 
 use crate::handlers::{
     Context, approval, code_action, code_lens, command, config, document, guardian, lifecycle, model, one_off,
-    permission, progress, proposal, sandbox, thread, turn, undo,
+    permission, progress, proposal, sandbox, terminal, thread, turn, undo,
 };
 use crate::lsp::error::RequestError;
 use crate::protocol::approval::{ApprovalRespondParams, ApprovalRespondResult};
@@ -39,7 +39,6 @@ use crate::protocol::proposal::{
     ProposalDecideParams, ProposalDecideResult, ProposalEditParams, ProposalEditResult, ProposalListParams,
     ProposalListResult, ProposalReadParams, ProposalReadResult,
 };
-use crate::protocol::sandbox::{SandboxStatusParams, SandboxStatusResult};
 use crate::protocol::thread::{
     ThreadListParams, ThreadListResult, ThreadReadParams, ThreadReadResult, ThreadResumeParams, ThreadStartParams,
     ThreadStartResult,
@@ -265,6 +264,26 @@ impl Server {
         Ok(approval::respond(self.0.session()?, params)?)
     }
 
+    async fn terminal_list(&self, params: TerminalListParams) -> Result<TerminalListResult> {
+        Ok(terminal::list(self.0.session()?, &params))
+    }
+
+    async fn terminal_read(&self, params: TerminalReadParams) -> Result<TerminalReadResult> {
+        Ok(terminal::read(self.0.session()?, &params)?)
+    }
+
+    async fn terminal_write(&self, params: TerminalWriteParams) -> Result<TerminalWriteResult> {
+        Ok(terminal::write(self.0.session()?, params)?)
+    }
+
+    async fn terminal_resize(&self, params: TerminalResizeParams) -> Result<TerminalResizeResult> {
+        Ok(terminal::resize(self.0.session()?, &params)?)
+    }
+
+    async fn terminal_kill(&self, params: TerminalKillParams) -> Result<TerminalKillResult> {
+        Ok(terminal::kill(self.0.session()?, &params)?)
+    }
+
     async fn model_list(&self, params: ModelListParams) -> Result<ModelListResult> {
         Ok(model::list(self.0.session()?, &params)?)
     }
@@ -317,6 +336,11 @@ pub(crate) fn service(context: Arc<Context>) -> (LspService<Server>, ClientSocke
         .custom_method(method::PROPOSAL_DECIDE, Server::proposal_decide)
         .custom_method(method::PROPOSAL_EDIT, Server::proposal_edit)
         .custom_method(method::APPROVAL_RESPOND, Server::approval_respond)
+        .custom_method(method::TERMINAL_LIST, Server::terminal_list)
+        .custom_method(method::TERMINAL_READ, Server::terminal_read)
+        .custom_method(method::TERMINAL_WRITE, Server::terminal_write)
+        .custom_method(method::TERMINAL_RESIZE, Server::terminal_resize)
+        .custom_method(method::TERMINAL_KILL, Server::terminal_kill)
         .custom_method(method::MODEL_LIST, Server::model_list)
         .custom_method(method::CONFIG_READ, Server::config_read)
         .custom_method(method::PERMISSIONS_PROFILES, Server::permissions_profiles)

@@ -4,12 +4,14 @@
 //! [`Host`]'s, so that they are the same for all tools.
 
 pub mod apply_patch;
+pub mod exec_command;
 pub mod grep_files;
 pub mod list_dir;
 pub mod read_file;
 pub mod request_permissions;
 pub mod shell;
 pub mod update_plan;
+pub mod write_stdin;
 
 use crate::ids::ItemId;
 use crate::model::item::{LocalShellAction, ToolSpec};
@@ -97,6 +99,30 @@ pub struct CommandCall {
     pub permissions: Vec<Permission>,
 }
 
+/// How a command is begun that may outlive its call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TerminalStart {
+    /// With a pseudo-terminal; else with pipes, and its input is closed.
+    pub tty: bool,
+    /// How long its end is waited for before it runs on.
+    pub wait: Duration,
+    /// Tokens of output in the answer.
+    pub most_tokens: usize,
+}
+
+/// What the model wants to do with a command that runs on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TerminalWrite {
+    pub item_id: ItemId,
+    /// Its number.
+    pub terminal: u32,
+    /// What to type; empty to only wait.
+    pub text: String,
+    pub wait: Duration,
+    /// Tokens of output in the answer.
+    pub most_tokens: usize,
+}
+
 /// A call that needs nothing but a look: shown as one item.
 pub struct Look {
     /// In a few words, for the person.
@@ -136,6 +162,18 @@ pub trait Host: Send + Sync {
 
     /// Decides on, asks about, confines and runs a command. A patch inside it is treated as a patch.
     fn run_command(&self, call: CommandCall) -> BoxFuture<'_, Result<ToolOutput, ToolError>>;
+
+    /// The same for a command that may outlive the call.
+    fn start_terminal(&self, call: CommandCall, wish: TerminalStart) -> BoxFuture<'_, Result<ToolOutput, ToolError>>;
+
+    /// Types into a command that runs on, and waits for what it prints.
+    fn write_to_terminal(&self, call: TerminalWrite) -> BoxFuture<'_, Result<ToolOutput, ToolError>>;
+
+    /// The person's shell, if it is known.
+    fn shell(&self) -> Option<&str>;
+
+    /// Longest wait for a command that nothing is typed into.
+    fn longest_poll(&self) -> Duration;
 
     /// Makes a proposal of a patch and waits for the person's word. Paths are relative to `workdir`.
     fn propose_patch(
@@ -207,6 +245,8 @@ impl Registry {
     pub fn standard() -> Self {
         let tools: Vec<Arc<dyn Tool>> = vec![
             Arc::new(shell::Shell),
+            Arc::new(exec_command::ExecCommand),
+            Arc::new(write_stdin::WriteStdin),
             Arc::new(apply_patch::ApplyPatch),
             Arc::new(read_file::ReadFile),
             Arc::new(list_dir::ListDir),

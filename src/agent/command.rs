@@ -6,6 +6,7 @@ mod show;
 
 pub(super) use show::cut_middle;
 
+use super::terminals::{self, Begun, Came};
 use super::turn::Turn;
 use super::{line, undo};
 use crate::exec::command;
@@ -17,7 +18,7 @@ use crate::patch::recognise::{BARE_PATCH_ADVICE, Recognised, recognise};
 use crate::protocol::item::{CommandAction, Confined, ItemStatus};
 use crate::protocol::permission::Permission;
 use crate::protocol::settings::ApprovalPolicy;
-use crate::tools::{CommandCall, ToolError, ToolOutput};
+use crate::tools::{CommandCall, TerminalStart, ToolError, ToolOutput};
 use ask::Asked;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,6 +29,7 @@ use std::time::Duration;
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
 /// Deltas of one command's output; what comes later is in the completed item.
 const MOST_DELTAS: usize = 10_000;
+
 /// One command on its way.
 pub(super) struct Run<'a> {
     turn: &'a Arc<Turn>,
@@ -41,9 +43,24 @@ pub(super) struct Run<'a> {
     permissions: Vec<Permission>,
     /// What of it was given for this command alone.
     granted: OnceLock<Vec<Permission>>,
+    how: How,
 }
 
-pub async fn run(turn: &Arc<Turn>, call: CommandCall) -> Result<ToolOutput, ToolError> {
+/// How long a command runs.
+pub(super) enum How {
+    /// Until it ends or its time is over.
+    ToEnd,
+    /// In a terminal, beyond the call if it takes long.
+    InTerminal(TerminalStart),
+}
+
+/// What came of a run.
+enum Ran {
+    Ended { finished: Finished, output: ToolOutput },
+    RunsOn(ToolOutput),
+}
+
+pub(super) async fn run(turn: &Arc<Turn>, call: CommandCall, how: How) -> Result<ToolOutput, ToolError> {
     let home = turn.desk.env.get("HOME").map(Path::new);
     match recognise(&call.argv, home) {
         Recognised::Patch { text, workdir } => {
@@ -60,7 +77,7 @@ pub async fn run(turn: &Arc<Turn>, call: CommandCall) -> Result<ToolOutput, Tool
         Recognised::NotAPatch => {}
     }
     let escalated = call.escalated;
-    let run = match Run::of(turn, call.clone()) {
+    let mut run = match Run::of(turn, call.clone()) {
         Ok(run) => run,
         Err(_) => {
             // A call before this one may be making the folder.
@@ -68,6 +85,7 @@ pub async fn run(turn: &Arc<Turn>, call: CommandCall) -> Result<ToolOutput, Tool
             Run::of(turn, call)?
         }
     };
+    run.how = how;
     match run.admit(escalated).await {
         Ok(confined) => run.perform(confined).await,
         Err(output) => Ok(output),
@@ -105,6 +123,7 @@ impl<'a> Run<'a> {
             justification: call.justification,
             permissions: call.permissions,
             granted: OnceLock::new(),
+            how: How::ToEnd,
         })
     }
 
@@ -164,14 +183,12 @@ impl<'a> Run<'a> {
         if self.turn.cancel.is_cancelled() {
             return Ok(self.never_begun(confined));
         }
-        let finished = match self.execute(&self.item_id, confined).await {
-            Ok(finished) => finished,
+        let (finished, output) = match self.execute(&self.item_id, confined).await {
+            Ok(Ran::Ended { finished, output }) => (finished, output),
+            Ok(Ran::RunsOn(output)) => return Ok(output),
             Err(error) => return Ok(ToolOutput::not_done(error.to_string())),
         };
-        if let Some(output) = self.offer_outside(confined, &finished).await {
-            return Ok(output);
-        }
-        Ok(self.output(&finished))
+        Ok(self.offer_outside(confined, &finished).await.unwrap_or(output))
     }
 
     /// The sandbox stood in the way: where the policy lets the person be asked, one question offers the run outside.
@@ -201,13 +218,13 @@ impl<'a> Run<'a> {
             }
         }
         Some(match self.execute(&id, Confined::Outside).await {
-            Ok(finished) => self.output(&finished),
+            Ok(Ran::Ended { output, .. } | Ran::RunsOn(output)) => output,
             Err(error) => ToolOutput::not_done(format!("The second run, outside the sandbox, failed: {error}")),
         })
     }
 
     /// Runs it once, shown as one item.
-    async fn execute(&self, id: &ItemId, confined: Confined) -> Result<Finished, ExecError> {
+    async fn execute(&self, id: &ItemId, confined: Confined) -> Result<Ran, ExecError> {
         let turn = self.turn;
         self.begin(id, confined);
         let confinement = self.confinement(confined);
@@ -216,7 +233,10 @@ impl<'a> Run<'a> {
             false if confined == Confined::ReadOnly => Confined::Workspace,
             _ => confined,
         };
-        let env = turn.command_environment(&confinement);
+        let mut env = turn.command_environment(&confinement);
+        if let How::InTerminal(wish) = &self.how {
+            exec::for_terminal(&mut env, &turn.config.environment, wish.tty);
+        }
         let request = CommandRequest {
             argv: turn.through_profile(&self.argv),
             argv0: None,
@@ -231,7 +251,31 @@ impl<'a> Run<'a> {
             // Stopped while the workspace was looked at.
             let finished = Finished::never_began(Duration::ZERO);
             turn.complete_item(self.finished_item(id, confined, &finished));
-            return Ok(finished);
+            return Ok(self.ended(finished));
+        }
+        if let How::InTerminal(wish) = &self.how {
+            let begun = Begun {
+                turn,
+                item_id: id,
+                argv: self.argv.clone(),
+                confined,
+                wish,
+                request,
+                watch,
+                notes: self.unsaved().into_iter().collect(),
+            };
+            let item = |finished: &Finished, terminal: Option<u32>| match terminal {
+                Some(number) => self.background_item(id, confined, finished, number),
+                None => self.finished_item(id, confined, finished),
+            };
+            let came = terminals::begin(begun, item).await;
+            if let Err(error) = &came {
+                self.not_run(id, confined, ItemStatus::Failed, &error.to_string());
+            }
+            return Ok(match came? {
+                Came::Ended(finished, output) => Ran::Ended { finished, output },
+                Came::RunsOn(output) => Ran::RunsOn(output),
+            });
         }
         let mut deltas = 0;
         let show = |_stream, text: &str| {
@@ -246,7 +290,14 @@ impl<'a> Run<'a> {
             Err(error) => self.not_run(id, confined, ItemStatus::Failed, &error.to_string()),
         }
         watch.finish().await;
-        result
+        result.map(|finished| self.ended(finished))
+    }
+
+    fn ended(&self, finished: Finished) -> Ran {
+        Ran::Ended {
+            output: self.output(&finished),
+            finished,
+        }
     }
 
     /// Commands see the disk: documents that the agent changed are saved first, through the editor.

@@ -4,6 +4,7 @@ use super::approvals::Approvals;
 use super::editor::Editor;
 use super::proposals::Proposals;
 use super::provider::Clients;
+use super::terminals::Terminals;
 use super::undo::Persons;
 use crate::config::Config;
 use crate::exec::rules::{self, Rules, Shelf};
@@ -21,6 +22,8 @@ pub struct Desk {
     pub workspace: Workspace,
     pub approvals: Approvals,
     pub proposals: Proposals,
+    /// Commands that run on beside the conversations.
+    pub terminals: Terminals,
     pub tools: Registry,
     /// What asks the models.
     pub clients: Clients,

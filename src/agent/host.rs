@@ -3,7 +3,7 @@
 use super::apply::Scope;
 use super::permissions::{self, Asked};
 use super::turn::Turn;
-use super::{command, propose};
+use super::{command, propose, terminals};
 use crate::config::permissions::is_built_in;
 use crate::exec::Confinement;
 use crate::ids::ItemId;
@@ -12,11 +12,15 @@ use crate::protocol::item::{Confined, PlanStep, ThreadItem};
 use crate::protocol::permission::Permission;
 use crate::protocol::settings::SandboxPolicy;
 use crate::store::proposals::Bounds;
-use crate::tools::{CommandCall, Host, Reading, Registry, ToolError, ToolOutput, apply_patch};
+use crate::tools::{
+    CommandCall, Host, Reading, Registry, TerminalStart, TerminalWrite, ToolError, ToolOutput, apply_patch,
+    exec_command, write_stdin,
+};
 use crate::workspace::Workspace;
 use futures::future::BoxFuture;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 impl Host for Arc<Turn> {
@@ -62,7 +66,23 @@ impl Host for Arc<Turn> {
     }
 
     fn run_command(&self, call: CommandCall) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
-        Box::pin(command::run(self, call))
+        Box::pin(command::run(self, call, command::How::ToEnd))
+    }
+
+    fn start_terminal(&self, call: CommandCall, wish: TerminalStart) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
+        Box::pin(command::run(self, call, command::How::InTerminal(wish)))
+    }
+
+    fn write_to_terminal(&self, call: TerminalWrite) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
+        Box::pin(terminals::write(self, call))
+    }
+
+    fn shell(&self) -> Option<&str> {
+        self.desk.env.get("SHELL").map(String::as_str)
+    }
+
+    fn longest_poll(&self) -> Duration {
+        self.config.background_terminal_max_timeout
     }
 
     fn propose_patch(
@@ -91,10 +111,16 @@ impl Host for Arc<Turn> {
 impl Turn {
     /// What the model may call in this conversation.
     pub fn tools(&self) -> Registry {
-        match self.config.include_apply_patch_tool {
-            true => self.desk.tools.clone(),
-            false => self.desk.tools.without(apply_patch::NAME),
-        }
+        let left_out = [
+            (!self.config.include_apply_patch_tool).then_some(apply_patch::NAME),
+            (!self.config.unified_exec()).then_some(exec_command::NAME),
+            (!self.config.unified_exec()).then_some(write_stdin::NAME),
+        ];
+        let all = self.desk.tools.clone();
+        left_out
+            .into_iter()
+            .flatten()
+            .fold(all, |tools, name| tools.without(name))
     }
 
     /// Where patches may write: the workspace, whatever the policy for commands, since the person decides on each.

@@ -85,6 +85,7 @@ impl OwnCommand {
             exit_code: None,
             duration_ms: None,
             reason: None,
+            terminal_id: None,
         }
     }
 

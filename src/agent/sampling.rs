@@ -194,6 +194,12 @@ async fn finish_calls(turn: &Arc<Turn>, calls: Calls) -> Option<String> {
     }
     let (outputs, fatal) = calls.finish().await;
     turn.conversation.say(outputs);
+    show_diff(turn).await;
+    fatal
+}
+
+/// Writes down what the turn has changed so far, and shows it if it is news.
+pub(super) async fn show_diff(turn: &Arc<Turn>) {
     let comparing = turn.clone();
     // A diff that panics is missed by nobody as much as the rest of the turn would be.
     let compared = tokio::task::spawn_blocking(move || {
@@ -204,7 +210,6 @@ async fn finish_calls(turn: &Arc<Turn>, calls: Calls) -> Option<String> {
     if let Ok(Some(diff)) = compared.await {
         turn.publish(EventKind::TurnDiff(TurnDiff { diff }));
     }
-    fatal
 }
 
 /// A request that does not fit fills the window in the numbers, so that the person sees why.

@@ -150,6 +150,7 @@ fn is_delta(kind: &EventKind) -> bool {
             | EventKind::ReasoningSummaryDelta(_)
             | EventKind::ReasoningDelta(_)
             | EventKind::CommandOutputDelta(_)
+            | EventKind::TerminalOutput(_)
     )
 }
 

@@ -16,7 +16,7 @@ mod track;
 pub(super) use keep::{add, note, save};
 pub use persons::Persons;
 pub use track::Track;
-pub(super) use track::{begin, watch};
+pub(super) use track::{Watch, begin, settle, stand_by, watch};
 
 use super::AgentError;
 use super::apply::aside;

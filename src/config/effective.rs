@@ -13,6 +13,9 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+/// Where the configuration says nothing.
+const LONGEST_POLL: std::time::Duration = std::time::Duration::from_millis(300_000);
+
 /// More retries than anyone waits for.
 const MOST_RETRIES: u32 = 100;
 
@@ -73,6 +76,8 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
         include_apply_patch_tool: flag(values, "include_apply_patch_tool").unwrap_or(true),
         features: parsed(values, "features").unwrap_or_default(),
         rule_folders: Vec::new(),
+        background_terminal_max_timeout: parsed(values, "background_terminal_max_timeout")
+            .map_or(LONGEST_POLL, std::time::Duration::from_millis),
         profile: text(values, "profile"),
         profiles: values
             .get("profiles")

@@ -68,6 +68,23 @@ pub fn environment(
     variables
 }
 
+/// What a command that is kept in a terminal finds beside that: a kind of terminal if it has one, and a language in
+/// which every character can be shown, where the person has set none. What the policy sets itself stays.
+pub fn for_terminal(variables: &mut BTreeMap<String, String>, policy: &EnvironmentPolicy, tty: bool) {
+    if tty && !policy.set.contains_key("TERM") {
+        variables.insert("TERM".to_owned(), "xterm-256color".to_owned());
+    }
+    // Each would overrule what is set by the ones after it.
+    if !["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .any(|name| variables.contains_key(*name))
+    {
+        for name in ["LANG", "LC_ALL"] {
+            variables.insert(name.to_owned(), "C.UTF-8".to_owned());
+        }
+    }
+}
+
 /// Whether a variable of this name is likely to hold a secret.
 pub fn looks_secret(name: &str) -> bool {
     SECRETS.iter().any(|pattern| matches(pattern, name))
@@ -215,6 +232,56 @@ mod tests {
             ),
         ] {
             assert_eq!(names(&policy), expected, "{label}");
+        }
+    }
+
+    #[test]
+    fn terminals_by_table() {
+        let set = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
+            pairs
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect()
+        };
+        for (inherited, given, tty, expected) in [
+            (
+                set(&[]),
+                set(&[]),
+                true,
+                set(&[("LANG", "C.UTF-8"), ("LC_ALL", "C.UTF-8"), ("TERM", "xterm-256color")]),
+            ),
+            (
+                set(&[]),
+                set(&[]),
+                false,
+                set(&[("LANG", "C.UTF-8"), ("LC_ALL", "C.UTF-8"), ("TERM", "dumb")]),
+            ),
+            (
+                set(&[("LANG", "de_DE.UTF-8")]),
+                set(&[]),
+                false,
+                set(&[("LANG", "de_DE.UTF-8"), ("TERM", "dumb")]),
+            ),
+            (
+                set(&[]),
+                set(&[("LC_ALL", "C"), ("TERM", "vt100"), ("PAGER", "more")]),
+                true,
+                set(&[("LC_ALL", "C"), ("TERM", "vt100")]),
+            ),
+        ] {
+            let policy = EnvironmentPolicy {
+                set: given.clone(),
+                ..EnvironmentPolicy::default()
+            };
+            let mut variables = environment(&policy, inherited, &[], "t", true);
+            for_terminal(&mut variables, &policy, tty);
+            let pager = given.get("PAGER").map_or("cat", String::as_str);
+            assert_eq!(
+                (variables["PAGER"].as_str(), variables["NO_COLOR"].as_str()),
+                (pager, "1")
+            );
+            variables.retain(|name, _| ["LANG", "LC_ALL", "TERM"].contains(&name.as_str()));
+            assert_eq!(variables, expected);
         }
     }
 

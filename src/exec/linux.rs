@@ -35,6 +35,7 @@ mod set_aside;
 mod spare;
 mod starter;
 mod sys;
+mod terminal;
 mod unix_sockets;
 
 use super::confinement::Walls;
@@ -56,6 +57,7 @@ use std::time::Duration;
 pub(super) use launch::{Line, start as launch};
 pub(super) use starter::serve;
 pub(super) use sys::memory_file;
+pub(super) use terminal::receive as receive_terminal;
 
 /// The least Landlock that will do where there is no read-only view of the disk: before version 3 it cannot keep files
 /// from being cut to nothing.

@@ -53,7 +53,7 @@ fn may_become_a_character(bytes: &[u8]) -> bool {
 }
 
 /// Head and tail of a text of any length.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Kept {
     half: usize,
     head: String,
@@ -112,6 +112,16 @@ impl Kept {
         let start = tail.iter().take_while(|byte| **byte & 0xC0 == 0x80).count();
         tail.drain(..start);
         String::from_utf8(tail).unwrap_or_default()
+    }
+
+    /// Bytes seen in all.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// As `finish`, as it is so far.
+    pub(crate) fn text(&self) -> String {
+        self.clone().finish()
     }
 
     /// The text, or its head and tail around a line that says how much is missing.

@@ -2,6 +2,7 @@
 //! reports, and its entry points. `main` calls these before anything else has started.
 
 use super::confinement::Walls;
+use super::terminal::Size;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -26,6 +27,8 @@ pub const EXIT_NOT_FOUND: u8 = 127;
 
 /// Asks the keeper to end the command: SIGTERM to its process group. Closing the socket is SIGKILL to all of it.
 pub(crate) const TERMINATE: u8 = b'T';
+/// Interrupts the command, as Ctrl-C at a terminal would: SIGINT to its process group.
+pub(crate) const INTERRUPT: u8 = b'I';
 
 /// What the role is to do: sent through the line as a length (u32, little endian) and the order as JSON. The command's
 /// standard streams came with the line.
@@ -40,6 +43,10 @@ pub(crate) struct Order {
     pub env: Vec<(String, String)>,
     /// None: full access, the keeper only keeps.
     pub walls: Option<Walls>,
+    /// The command gets a pseudo-terminal of this size in place of its standard streams. Its standard output is a socket
+    /// then, through which the terminal's other end comes back.
+    #[serde(default)]
+    pub terminal: Option<Size>,
 }
 
 /// What the role says, as lines of JSON.
@@ -66,6 +73,9 @@ pub(crate) enum Report {
     },
     NotExecutable {
         program: String,
+        reason: String,
+    },
+    NoTerminal {
         reason: String,
     },
     /// The working directory cannot be entered.
@@ -95,6 +105,7 @@ impl Report {
             Self::NotExecutable { .. } => EXIT_NOT_EXECUTABLE,
             Self::Ended { exit_code } => *exit_code,
             Self::CannotConfine { .. }
+            | Self::NoTerminal { .. }
             | Self::Folder { .. }
             | Self::Blocked { .. }
             | Self::SetAside { .. }
@@ -122,6 +133,7 @@ impl std::fmt::Display for Report {
             Self::NotExecutable { program, reason } => {
                 write!(f, "the program cannot be executed ({reason}): {program}")
             }
+            Self::NoTerminal { reason } => write!(f, "the command could not be given a terminal: {reason}"),
             Self::Folder { path, reason } => {
                 write!(
                     f,
@@ -168,6 +180,7 @@ pub fn run_here(
         cwd,
         env,
         walls: confinement.walls().cloned(),
+        terminal: None,
     };
     #[cfg(target_os = "linux")]
     return super::linux::run_here(&order, report);

@@ -10,12 +10,16 @@ mod stream;
 use super::Confinement;
 use super::denial::{self, Denial, Ran};
 #[cfg(target_os = "linux")]
-use super::linux::{Line, launch};
+pub(super) use super::linux::Line;
+#[cfg(target_os = "linux")]
+use super::linux::launch;
 use super::output::{KEPT_OUTPUT, Kept, Stream};
 use super::role::{Order, Report};
 #[cfg(not(target_os = "linux"))]
-use direct::{Line, launch};
-use ending::Ending;
+pub(super) use direct::Line;
+#[cfg(not(target_os = "linux"))]
+use direct::launch;
+pub(super) use ending::Ending;
 pub(crate) use input::Descriptor;
 pub use input::{Input, InputWriter, PipeEnd};
 use live::Live;
@@ -38,7 +42,7 @@ pub(super) const DRAIN: Duration = Duration::from_secs(2);
 /// Exit code of a command that ran out of time.
 const EXIT_TIMED_OUT: i32 = 124;
 /// Exit code of a command that was stopped.
-const EXIT_CANCELLED: i32 = 130;
+pub(super) const EXIT_CANCELLED: i32 = 130;
 
 /// Commands that run at once; more wait for their turn, so that descriptors do not run out.
 const PLACES: usize = 128;
@@ -96,6 +100,9 @@ pub enum ExecError {
     NotFound { program: String },
     #[error("the program cannot be executed ({reason}): {program}")]
     NotExecutable { program: String, reason: String },
+    /// A pseudo-terminal was asked for and there is none to be had. Nothing ran.
+    #[error("the command could not be given a terminal ({reason}); run it without one")]
+    NoTerminal { reason: String },
     #[error("the command's folder cannot be entered ({reason}); name one that exists: {}", path.display())]
     Folder { path: PathBuf, reason: String },
     /// Our own program could not be started in its role: out of processes, memory or descriptors, most likely.
@@ -109,6 +116,7 @@ impl ExecError {
             Report::CannotConfine { reason } => Self::CannotConfine { reason },
             Report::NotFound { program } => Self::NotFound { program },
             Report::NotExecutable { program, reason } => Self::NotExecutable { program, reason },
+            Report::NoTerminal { reason } => Self::NoTerminal { reason },
             Report::Folder { path, reason } => Self::Folder {
                 path: path.into(),
                 reason,
@@ -272,6 +280,26 @@ pub(super) async fn start_command(
     stdout: Descriptor,
     stderr: Descriptor,
 ) -> Result<Line, ExecError> {
+    start_with(request, None, stdout, stderr).await
+}
+
+/// The same in a pseudo-terminal of this size, whose other end comes through the other end of `socket`.
+#[cfg(target_os = "linux")]
+pub(super) async fn start_in_terminal(
+    request: CommandRequest,
+    size: super::terminal::Size,
+    socket: Descriptor,
+) -> Result<Line, ExecError> {
+    let nothing = std::fs::File::open("/dev/null").map_err(ExecError::Start)?;
+    start_with(request, Some(size), socket, nothing.into()).await
+}
+
+async fn start_with(
+    request: CommandRequest,
+    terminal: Option<super::terminal::Size>,
+    stdout: Descriptor,
+    stderr: Descriptor,
+) -> Result<Line, ExecError> {
     let mut env = request.env;
     if request.confinement.walls().is_some() {
         env.insert("COUNTERSIGN_SANDBOX".to_owned(), "1".to_owned());
@@ -286,12 +314,13 @@ pub(super) async fn start_command(
         cwd: request.cwd,
         env: env.into_iter().collect(),
         walls: request.confinement.walls().cloned(),
+        terminal,
     };
     launch(&order, [stdin, stdout, stderr]).await
 }
 
 /// What the keeper itself held back, if anything.
-fn blocked(reports: &[Report]) -> Option<&str> {
+pub(super) fn blocked(reports: &[Report]) -> Option<&str> {
     reports.iter().find_map(|report| match report {
         Report::Blocked { what } | Report::SetAside { what } => Some(what.as_str()),
         _ => None,

@@ -75,6 +75,14 @@ pub fn actions(session: &Session, params: &CodeActionParams) -> CodeActionRespon
     if wanted(SOURCE) && session.agent().live().iter().any(|thread| thread.running().is_some()) {
         actions.push(action("Stop the agent", SOURCE, command::STOP, &()));
     }
+    if wanted(SOURCE) && !session.agent().desk().terminals.running(None).is_empty() {
+        actions.push(action(
+            "Stop background terminals",
+            SOURCE,
+            command::STOP_TERMINALS,
+            &(),
+        ));
+    }
     if wanted(SOURCE) && super::undo::live_to_undo(session).is_some_and(|thread| thread.running().is_none()) {
         actions.push(action("Undo the agent's last turn", SOURCE, command::UNDO, &()));
         actions.push(action(

@@ -104,6 +104,10 @@ kinds! {
     HUNK_NOT_EDITABLE = "hunkNotEditable" (-32803),
     /// There is no question with this id.
     APPROVAL_NOT_FOUND = "approvalNotFound" (-32803),
+    /// No terminal with this number runs, or is kept until it is read.
+    TERMINAL_NOT_FOUND = "terminalNotFound" (-32803),
+    /// The terminal cannot do this: its command has ended, or it has pipes only.
+    TERMINAL_REFUSED = "terminalRefused" (-32803),
     /// The thread's file cannot be read or written; the message has the path and the cause.
     STORE_FAILED = "storeFailed" (-32803),
     /// The provider could not be asked; the message says which and why.

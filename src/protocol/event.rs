@@ -10,6 +10,7 @@ use crate::protocol::item::{PlanStep, ThreadItem};
 use crate::protocol::model::ThreadTokenUsage;
 use crate::protocol::proposal::{Proposal, ProposalMoved};
 use crate::protocol::settings::ThreadSettings;
+use crate::protocol::terminal::Terminal;
 use crate::protocol::thread::{Thread, ThreadStatus};
 use crate::protocol::turn::{Turn, TurnError};
 use serde::{Deserialize, Serialize};
@@ -116,6 +117,13 @@ events! {
     ReasoningDelta = "countersign/item/reasoning/textDelta" (ItemPartDelta),
     /// More output of a running command.
     CommandOutputDelta = "countersign/item/commandExecution/outputDelta" (ItemDelta),
+    /// A command runs on in a terminal of its own; its item is completed with status `background`. Belongs to the thread,
+    /// as what follows of the terminal.
+    TerminalStarted = "countersign/terminal/started" (TerminalStarted),
+    /// More output of a terminal, with all control sequences; of a flood only its head and tail.
+    TerminalOutput = "countersign/terminal/output" (TerminalOutput),
+    /// The command in a terminal has ended, by itself or not.
+    TerminalExited = "countersign/terminal/exited" (TerminalExited),
     /// The plan as it stands.
     PlanUpdated = "countersign/turn/planUpdated" (PlanUpdated),
     /// Tokens used; after each response.
@@ -185,6 +193,14 @@ params! {
         index: u32,
         delta: String,
     }
+    TerminalStarted { terminal: Terminal }
+    TerminalOutput { terminal_id: u32, delta: String }
+    TerminalExited {
+        terminal_id: u32,
+        exit_code: i32,
+        /// From the command's start.
+        duration_ms: u64,
+    }
     PlanUpdated { explanation: Option<String>, steps: Vec<PlanStep> }
     TokenUsageUpdated { token_usage: ThreadTokenUsage }
     ProposalChanged { proposal: Proposal }
@@ -225,6 +241,9 @@ impl EventKind {
             | (Self::ReasoningDelta(a), Self::ReasoningDelta(b))
                 if a.item_id == b.item_id && a.index == b.index =>
             {
+                (&mut a.delta, &b.delta)
+            }
+            (Self::TerminalOutput(a), Self::TerminalOutput(b)) if a.terminal_id == b.terminal_id => {
                 (&mut a.delta, &b.delta)
             }
             _ => return false,

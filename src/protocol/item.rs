@@ -55,6 +55,8 @@ pub enum ItemStatus {
     Declined,
     /// The turn was stopped first.
     Interrupted,
+    /// It runs on in a terminal of its own; `terminal/exited` tells of its end.
+    Background,
 }
 
 /// What a command does, as far as its text tells.
@@ -211,6 +213,9 @@ pub enum ThreadItem {
         /// Why it was asked about, refused or stopped.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
+        /// The terminal in which it runs on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        terminal_id: Option<u32>,
     },
     FileChange {
         id: ItemId,

@@ -3,7 +3,7 @@
 #[cfg(test)]
 use super::{
     approval::*, command::*, config::*, document::*, generate::Visitor, guardian::*, model::*, permission::*,
-    proposal::*, sandbox::*, thread::*, turn::*, undo::*,
+    proposal::*, sandbox::*, terminal::*, thread::*, turn::*, undo::*,
 };
 
 macro_rules! requests {
@@ -65,6 +65,16 @@ requests! { CLIENT_REQUESTS, each_client_request:
     PROPOSAL_EDIT = "countersign/proposal/edit" (ProposalEditParams) -> ProposalEditResult,
     /// Settles an open question from another surface than the one that was asked.
     APPROVAL_RESPOND = "countersign/approval/respond" (ApprovalRespondParams) -> ApprovalRespondResult,
+    /// The commands of the agent that run on in terminals.
+    TERMINAL_LIST = "countersign/terminal/list" (TerminalListParams) -> TerminalListResult,
+    /// What a terminal has printed so far.
+    TERMINAL_READ = "countersign/terminal/read" (TerminalReadParams) -> TerminalReadResult,
+    /// Types into a terminal. The model is told that the person did, not what.
+    TERMINAL_WRITE = "countersign/terminal/write" (TerminalWriteParams) -> TerminalWriteResult,
+    /// Gives a terminal another size.
+    TERMINAL_RESIZE = "countersign/terminal/resize" (TerminalResizeParams) -> TerminalResizeResult,
+    /// Ends one terminal, or all, with everything started in them.
+    TERMINAL_KILL = "countersign/terminal/kill" (TerminalKillParams) -> TerminalKillResult,
     /// The models that can be chosen.
     MODEL_LIST = "countersign/model/list" (ModelListParams) -> ModelListResult,
     /// The effective configuration and where each value came from.

@@ -219,7 +219,19 @@ impl Presenter {
                     self.message(Severity::Warning, &trouble);
                 }
             }
+            EventKind::TerminalStarted(started) => self.log(Severity::Info, &words::terminal(&started.terminal)),
+            EventKind::TerminalExited(exited) => {
+                let (number, code) = (exited.terminal_id, exited.exit_code);
+                self.log(
+                    Severity::Info,
+                    &format!("Terminal {number} has ended with exit code {code}."),
+                );
+            }
             EventKind::TurnCompleted(completed) if !plugin => {
+                let running = self.shared.agent.desk().terminals.running(Some(&event.at.thread_id));
+                if let Some(line) = words::run_on(&running) {
+                    self.log(Severity::Info, &line);
+                }
                 if let Some(answer) = completed.last_agent_message.filter(|answer| !answer.trim().is_empty()) {
                     self.message(Severity::Info, &words::cut(&answer, 1500));
                 }

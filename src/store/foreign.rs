@@ -140,6 +140,7 @@ fn command(id: ItemId, map: &Map<String, Value>) -> ThreadItem {
         exit_code,
         duration_ms: duration(map),
         reason: None,
+        terminal_id: None,
     }
 }
 

@@ -423,6 +423,7 @@ fn command_item(id: ItemId, words: &[String], cwd: PathBuf) -> ThreadItem {
         exit_code: None,
         duration_ms: None,
         reason: None,
+        terminal_id: None,
     }
 }
 

@@ -60,7 +60,7 @@ impl Tool for Shell {
     }
 
     fn aliases(&self) -> &'static [&'static str] {
-        &["container.exec", "local_shell", "shell_command", "exec_command"]
+        &["container.exec", "local_shell", "shell_command"]
     }
 
     fn asks_first(&self) -> bool {

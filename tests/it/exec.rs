@@ -8,5 +8,6 @@ mod programs;
 mod robust;
 mod running;
 mod status;
+mod terminal;
 mod walls;
 mod words;

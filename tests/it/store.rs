@@ -522,6 +522,7 @@ async fn turns_come_back_as_they_were() {
         exit_code: Some(101),
         duration_ms: Some(12),
         reason: None,
+        terminal_id: None,
     };
     play.recorder.record([
         RolloutItem::ResponseItem(call("call-1")),

@@ -424,7 +424,7 @@ export type ItemStarted = {
 };
 
 /** Where a command, a patch or another call of a tool stands. */
-export type ItemStatus = "inProgress" | "completed" | "failed" | "declined" | "interrupted";
+export type ItemStatus = "inProgress" | "completed" | "failed" | "declined" | "interrupted" | "background";
 
 export type JsonValue = number | string | boolean | Array<JsonValue> | { [key in string]: JsonValue } | null;
 
@@ -791,6 +791,96 @@ export type SettingsOverride = {
   editApproval?: EditApproval | null;
 };
 
+/** A command that runs on, or has ended and was not read to its end by the agent. */
+export type Terminal = {
+  /** The number by which the model and the person name it; 1000 to 99999. */
+  terminalId: number;
+  threadId: ThreadId;
+  /** The turn and the command execution item that began it. */
+  turnId: TurnId;
+  itemId: ItemId;
+  /** The command as one line, for display. */
+  command: string;
+  cwd: string;
+  confined: Confined;
+  /** Absent: it has pipes, and its input is closed. */
+  size?: TerminalSize | null;
+  startedAtMs: number;
+  /** Absent while it runs. */
+  exitCode?: number | null;
+};
+
+export type TerminalExited = {
+  terminalId: number;
+  exitCode: number;
+  /** From the command's start. */
+  durationMs: number;
+};
+
+export type TerminalKillParams = {
+  /** Absent: all of the thread, or of all threads if that is absent too. */
+  terminalId?: number | null;
+  threadId?: ThreadId | null;
+};
+
+export type TerminalKillResult = {
+  /** Those that ran and are being ended. */
+  killed: Array<number>;
+};
+
+export type TerminalListParams = {
+  /** Absent: of all threads. */
+  threadId?: ThreadId | null;
+};
+
+export type TerminalListResult = {
+  /** Those that run, oldest first. */
+  data: Array<Terminal>;
+};
+
+export type TerminalOutput = {
+  terminalId: number;
+  delta: string;
+};
+
+export type TerminalReadParams = {
+  terminalId: number;
+};
+
+export type TerminalReadResult = {
+  terminal: Terminal;
+  /** What it has printed so far, with all control sequences; at most 256 KiB, the middle left out. */
+  output: string;
+  /** Bytes that it has printed in all. */
+  outputBytes: number;
+};
+
+export type TerminalResizeParams = {
+  terminalId: number;
+  /** 1 to 1000 each. */
+  size: TerminalSize;
+};
+
+export type TerminalResizeResult = Record<symbol, never>;
+
+/** Rows and columns of a terminal. */
+export type TerminalSize = {
+  rows: number;
+  columns: number;
+};
+
+export type TerminalStarted = {
+  terminal: Terminal;
+};
+
+export type TerminalWriteParams = {
+  terminalId: number;
+  /** As keys send it: Enter is `\r`, Ctrl-C is `\u0003`. */
+  text: string;
+};
+
+export type TerminalWriteResult = Record<symbol, never>;
+
 export type Thread = {
   id: ThreadId;
   /** The person's first words. */
@@ -867,6 +957,8 @@ export type ThreadItem =
     durationMs?: number | null;
   /** Why it was asked about, refused or stopped. */
   reason?: string | null;
+  /** The terminal in which it runs on. */
+  terminalId?: number | null;
   }
   | {
     "type": "fileChange";
@@ -1233,6 +1325,16 @@ export interface ClientRequests {
   "countersign/proposal/edit": { params: ProposalEditParams; result: ProposalEditResult };
   /** Settles an open question from another surface than the one that was asked. */
   "countersign/approval/respond": { params: ApprovalRespondParams; result: ApprovalRespondResult };
+  /** The commands of the agent that run on in terminals. */
+  "countersign/terminal/list": { params: TerminalListParams; result: TerminalListResult };
+  /** What a terminal has printed so far. */
+  "countersign/terminal/read": { params: TerminalReadParams; result: TerminalReadResult };
+  /** Types into a terminal. The model is told that the person did, not what. */
+  "countersign/terminal/write": { params: TerminalWriteParams; result: TerminalWriteResult };
+  /** Gives a terminal another size. */
+  "countersign/terminal/resize": { params: TerminalResizeParams; result: TerminalResizeResult };
+  /** Ends one terminal, or all, with everything started in them. */
+  "countersign/terminal/kill": { params: TerminalKillParams; result: TerminalKillResult };
   /** The models that can be chosen. */
   "countersign/model/list": { params: ModelListParams; result: ModelListResult };
   /** The effective configuration and where each value came from. */
@@ -1283,6 +1385,12 @@ export interface Notifications {
   "countersign/item/reasoning/textDelta": At & ItemPartDelta;
   /** More output of a running command. */
   "countersign/item/commandExecution/outputDelta": At & ItemDelta;
+  /** A command runs on in a terminal of its own; its item is completed with status `background`. Belongs to the thread, as what follows of the terminal. */
+  "countersign/terminal/started": At & TerminalStarted;
+  /** More output of a terminal, with all control sequences; of a flood only its head and tail. */
+  "countersign/terminal/output": At & TerminalOutput;
+  /** The command in a terminal has ended, by itself or not. */
+  "countersign/terminal/exited": At & TerminalExited;
   /** The plan as it stands. */
   "countersign/turn/planUpdated": At & PlanUpdated;
   /** Tokens used; after each response. */

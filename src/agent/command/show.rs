@@ -25,6 +25,7 @@ impl Run<'_> {
             exit_code: None,
             duration_ms: None,
             reason: None,
+            terminal_id: None,
         }
     }
 
@@ -80,6 +81,50 @@ impl Run<'_> {
         item
     }
 
+    /// The same for one that runs on in a terminal, with its output so far.
+    pub(super) fn background_item(
+        &self,
+        id: &ItemId,
+        confined: Confined,
+        so_far: &Finished,
+        terminal: u32,
+    ) -> ThreadItem {
+        let mut item = self.finished_item(id, confined, so_far);
+        if let ThreadItem::CommandExecution {
+            status,
+            exit_code,
+            duration_ms,
+            terminal_id,
+            ..
+        } = &mut item
+        {
+            *status = ItemStatus::Background;
+            *exit_code = None;
+            *duration_ms = None;
+            *terminal_id = Some(terminal);
+        }
+        item
+    }
+
+    /// Closes the item of something that was only asked about, if it was.
+    pub(in crate::agent) fn asked_and_done(&self, confined: Confined, status: ItemStatus) {
+        if self.turn.is_open(&self.item_id) {
+            self.turn.complete_item(self.item(&self.item_id, confined, status));
+        }
+    }
+
+    /// What differs between the disk, which the command saw, and the editor.
+    pub(super) fn unsaved(&self) -> Option<String> {
+        let unsaved = self.turn.desk.unsaved();
+        let names: Vec<_> = unsaved.iter().map(|path| self.turn.short_name(path)).collect();
+        (!names.is_empty()).then(|| {
+            format!(
+                "the command saw the disk; unsaved in the editor, so different from what you and the person see: {}",
+                names.join(", ")
+            )
+        })
+    }
+
     /// What the model is told: JSON with the output, the exit code and the time.
     pub(super) fn output(&self, finished: &Finished) -> ToolOutput {
         let mut text = String::new();
@@ -95,13 +140,8 @@ impl Run<'_> {
         if let Some(denial) = &finished.denied {
             text.push_str(&format!("note: the sandbox stopped it: {}\n", denial.reason));
         }
-        let unsaved = self.turn.desk.unsaved();
-        if !unsaved.is_empty() {
-            let names: Vec<_> = unsaved.iter().map(|path| self.turn.short_name(path)).collect();
-            text.push_str(&format!(
-                "note: the command saw the disk; unsaved in the editor, so different from what you and the person see: {}\n",
-                names.join(", ")
-            ));
+        if let Some(unsaved) = self.unsaved() {
+            text.push_str(&format!("note: {unsaved}\n"));
         }
         text.push_str(&cut_middle(&exec::plain(&finished.aggregated), MODEL_OUTPUT));
         let seconds = (finished.duration.as_secs_f64() * 10.0).round() / 10.0;

@@ -66,6 +66,7 @@ impl Table {
         let desk = Desk {
             approvals: Approvals::default(),
             proposals: Proposals::new(workspace.clone(), home.path()),
+            terminals: Default::default(),
             tools: Registry::standard(),
             clients: Clients::default(),
             editor: Arc::new(Model(workspace.clone())),

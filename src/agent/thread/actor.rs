@@ -504,6 +504,7 @@ impl Actor {
             turn.end(Ended::Interrupted);
         }
         self.show_running(None);
+        self.desk.terminals.end_thread(&self.conversation.id).await;
         if let Some(recorder) = &self.conversation.recorder
             && let Err(error) = recorder.close().await
         {

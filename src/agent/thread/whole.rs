@@ -80,7 +80,17 @@ pub(super) async fn run(turn: &Arc<Turn>, inputs: Vec<Input>, first: bool) -> En
         });
     }
     let _first = turn.provider.set(provider);
-    sampling::run(turn).await
+    let terminals = &turn.desk.terminals;
+    if terminals.may_write(&turn.conversation.id) {
+        undo::stand_by(turn).await;
+    }
+    let ended = sampling::run(turn).await;
+    if terminals.may_write(&turn.conversation.id) {
+        // What they do later is nobody's.
+        undo::settle(turn, false).await;
+        sampling::show_diff(turn).await;
+    }
+    ended
 }
 
 /// Tells the model of its surroundings where they are not what it was told last.

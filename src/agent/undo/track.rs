@@ -40,6 +40,16 @@ pub struct Track {
     saved: Mutex<Option<(u64, Tracked)>>,
     /// A command has looked at the workspace, so nobody else needs to.
     looked: AtomicBool,
+    /// What the workspace held when a command that runs on in a terminal was last looked after.
+    standing: Mutex<Option<Standing>>,
+}
+
+/// A look at the workspace, for what changes while no call waits for it.
+struct Standing {
+    before: Vec<Snapshot>,
+    documents: HashMap<PathBuf, Document>,
+    /// What the person's own commands change meanwhile.
+    persons: Watching,
 }
 
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -178,15 +188,90 @@ pub(in crate::agent) async fn watch(turn: &Arc<Turn>, argv: &[String], confined:
             None
         }
     };
-    let documents = turn.desk.workspace.documents();
-    let by_path = |document: Document| Some((document.path()?.to_owned(), document));
     Watch(Some(Watched {
         turn: turn.clone(),
         before,
-        documents: documents.into_iter().filter_map(by_path).collect(),
+        documents: documents(turn),
         persons,
         _changing: changing,
     }))
+}
+
+/// The open documents as they are now.
+fn documents(turn: &Turn) -> HashMap<PathBuf, Document> {
+    let documents = turn.desk.workspace.documents();
+    let by_path = |document: Document| Some((document.path()?.to_owned(), document));
+    documents.into_iter().filter_map(by_path).collect()
+}
+
+/// A turn begins while a command that may write runs on from an earlier one: what it changes from now on is this turn's.
+/// What it changed while no turn ran is nobody's, since the person worked there too.
+pub(in crate::agent) async fn stand_by(turn: &Arc<Turn>) {
+    let persons = turn.desk.persons.watch();
+    match look(turn, &turn.cancel).await {
+        Ok(before) => stand(turn, before, persons),
+        Err(SnapshotError::Stopped) => {}
+        Err(error) => not_known(turn, &error),
+    }
+}
+
+fn stand(turn: &Turn, before: Vec<Snapshot>, persons: Watching) {
+    let standing = Standing {
+        before,
+        documents: documents(turn),
+        persons,
+    };
+    *turn.track.standing.lock().unwrap_or_else(PoisonError::into_inner) = Some(standing);
+}
+
+/// Finds out what commands in terminals have changed since the last time. `go_on` is whether any of them may write on.
+pub(in crate::agent) async fn settle(turn: &Arc<Turn>, go_on: bool) {
+    let standing = turn
+        .track
+        .standing
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .take();
+    let Some(Standing {
+        before,
+        documents,
+        persons,
+    }) = standing
+    else {
+        if go_on {
+            stand_by(turn).await;
+        }
+        return;
+    };
+    let next = turn.desk.persons.watch();
+    match look(turn, &CancellationToken::new()).await {
+        Ok(after) => {
+            if go_on {
+                stand(turn, after.clone(), next);
+            }
+            note_all(turn, before, after, documents, persons).await;
+        }
+        Err(error) => not_known(turn, &error),
+    }
+}
+
+async fn note_all(
+    turn: &Arc<Turn>,
+    before: Vec<Snapshot>,
+    after: Vec<Snapshot>,
+    documents: HashMap<PathBuf, Document>,
+    persons: Watching,
+) {
+    let noting = turn.clone();
+    let noted = tokio::task::spawn_blocking(move || {
+        for (before, after) in before.iter().zip(&after) {
+            let persons = persons.changes(after);
+            note(&noting, before, after, &documents, &persons);
+        }
+    });
+    if let Err(error) = noted.await {
+        tracing::error!(%error, "what a command changed was not noted");
+    }
 }
 
 /// Says once in a thread that commands cannot be taken back, and remembers why.
@@ -204,6 +289,37 @@ fn not_known(turn: &Turn, error: &SnapshotError) {
 }
 
 impl Watch {
+    /// Whether the command may write.
+    pub(in crate::agent) fn is_some(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Finds out what the command changed so far; it runs on, and what it changes later is found by `settle`.
+    pub(in crate::agent) async fn go_on(mut self) {
+        let Some(Watched {
+            turn,
+            before,
+            documents,
+            persons,
+            _changing,
+        }) = self.0.take()
+        else {
+            return;
+        };
+        {
+            // Another command that runs on may have been looked after for longer.
+            let mut standing = turn.track.standing.lock().unwrap_or_else(PoisonError::into_inner);
+            if let (None, Some(before)) = (&*standing, before) {
+                *standing = Some(Standing {
+                    before,
+                    documents,
+                    persons,
+                });
+            }
+        }
+        settle(&turn, true).await;
+    }
+
     /// Finds out what the command changed.
     pub(in crate::agent) async fn finish(mut self) {
         if let Some(watched) = self.0.take() {
@@ -244,19 +360,7 @@ async fn compare(watched: Watched, late: bool) {
     let turn = watched.turn.clone();
     match look(&turn, &CancellationToken::new()).await {
         Ok(after) => {
-            let pairs: Vec<_> = before.iter().cloned().zip(after).collect();
-            let noting = turn.clone();
-            let documents = watched.documents.clone();
-            let persons = watched.persons;
-            let noted = tokio::task::spawn_blocking(move || {
-                for (before, after) in pairs {
-                    let persons = persons.changes(&after);
-                    note(&noting, &before, &after, &documents, &persons);
-                }
-            });
-            if let Err(error) = noted.await {
-                tracing::error!(%error, "what a command changed was not noted");
-            }
+            note_all(&turn, before.clone(), after, watched.documents.clone(), watched.persons).await;
         }
         Err(error) => not_known(&turn, &error),
     }

@@ -2,7 +2,7 @@
 //! up here. These functions return only when something failed.
 
 use super::limits::Limits;
-use super::{landlock, seccomp, sys};
+use super::{landlock, seccomp, sys, terminal};
 use crate::exec::role::{Order, Report};
 use std::ffi::CString;
 use std::io;
@@ -66,9 +66,14 @@ pub(super) fn enter_unconfined(order: &Order, keeper: libc::pid_t) -> Report {
     }
 }
 
-/// A session and process group of its own, fresh signals, the folder.
+/// A session and process group of its own, the terminal if it gets one, fresh signals, the folder.
 fn settle(order: &Order) -> Result<(), Report> {
     sys::new_session();
+    if let Some(size) = order.terminal {
+        terminal::attach(size).map_err(|error| Report::NoTerminal {
+            reason: error.to_string(),
+        })?;
+    }
     sys::default_signals();
     std::env::set_current_dir(&order.cwd).map_err(|error| Report::Folder {
         path: order.cwd.display().to_string(),

@@ -3,7 +3,7 @@
 use super::descent;
 use super::questions::Asker;
 use super::sys;
-use crate::exec::role::TERMINATE;
+use crate::exec::role::{INTERRUPT, TERMINATE};
 use std::os::fd::{AsRawFd, OwnedFd};
 
 /// Whom a keeper looks after.
@@ -79,6 +79,9 @@ impl Keeper<'_> {
             Ok(read) if read > 0 => {
                 if bytes[..read].contains(&TERMINATE) {
                     charge.signal(libc::SIGTERM);
+                }
+                if bytes[..read].contains(&INTERRUPT) {
+                    charge.signal(libc::SIGINT);
                 }
             }
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}

@@ -180,6 +180,11 @@ impl Line {
         self.tell(role::TERMINATE)
     }
 
+    /// Asks the command to break off what it does.
+    pub(in crate::exec) fn interrupt(&mut self) {
+        self.tell(role::INTERRUPT);
+    }
+
     fn tell(&mut self, wish: u8) -> bool {
         self.writer
             .as_ref()

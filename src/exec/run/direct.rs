@@ -100,6 +100,14 @@ impl Line {
         self.signal_group(false)
     }
 
+    #[cfg(unix)]
+    pub(in crate::exec) fn interrupt(&mut self) {
+        use rustix::process::{Pid, Signal, kill_process_group};
+        if let Some(group) = self.group.and_then(|group| Pid::from_raw(group as i32)) {
+            let _ended = kill_process_group(group, Signal::INT);
+        }
+    }
+
     pub(in crate::exec) fn end(&mut self) {
         self.signal_group(true);
         let _gone = self.child.start_kill();

@@ -13,6 +13,7 @@ use crate::protocol::permission::*;
 use crate::protocol::proposal::*;
 use crate::protocol::sandbox::*;
 use crate::protocol::settings::*;
+use crate::protocol::terminal::*;
 use crate::protocol::thread::*;
 use crate::protocol::turn::*;
 use crate::protocol::undo::*;
@@ -45,7 +46,10 @@ pub(super) fn all_events() -> BTreeMap<&'static str, Example> {
             EventKind::ThreadStarted(_)
             | EventKind::ThreadConfigured(_)
             | EventKind::ThreadStatusChanged(_)
-            | EventKind::ThreadClosed(_) => None,
+            | EventKind::ThreadClosed(_)
+            | EventKind::TerminalStarted(_)
+            | EventKind::TerminalOutput(_)
+            | EventKind::TerminalExited(_) => None,
             _ => Some(TURN.into()),
         };
         let event = Event {
@@ -310,6 +314,44 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
         value(ApprovalRespondResult { taken: true }),
     );
     add(
+        TERMINAL_LIST,
+        value(TerminalListParams { thread_id: None }),
+        value(TerminalListResult { data: vec![terminal()] }),
+    );
+    add(
+        TERMINAL_READ,
+        value(TerminalReadParams { terminal_id: 4711 }),
+        value(TerminalReadResult {
+            terminal: terminal(),
+            output: "ready on http://localhost:3000\r\n".into(),
+            output_bytes: 32,
+        }),
+    );
+    add(
+        TERMINAL_WRITE,
+        value(TerminalWriteParams {
+            terminal_id: 4711,
+            text: "rs\r".into(),
+        }),
+        value(TerminalWriteResult {}),
+    );
+    add(
+        TERMINAL_RESIZE,
+        value(TerminalResizeParams {
+            terminal_id: 4711,
+            size: TerminalSize { rows: 40, columns: 120 },
+        }),
+        value(TerminalResizeResult {}),
+    );
+    add(
+        TERMINAL_KILL,
+        value(TerminalKillParams {
+            terminal_id: Some(4711),
+            thread_id: None,
+        }),
+        value(TerminalKillResult { killed: vec![4711] }),
+    );
+    add(
         MODEL_LIST,
         value(ModelListParams {
             limit: Some(1),
@@ -461,6 +503,16 @@ fn events() -> Vec<EventKind> {
         EventKind::AgentMessageDelta(event::ItemDelta {
             item_id: "i-4".into(),
             delta: "The test ".into(),
+        }),
+        EventKind::TerminalStarted(event::TerminalStarted { terminal: terminal() }),
+        EventKind::TerminalOutput(event::TerminalOutput {
+            terminal_id: 4711,
+            delta: "GET / 200\r\n".into(),
+        }),
+        EventKind::TerminalExited(event::TerminalExited {
+            terminal_id: 4711,
+            exit_code: 143,
+            duration_ms: 92_000,
         }),
         EventKind::ReasoningSummaryDelta(event::ItemPartDelta {
             item_id: "i-2".into(),
@@ -648,6 +700,22 @@ fn command(status: ItemStatus) -> ThreadItem {
         exit_code: done.then_some(0),
         duration_ms: done.then_some(840),
         reason: None,
+        terminal_id: None,
+    }
+}
+
+fn terminal() -> Terminal {
+    Terminal {
+        terminal_id: 4711,
+        thread_id: THREAD.into(),
+        turn_id: TURN.into(),
+        item_id: "i-3".into(),
+        command: "npm run dev".into(),
+        cwd: "/home/ada/sums".into(),
+        confined: Confined::Workspace,
+        size: Some(TerminalSize { rows: 24, columns: 80 }),
+        started_at_ms: AT_MS,
+        exit_code: None,
     }
 }
 

@@ -117,6 +117,24 @@ pub(super) fn of(method: &str) -> Notes {
             "`approval/resolved` follows, unless the question was settled before; the first answer counts.",
             &[error::APPROVAL_NOT_FOUND],
         ),
+        "terminal/list" => notes("Answered from what the server holds; nothing follows.", &[]),
+        "terminal/read" => notes(
+            "Answered from what the server holds; nothing follows. What comes later is in `terminal/output`.",
+            &[error::TERMINAL_NOT_FOUND],
+        ),
+        "terminal/write" => notes(
+            "Answered at once; what the program makes of it comes as `terminal/output`.",
+            &[error::TERMINAL_NOT_FOUND, error::TERMINAL_REFUSED],
+        ),
+        "terminal/resize" => notes(
+            "The program hears of it by SIGWINCH.",
+            &[error::TERMINAL_NOT_FOUND, error::TERMINAL_REFUSED],
+        ),
+        "terminal/kill" => notes(
+            "Answered at once; `terminal/exited` follows for each within two seconds. The model is told. One that has \
+             ended before is in nobody's way and is not named in the answer.",
+            &[error::TERMINAL_NOT_FOUND],
+        ),
         "model/list" => notes(
             "May ask the provider; nothing follows.",
             &[error::INVALID_CURSOR, error::PROVIDER_FAILED],
@@ -159,6 +177,9 @@ pub(super) const ORDER: &[&str] = &[
      time in a thread; threads run side by side.",
     "Each `item/started` has exactly one `item/completed` with the same item id, in the same turn. Deltas come between \
      the two; the completed item is the whole truth, whatever deltas were missed.",
+    "A command that outlives its call is completed as an item with status `background`; then comes `terminal/started`, any \
+     number of `terminal/output`, and one `terminal/exited`, also after the turn: they name no turn. A thread's terminals \
+     have ended before `thread/closed`.",
     "A question is registered before it is told, so an answer can never come too early. `approval/requested` comes \
      before `approval/resolved`, `proposal/created` before `proposal/updated`.",
     "While a proposal waits, `proposal/moved` follows what the person types, a moment later and not once for every key; \

@@ -1,10 +1,13 @@
 //! Items in words, for progress and the log.
 
+use crate::agent::terminals::Entry;
 use crate::protocol::approval::CommandApproval;
 use crate::protocol::document::{ChangedKind, FilesChanged};
 use crate::protocol::item::{CommandAction, CommandSource, Confined, FileChangeKind, ItemStatus, ThreadItem};
 use crate::protocol::proposal::{HunkStatus, Proposal, ProposalFile, ProposalStatus};
+use crate::protocol::terminal::Terminal;
 use std::path::Path;
+use std::sync::Arc;
 
 /// What an item that begins is doing; nothing for items that are not worth a line.
 pub(super) fn doing(item: &ThreadItem) -> Option<String> {
@@ -164,7 +167,24 @@ fn status_word(status: ItemStatus) -> &'static str {
         ItemStatus::Failed => "failed",
         ItemStatus::Declined => "declined",
         ItemStatus::Interrupted => "stopped",
+        ItemStatus::Background => "runs on",
     }
+}
+
+/// A command that runs on, for the log.
+pub(super) fn terminal(terminal: &Terminal) -> String {
+    format!(
+        "The agent's command runs on in terminal {}: {}\nIt ends with its conversation, or by the command Stop background \
+         terminals.",
+        terminal.terminal_id,
+        cut(&terminal.command, 1000)
+    )
+}
+
+/// What runs on when a turn is over.
+pub(super) fn run_on(running: &[Arc<Entry>]) -> Option<String> {
+    let commands: Vec<_> = running.iter().map(|entry| cut(&entry.command, 80)).collect();
+    (!commands.is_empty()).then(|| format!("Still running in the background: {}", commands.join("; ")))
 }
 
 /// A proposal in one line: how much of it there is, then each file with the lines that come and go.
