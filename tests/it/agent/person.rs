@@ -194,7 +194,9 @@ async fn stopping_the_turn_ends_the_command_with_its_children() {
         assert!(asked.elapsed() < Duration::from_secs(4), "{:?}", asked.elapsed());
         assert_eq!(story.status(), "interrupted");
         let item = story.item("commandExecution");
-        assert_eq!((&item["status"], output(item)), (&json!("interrupted"), "ready\n"));
+        assert_eq!(item["status"], "interrupted");
+        // On a machine that has no time for it the turn is closed before the command has told the rest.
+        assert!(matches!(output(item), "ready\n" | ""), "{item}");
         Stage::no_process_left(&thread).await;
     }
     // The model hears that its own turn was stopped, and of the other nothing.
