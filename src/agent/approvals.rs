@@ -219,4 +219,36 @@ mod tests {
         drop(question);
         assert!(!desk.answer(&"a".into(), yes()));
     }
+
+    /// A writer that keeps what is logged.
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<u8>>>);
+
+    impl std::io::Write for Log {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().expect("whole").extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// Shows S-111.
+    #[tokio::test]
+    async fn a_second_waiter_under_one_key_is_warned_of_and_the_first_counts_as_declined() {
+        let log = Log::default();
+        let writer = log.clone();
+        let subscriber = tracing_subscriber::fmt().with_writer(move || writer.clone()).finish();
+        let desk = Approvals::default();
+        let (mut first, mut second) = tracing::subscriber::with_default(subscriber, || {
+            (desk.open(approval("the-key")), desk.open(approval("the-key")))
+        });
+        assert!(desk.answer(&"the-key".into(), yes()));
+        assert_eq!(first.answered().await, ApprovalResponse::decline());
+        assert_eq!(second.answered().await, yes());
+        let logged = String::from_utf8(log.0.lock().expect("whole").clone()).expect("text");
+        assert!(logged.contains("WARN") && logged.contains("the-key"), "{logged}");
+    }
 }

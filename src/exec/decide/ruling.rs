@@ -24,6 +24,13 @@ pub(super) struct Allowed<'r> {
     pub(super) outside: bool,
 }
 
+/// Programs that do nothing but run the command among their arguments.
+const WRAPPERS: &[&str] = &[
+    "ash", "bash", "builtin", "busybox", "chrt", "command", "dash", "doas", "env", "eval", "exec", "gosu", "ionice",
+    "ksh", "nice", "nohup", "runuser", "setsid", "sh", "stdbuf", "strace", "su", "sudo", "taskset", "time", "timeout",
+    "watch", "xargs", "zsh",
+];
+
 impl<'r> Ruling<'r> {
     pub(super) fn of(argv: &[String], cwd: &Path, judgement: &Judgement, rules: &'r Rules) -> Self {
         if rules.iter().next().is_none() {
@@ -72,6 +79,15 @@ impl<'r> Ruling<'r> {
 fn commands(argv: &[String], plain: Option<&[Vec<String>]>, judgement: &Judgement) -> Vec<Vec<String>> {
     let mut commands = vec![argv.to_vec()];
     commands.extend(plain.into_iter().flatten().cloned());
+    // Whatever is made of a wrapper elsewhere: here any of its words may begin the command that it runs.
+    let wrapped = plain.into_iter().flatten().filter(|command| {
+        let name = command[0].rsplit('/').next().unwrap_or_default();
+        WRAPPERS.contains(&name)
+    });
+    for command in wrapped {
+        let words = words(&command.join(" "));
+        commands.extend((1..words.len()).map(|from| words[from..].to_vec()));
+    }
     for part in &judgement.parts {
         let words = words(&part.text);
         if part.argv.is_empty() || plain.is_none() && judgement.parts.len() == 1 {

@@ -20,6 +20,17 @@ fn rule_file(home: &Path) -> std::path::PathBuf {
     home.join("rules/always.toml")
 }
 
+/// The only warning about the project's rules.
+fn report(story: &super::stage::Story) -> String {
+    let warnings = story
+        .all("warning")
+        .into_iter()
+        .filter_map(|event| event["message"].as_str());
+    let found: Vec<_> = warnings.filter(|message| message.contains("project.toml")).collect();
+    assert_eq!(found.len(), 1, "{:#?}", story.all("warning"));
+    found[0].to_owned()
+}
+
 /// The text of all messages of a request that are no calls.
 fn messages(request: &countersign::rehearsal::Recorded) -> String {
     serde_json::to_string(&request.body).expect("JSON")
@@ -192,7 +203,7 @@ async fn rules_are_read_anew_and_what_is_broken_is_told() {
     let asked = &story.one("approval/requested")["approval"];
     assert!(asked["reason"].as_str().unwrap().contains("rule"), "{asked}");
     assert!(asked.get("alwaysRule").is_none(), "it would not be heeded");
-    let warning = story.one("warning")["message"].as_str().unwrap();
+    let warning = report(&story);
     assert!(
         warning.contains("project.toml:5") && warning.contains("only tighten"),
         "{warning}"
@@ -201,7 +212,7 @@ async fn rules_are_read_anew_and_what_is_broken_is_told() {
     stage.write(".countersign/rules/project.toml", "broken = [\n");
     let story = stage.complete(&thread, "Go").await;
     assert_eq!(story.count("approval/requested"), 0);
-    let warning = story.one("warning")["message"].as_str().unwrap();
+    let warning = report(&story);
     assert!(
         warning.contains("project.toml:") && warning.contains("TOML"),
         "{warning}"
