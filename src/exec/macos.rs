@@ -35,6 +35,7 @@ pub(super) fn confine(order: &Order) -> Result<Order, Report> {
         cwd: order.cwd.clone(),
         env: order.env.clone(),
         walls: None,
+        terminal: None,
     };
     let Some(walls) = &order.walls else {
         return Ok(confined);
