@@ -78,7 +78,7 @@ impl Drop for Talk {
     fn drop(&mut self) {
         // In order, if it can: what it made is taken away then.
         drop(self.child.stdin.take());
-        let end = Instant::now() + Duration::from_secs(3);
+        let end = Instant::now() + Duration::from_secs(15);
         while Instant::now() < end && matches!(self.child.try_wait(), Ok(None)) {
             std::thread::sleep(Duration::from_millis(1));
         }

@@ -68,7 +68,10 @@ with open(named, "wb") as file:
 keyboard, terminal = pty.openpty()
 tty.setraw(terminal)
 os.set_blocking(keyboard, False)
-sleeper = subprocess.Popen(["sleep", "600"], start_new_session=True, env={"TOKEN": token})
+# It does not outlive this process, however that ends.
+sleeper = subprocess.Popen(
+    ["sleep", "600"], start_new_session=True, env={"TOKEN": token}, preexec_fn=lambda: libc.prctl(1, signal.SIGKILL)
+)
 
 
 # A port that nobody listens on.
