@@ -125,6 +125,7 @@ impl ExecError {
             | Report::Ended { .. }
             | Report::Signalled { .. }
             | Report::Blocked { .. }
+            | Report::Unanswered { .. }
             | Report::Weaker { .. }
             | Report::SetAside { .. } => return None,
         })
@@ -248,6 +249,10 @@ pub async fn run(
         cwd: &cwd,
         confinement: &confinement,
         blocked: blocked(line.reports()),
+        unanswered: line.reports().iter().find_map(|report| match report {
+            Report::Unanswered { .. } => Some(report.to_string()),
+            _ => None,
+        }),
     };
     let denied = (!confinement.is_outside() && !timed_out && !cancelled)
         .then(|| denial::judge(&ran))
