@@ -310,6 +310,7 @@ fn inner_keeper(inner: &Inner<'_>, ready: OwnedFd, enter: impl FnOnce() -> io::R
     };
     let _gone = ready.write_all(READY.as_bytes());
     drop(ready);
+    let user = sys::own_ids().0;
     let mut writable = walls.roots.clone();
     writable.extend(view.shared_memory.clone());
     let inside = enter::Inside {
@@ -325,7 +326,8 @@ fn inner_keeper(inner: &Inner<'_>, ready: OwnedFd, enter: impl FnOnce() -> io::R
         own_ipc: true,
         own_terminals: view.own_terminals,
         watch_metadata: false,
-        other_processes: limits::others(flags & libc::CLONE_NEWUSER != 0, view.bounded, ids.0),
+        // An ordinary user's processes are always in a user namespace of their own here.
+        other_processes: limits::others(user != 0, view.bounded, user),
         watch_names: !guard.missing.is_empty(),
     };
     let network = Network {
