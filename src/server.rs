@@ -39,6 +39,11 @@ use crate::protocol::proposal::{
     ProposalDecideParams, ProposalDecideResult, ProposalEditParams, ProposalEditResult, ProposalListParams,
     ProposalListResult, ProposalReadParams, ProposalReadResult,
 };
+use crate::protocol::sandbox::{SandboxStatusParams, SandboxStatusResult};
+use crate::protocol::terminal::{
+    TerminalKillParams, TerminalKillResult, TerminalListParams, TerminalListResult, TerminalReadParams,
+    TerminalReadResult, TerminalResizeParams, TerminalResizeResult, TerminalWriteParams, TerminalWriteResult,
+};
 use crate::protocol::thread::{
     ThreadListParams, ThreadListResult, ThreadReadParams, ThreadReadResult, ThreadResumeParams, ThreadStartParams,
     ThreadStartResult,
