@@ -41,6 +41,8 @@ pub(super) struct Ran<'a> {
     pub confinement: &'a Confinement,
     /// What the keeper refused, in words.
     pub blocked: Option<&'a str>,
+    /// That a port of its loopback did not answer, in words. A command may well try until its own server does.
+    pub unanswered: Option<String>,
 }
 
 /// Killed by SIGSYS.
@@ -80,8 +82,17 @@ pub(super) fn judge(ran: &Ran<'_>) -> Option<Denial> {
     let speaks_of_sockets = ["socket", "connect(", "bind("].iter().any(|word| plain.contains(word));
     let of_network = || lines().find_map(|line| network::judge(line, speaks_of_sockets));
     let unclear = || lines().find_map(files::judge_unclear);
+    let of_loopback = || {
+        let reason = ran.unanswered.clone()?;
+        let said = lines().any(|line| line.to_ascii_lowercase().contains("refused"));
+        said.then_some(Denial {
+            reason,
+            missing: Missing::Network(None),
+        })
+    };
     of_files()
         .or_else(|| (!network).then(of_network).flatten())
+        .or_else(of_loopback)
         .or_else(unclear)
 }
 
@@ -141,6 +152,17 @@ mod tests {
         }
 
         fn judge(&self, exit_code: i32, output: &str, network: bool, blocked: Option<&str>) -> Option<Denial> {
+            self.judge_with(exit_code, output, network, blocked, None)
+        }
+
+        fn judge_with(
+            &self,
+            exit_code: i32,
+            output: &str,
+            network: bool,
+            blocked: Option<&str>,
+            unanswered: Option<&str>,
+        ) -> Option<Denial> {
             let policy = SandboxPolicy::WorkspaceWrite {
                 writable_roots: vec![],
                 network_access: network,
@@ -155,6 +177,7 @@ mod tests {
                 cwd: &self.work,
                 confinement: &Confinement::new(&policy, &self.work, &[], None),
                 blocked,
+                unanswered: unanswered.map(str::to_owned),
             })
         }
     }
@@ -566,6 +589,23 @@ mod tests {
                 .contains("system call")
         );
         assert_eq!(place.judge(0, "", true, blocked), None);
+    }
+
+    #[test]
+    fn a_port_that_nobody_answers_matters_where_the_command_says_so() {
+        let place = Place::new();
+        let port = Some("nothing in the sandbox listens on port 5432");
+        let refused = "psql: error: connection to server at \"127.0.0.1\", port 5432 failed: Connection refused";
+        for (output, unanswered, expected) in [
+            (refused, port, true),
+            (refused, None, false),
+            ("test failed: left: 3, right: 4", port, false),
+        ] {
+            let denial = place.judge_with(1, output, false, None, unanswered);
+            let missing = denial.map(|denial| denial.missing);
+            assert_eq!(missing, expected.then_some(Missing::Network(None)), "{output}");
+        }
+        assert_eq!(place.judge_with(0, refused, false, None, port), None);
     }
 
     #[test]

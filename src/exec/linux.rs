@@ -85,7 +85,11 @@ impl Post<'_> {
                 let _gone = sys::send(socket, &line);
             }
             // The rest shows in the command's own words and exit status.
-            Self::Person(_) if matches!(report, Report::Blocked { .. } | Report::Signalled { .. }) => {}
+            Self::Person(_)
+                if matches!(
+                    report,
+                    Report::Blocked { .. } | Report::Unanswered { .. } | Report::Signalled { .. }
+                ) => {}
             Self::Person(tell) => tell(&report.to_string()),
         }
     }

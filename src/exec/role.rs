@@ -87,6 +87,10 @@ pub(crate) enum Report {
     Blocked {
         what: String,
     },
+    /// The command runs, and found nothing on this port of its own loopback. The machine's may have more.
+    Unanswered {
+        port: u16,
+    },
     /// The command runs behind a weaker wall than there could be.
     Weaker {
         what: String,
@@ -109,6 +113,7 @@ impl Report {
             | Self::Folder { .. }
             | Self::Blocked { .. }
             | Self::SetAside { .. }
+            | Self::Unanswered { .. }
             | Self::Weaker { .. }
             | Self::Taken { .. }
             | Self::Signalled { .. } => EXIT_REFUSED,
@@ -140,6 +145,10 @@ impl std::fmt::Display for Report {
                     "the command's folder cannot be entered ({reason}); name one that exists: {path}"
                 )
             }
+            Self::Unanswered { port } => write!(
+                f,
+                "nothing in the sandbox listens on port {port}, and the machine's own ports are out of its reach"
+            ),
             Self::Weaker { what } => write!(f, "the sandbox is weaker than it could be: {what}"),
             Self::Blocked { what } | Self::SetAside { what } => write!(f, "the sandbox blocked {what}"),
             Self::Taken { pid } => write!(f, "process {pid} keeps the command"),

@@ -125,6 +125,7 @@ impl ExecError {
             | Report::Ended { .. }
             | Report::Signalled { .. }
             | Report::Blocked { .. }
+            | Report::Unanswered { .. }
             | Report::Weaker { .. }
             | Report::SetAside { .. } => return None,
         })
@@ -248,6 +249,7 @@ pub async fn run(
         cwd: &cwd,
         confinement: &confinement,
         blocked: blocked(line.reports()),
+        unanswered: unanswered(line.reports()),
     };
     let denied = (!confinement.is_outside() && !timed_out && !cancelled)
         .then(|| denial::judge(&ran))
@@ -323,6 +325,14 @@ async fn start_with(
 pub(super) fn blocked(reports: &[Report]) -> Option<&str> {
     reports.iter().find_map(|report| match report {
         Report::Blocked { what } | Report::SetAside { what } => Some(what.as_str()),
+        _ => None,
+    })
+}
+
+/// That a port of its own loopback did not answer, in words.
+pub(super) fn unanswered(reports: &[Report]) -> Option<String> {
+    reports.iter().find_map(|report| match report {
+        Report::Unanswered { .. } => Some(report.to_string()),
         _ => None,
     })
 }

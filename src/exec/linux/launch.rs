@@ -225,7 +225,9 @@ impl Line {
                 Ok(Report::Taken { pid }) => self.keeper = Some(pid),
                 Ok(Report::Ended { exit_code }) => self.exit_code = Some(exit_code),
                 Ok(Report::Signalled { signal }) => self.signal = Some(signal),
-                Ok(report) if self.reports.len() < MAX_REPORTS => self.reports.push(report),
+                Ok(report) if self.reports.len() < MAX_REPORTS && !self.reports.contains(&report) => {
+                    self.reports.push(report);
+                }
                 _ => {}
             }
         }

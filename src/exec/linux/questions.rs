@@ -227,11 +227,7 @@ impl<'a> Asker<'a> {
             if inside {
                 let connected = sys::connect(socket, bytes);
                 if connected == Err(libc::ECONNREFUSED) {
-                    // A test may wait for its own server in this way; only a command that fails is told about it.
-                    self.tell(format!(
-                        "a connection to port {} of this machine, as nothing in the sandbox listens on it",
-                        address.port()
-                    ));
+                    self.post.send(&Report::Unanswered { port: address.port() });
                 }
                 return result(connected);
             }

@@ -119,6 +119,7 @@ impl Terminal {
                 cwd: &cwd,
                 confinement: &confinement,
                 blocked: run::blocked(line.reports()),
+                unanswered: run::unanswered(line.reports()),
             };
             let denied = (!confinement.is_outside() && not_run.is_none() && !driving.end.is_cancelled())
                 .then(|| denial::judge(&ran))
