@@ -6,7 +6,8 @@
 //! asker (the server)
 //!  └─ starter              our program in its role, started once; ends when the asker closes its socket or dies
 //!      └─ outer keeper     one for each command, forked before its order comes (`starter`)
-//!          └─ inner keeper process 1 of namespaces of its own; the kernel kills it when the outer keeper dies
+//!          └─ inner keeper process 1 of namespaces of its own, forked ahead where there is time (`spare`); the kernel
+//!              │           kills it when the outer keeper dies
 //!              └─ command  gives up every right it can and executes the program (`enter`)
 //! ```
 //!
@@ -46,7 +47,7 @@ use keeper::{Charge, Keeper};
 pub(super) use limits::binds_root;
 use namespaces::View;
 use questions::{Asker, Network};
-use spare::Spare;
+use spare::Ahead;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
@@ -105,14 +106,17 @@ impl Post<'_> {
 /// Runs an order with the standard streams as they are.
 pub(super) fn run_here(order: &Order, report: impl Fn(&str)) -> ExitCode {
     sys::close_all_on_exec();
-    ExitCode::from(run(order, &Post::Person(&report), None))
+    ExitCode::from(run(order, &Post::Person(&report), Ahead::default()))
 }
 
 /// Runs a command to its end, nothing of it left; its exit status, or the one that says why it did not run.
-fn run(order: &Order, post: &Post<'_>, spare: Option<Spare>) -> u8 {
+fn run(order: &Order, post: &Post<'_>, mut ahead: Ahead) -> u8 {
     let outcome = match &order.walls {
-        None => run_beside(order, None, post),
-        Some(walls) => run_confined(order, walls, spare, post),
+        None => {
+            ahead.use_if(false);
+            run_beside(order, None, post)
+        }
+        Some(walls) => run_confined(order, walls, ahead, post),
     };
     outcome.unwrap_or_else(|reason| {
         let report = Report::CannotConfine { reason };
@@ -122,7 +126,7 @@ fn run(order: &Order, post: &Post<'_>, spare: Option<Spare>) -> u8 {
 }
 
 /// Chooses the strongest walls that stand here.
-fn run_confined(order: &Order, walls: &Walls, spare: Option<Spare>, post: &Post<'_>) -> Result<u8, String> {
+fn run_confined(order: &Order, walls: &Walls, ahead: Ahead, post: &Post<'_>) -> Result<u8, String> {
     if !seccomp::known_architecture() {
         return Err("there is no system call filter for this processor".to_owned());
     }
@@ -132,7 +136,7 @@ fn run_confined(order: &Order, walls: &Walls, spare: Option<Spare>, post: &Post<
     let guard = Guard::of_walls(walls);
     let reach = Reach::of(walls)?;
     let watched = set_aside::Watched::new(&guard);
-    match run_in_namespaces(order, walls, &guard, &reach, version, spare, post) {
+    match run_in_namespaces(order, walls, &guard, &reach, version, ahead, post) {
         Ok(exit_code) => {
             watched.intruders(post);
             Ok(exit_code)
@@ -164,7 +168,7 @@ fn run_in_namespaces(
     guard: &Guard,
     reach: &Reach,
     version: u32,
-    spare: Option<Spare>,
+    mut ahead: Ahead,
     post: &Post<'_>,
 ) -> Result<u8, String> {
     if reach.names.is_some() && !broker::reads_table(&std::fs::read_to_string("/etc/nsswitch.conf").unwrap_or_default())
@@ -182,60 +186,62 @@ fn run_in_namespaces(
     };
     let signals = sys::signal_descriptor().map_err(|error| error.to_string())?;
     let ids = sys::own_ids();
-    let mut attempts = namespaces::attempts(walls.network);
+    let attempts = namespaces::attempts(walls.network);
     let own_network = attempts[0] & libc::CLONE_NEWNET != 0;
-    if let Some(spare) = spare.filter(|_| own_network)
-        && spare.enter().is_ok()
-    {
-        // What is left to be made.
-        attempts = vec![attempts[0] & !(libc::CLONE_NEWNET | libc::CLONE_NEWUSER)];
-    }
     let mut reason = String::new();
+    let mut stands = |inner: libc::pid_t, socket: OwnedFd| match hear(socket) {
+        None => true,
+        Some(trouble) => {
+            reason = trouble;
+            sys::kill(inner, libc::SIGKILL);
+            while sys::reap(true).is_ok_and(|ended| ended.is_some_and(|ended| ended.pid != inner)) {}
+            false
+        }
+    };
+    let keep = |inner: libc::pid_t| {
+        let keeper = Keeper {
+            signals: &signals,
+            control: post.control(),
+            asker: None,
+        };
+        keeper.keep(Charge::InnerKeeper(inner)).exit_code
+    };
+    if let Some((inner, socket)) = ahead.use_if(own_network && factory.is_none())
+        && stands(inner, socket)
+    {
+        return Ok(keep(inner));
+    }
+    let mut refused = None;
     for flags in attempts {
         let (ours, theirs) = sys::socket_pair().map_err(|error| error.to_string())?;
         match sys::fork(flags) {
-            Err(error) => reason = format!("cannot make namespaces: {error}"),
+            Err(error) => refused = Some(format!("cannot make namespaces: {error}")),
             Ok(sys::Forked::Child) => {
                 drop(ours);
-                let beside = (reach, factory.as_ref());
-                sys::exit(inner_keeper(
+                let inner = Inner {
                     order,
                     walls,
                     guard,
-                    beside,
+                    reach,
+                    factory: factory.as_ref(),
                     version,
                     post,
-                    &signals,
-                    theirs,
-                    flags,
-                    ids,
                     own_network,
-                ));
+                };
+                sys::exit(inner_keeper(&inner, theirs, || namespaces::enter(flags, ids)));
             }
             Ok(sys::Forked::Parent(inner)) => {
                 drop(theirs);
-                match hear(ours) {
-                    None => {
-                        // It ends when nobody inside is left to ask it.
-                        drop(factory);
-                        let ended = Keeper {
-                            signals: &signals,
-                            control: post.control(),
-                            asker: None,
-                        }
-                        .keep(Charge::InnerKeeper(inner));
-                        return Ok(ended.exit_code);
-                    }
-                    Some(trouble) => {
-                        reason = trouble;
-                        sys::kill(inner, libc::SIGKILL);
-                        while sys::reap(true).is_ok_and(|ended| ended.is_some_and(|ended| ended.pid != inner)) {}
-                    }
+                if stands(inner, ours) {
+                    // It ends when nobody inside is left to ask it.
+                    drop(factory);
+                    return Ok(keep(inner));
                 }
+                refused = None;
             }
         }
     }
-    Err(reason)
+    Err(refused.unwrap_or(reason))
 }
 
 /// What the inner keeper says about its namespaces: nothing if they stand.
@@ -251,33 +257,45 @@ fn hear(socket: OwnedFd) -> Option<String> {
 
 const READY: &str = "ready";
 
-#[expect(
-    clippy::too_many_arguments,
-    reason = "the whole of what the outer keeper knows, handed on once"
-)]
-fn inner_keeper(
-    order: &Order,
-    walls: &Walls,
-    guard: &Guard,
-    (reach, factory): (&Reach, Option<&Factory>),
+/// What an inner keeper has to know.
+struct Inner<'a> {
+    order: &'a Order,
+    walls: &'a Walls,
+    guard: &'a Guard,
+    reach: &'a Reach,
+    /// What makes sockets of the network outside, where some of it was granted.
+    factory: Option<&'a Factory>,
+    /// Of Landlock.
     version: u32,
-    post: &Post<'_>,
-    signals: &OwnedFd,
-    ready: OwnedFd,
-    flags: i32,
-    ids: (u32, u32),
+    post: &'a Post<'a>,
     own_network: bool,
-) -> u8 {
+}
+
+/// The inner keeper's life from its order on. `enter` is what it has still to do to be in its namespaces; `ready` is told
+/// when they stand, or why not.
+fn inner_keeper(inner: &Inner<'_>, ready: OwnedFd, enter: impl FnOnce() -> io::Result<()>) -> u8 {
+    let Inner {
+        order,
+        walls,
+        guard,
+        reach,
+        post,
+        own_network,
+        ..
+    } = *inner;
     // The outer keeper may have died before it could be followed into death.
     let followed = sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong).is_ok();
     if !followed || sys::poll([Some(std::os::fd::AsRawFd::as_raw_fd(&ready))], 0)[0] {
         return super::role::EXIT_REFUSED;
     }
     sys::new_session();
-    let view = namespaces::enter(flags, ids)
-        .and_then(|()| namespaces::build(&walls.roots, guard, reach.names.as_deref(), own_network));
+    let view = enter().and_then(|()| {
+        let signals = sys::signal_descriptor()?;
+        let view = namespaces::build(&walls.roots, guard, reach.names.as_deref(), own_network)?;
+        Ok((signals, view))
+    });
     let mut ready = File::from(ready);
-    let view = match view {
+    let (signals, view) = match view {
         Ok(view) => view,
         Err(error) => {
             let _gone = write!(ready, "cannot set up namespaces: {error}");
@@ -290,7 +308,7 @@ fn inner_keeper(
     writable.extend(view.shared_memory.clone());
     let inside = enter::Inside {
         order,
-        landlock: version,
+        landlock: inner.version,
         readable: vec!["/".into()],
         writable,
         capabilities: view.capabilities_to_keep(&walls.roots),
@@ -308,12 +326,12 @@ fn inner_keeper(
         open: walls.network,
         own: own_network,
         reach,
-        factory,
+        factory: inner.factory,
     };
     start(&inside, guard, post, network)
         .map(|(command, asker)| {
             let ended = Keeper {
-                signals,
+                signals: &signals,
                 control: None,
                 asker: asker.as_ref(),
             }
@@ -327,7 +345,7 @@ fn inner_keeper(
         })
 }
 
-/// Forks the command and receives the descriptor of its filter.
+/// Starts the command and receives the descriptor of its filter.
 fn start<'a>(
     inside: &enter::Inside<'_>,
     guard: &'a Guard,
@@ -338,23 +356,19 @@ fn start<'a>(
         reason: format!("cannot start a process: {error}"),
     };
     let (ours, theirs) = sys::socket_pair().map_err(failed)?;
-    match sys::fork(0).map_err(failed)? {
-        sys::Forked::Child => {
-            drop(ours);
-            let report = enter::enter(inside, theirs);
-            post.send(&report);
-            sys::exit(report.exit_code())
-        }
-        sys::Forked::Parent(command) => {
-            drop(theirs);
-            let listener = sys::receive_descriptor(&ours).map_err(failed)?;
-            let asker = listener.map(|listener| {
-                let changeable = inside.watch_metadata.then(|| inside.writable.clone());
-                Asker::new(listener, guard, network, changeable, post)
-            });
-            Ok((command, asker))
-        }
-    }
+    let command = sys::spawn(|| {
+        let report = enter::enter(inside, &theirs);
+        post.send(&report);
+        report.exit_code()
+    });
+    let command = command.map_err(failed)?;
+    drop(theirs);
+    let listener = sys::receive_descriptor(&ours).map_err(failed)?;
+    let asker = listener.map(|listener| {
+        let changeable = inside.watch_metadata.then(|| inside.writable.clone());
+        Asker::new(listener, guard, network, changeable, post)
+    });
+    Ok((command, asker))
 }
 
 /// Runs the command beside its keeper, without namespaces: in full access, or behind Landlock and the filter alone.
@@ -393,14 +407,14 @@ fn run_beside(order: &Order, confined: Option<(&Walls, &Guard, &Reach, u32)>, po
             };
             start(&inside, guard, post, network)
         }
-        None => match sys::fork(0).map_err(|error| error.to_string())? {
-            sys::Forked::Child => {
+        None => {
+            let command = sys::spawn(|| {
                 let report = enter::enter_unconfined(order, keeper);
                 post.send(&report);
-                sys::exit(report.exit_code())
-            }
-            sys::Forked::Parent(command) => Ok((command, None)),
-        },
+                report.exit_code()
+            });
+            Ok((command.map_err(|error| error.to_string())?, None))
+        }
     };
     let (command, asker) = match started {
         Ok(started) => started,

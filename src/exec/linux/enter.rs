@@ -40,14 +40,14 @@ pub(super) struct Inside<'a> {
 /// Where programs are looked for when the command has no `PATH`.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
 
-/// Confines this process, sends the filter's descriptor through `keeper`, and executes the program.
-pub(super) fn enter(inside: &Inside<'_>, keeper: OwnedFd) -> Report {
+/// Confines this process, sends the filter's descriptor through `keeper`, and executes the program. The keeper stands
+/// still until then: from the filter on nothing may be done here that the filter asks about.
+pub(super) fn enter(inside: &Inside<'_>, keeper: &OwnedFd) -> Report {
     let confined = settle(inside.order).and_then(|()| {
-        confine(inside, &keeper).map_err(|(wall, error)| Report::CannotConfine {
+        confine(inside, keeper).map_err(|(wall, error)| Report::CannotConfine {
             reason: format!("the kernel refused {wall}: {error}"),
         })
     });
-    drop(keeper);
     match confined {
         Ok(()) => execute(inside.order),
         Err(report) => report,

@@ -4,12 +4,13 @@
 //! It reads no order itself and keeps nothing of one. Of the keepers that it forks, one waits at the socket at a time;
 //! the asker's death closes the socket, and all who wait there go.
 
-use super::spare::Spare;
+use super::spare::{Ahead, Spare, Work};
 use super::{Post, sys};
 use crate::exec::role::{EXIT_REFUSED, Order, Report};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::FileTypeExt as _;
 use std::process::ExitCode;
 
 /// Longest order that is read; the kernel takes no longer argument list anyway.
@@ -17,7 +18,7 @@ const MAX_ORDER: u32 = 64 * 1024 * 1024;
 
 /// How long a keeper waits for an order before it makes something ready, in milliseconds. Where orders come one upon the
 /// other, processors have better to do.
-const IDLE: libc::c_int = 10;
+const IDLE: libc::c_int = 2;
 
 /// Before a keeper is forked again after that failed, or the last one died, in milliseconds.
 const PAUSE: libc::c_int = 50;
@@ -26,6 +27,9 @@ const PAUSE: libc::c_int = 50;
 pub(in crate::exec) fn serve() -> ExitCode {
     sys::close_from(3);
     let socket = sys::duplicate(0).and_then(|socket| {
+        if !File::from(socket.try_clone()?).metadata()?.file_type().is_socket() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
         sys::put_at(&File::open("/dev/null")?.into(), 0)?;
         Ok(socket)
     });
@@ -86,7 +90,11 @@ fn wait_for_order(socket: &OwnedFd, sign: OwnedFd) -> u8 {
     sys::reap_by_itself(false);
     sys::new_group();
     let waits = sys::poll([Some(socket.as_raw_fd())], IDLE)[0];
-    let spare = if waits { None } else { Spare::prepare().ok() };
+    let spare = if waits {
+        None
+    } else {
+        Spare::prepare(&[socket, &sign]).ok()
+    };
     let Ok([line, streams @ ..]) = <[OwnedFd; 4]>::try_from(sys::receive_descriptors(socket).unwrap_or_default())
     else {
         return EXIT_REFUSED;
@@ -99,9 +107,8 @@ fn wait_for_order(socket: &OwnedFd, sign: OwnedFd) -> u8 {
     post.send(&Report::Taken {
         pid: std::process::id(),
     });
-    let taken = put_in_place(streams).and_then(|()| post.take_order());
-    let exit_code = match taken {
-        Ok(order) => super::run(&order, &post, spare),
+    let exit_code = match take(&post, streams, spare) {
+        Ok((order, ahead)) => super::run(&order, &post, ahead),
         Err(error) => {
             let reason = format!("the order did not come through: {error}");
             post.send(&Report::CannotConfine { reason });
@@ -112,29 +119,55 @@ fn wait_for_order(socket: &OwnedFd, sign: OwnedFd) -> u8 {
     exit_code
 }
 
-/// Makes the streams this process's own, for the command to inherit.
-fn put_in_place(streams: [OwnedFd; 3]) -> io::Result<()> {
-    for (number, stream) in (0..).zip(&streams) {
-        sys::put_at(stream, number)?;
-    }
-    Ok(())
+/// Takes the order that follows, and the streams.
+fn take(post: &Post<'_>, streams: [OwnedFd; 3], spare: Option<Spare>) -> io::Result<(Order, Ahead)> {
+    let Post::Asker(line) = post else {
+        return Err(io::ErrorKind::Unsupported.into());
+    };
+    let bytes = read_order(File::from(line.try_clone()?))?;
+    let order = parse(&bytes)?;
+    put_in_place(&streams)?;
+    let ahead = match spare {
+        None => Ahead::default(),
+        Some(spare) => {
+            let work = Work {
+                order: bytes,
+                line: line.try_clone()?,
+                streams,
+            };
+            Ahead(Some((spare, work)))
+        }
+    };
+    Ok((order, ahead))
 }
 
-impl Post<'_> {
-    /// Reads the order that follows.
-    fn take_order(&self) -> io::Result<Order> {
-        let Self::Asker(line) = self else {
-            return Err(io::ErrorKind::Unsupported.into());
-        };
-        let mut line = File::from(line.try_clone()?);
-        let mut length = [0; 4];
-        line.read_exact(&mut length)?;
-        let length = u32::from_le_bytes(length);
-        if length > MAX_ORDER {
-            return Err(io::ErrorKind::InvalidData.into());
-        }
-        let mut json = vec![0; length as usize];
-        line.read_exact(&mut json)?;
-        Ok(serde_json::from_slice(&json)?)
+/// Makes the streams this process's own, for the command to inherit.
+pub(super) fn put_in_place(streams: &[OwnedFd; 3]) -> io::Result<()> {
+    (0..)
+        .zip(streams)
+        .try_for_each(|(number, stream)| sys::put_at(stream, number))
+}
+
+/// Reads an order, as it was written.
+pub(super) fn read_order(mut from: File) -> io::Result<Vec<u8>> {
+    let mut length = [0; 4];
+    from.read_exact(&mut length)?;
+    let length = u32::from_le_bytes(length);
+    if length > MAX_ORDER {
+        return Err(io::ErrorKind::InvalidData.into());
     }
+    let mut bytes = vec![0; length as usize];
+    from.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Passes an order on.
+pub(super) fn write_order(mut to: File, order: &[u8]) -> io::Result<()> {
+    to.write_all(&(order.len() as u32).to_le_bytes())?;
+    to.write_all(order)
+}
+
+/// What an order says.
+pub(super) fn parse(order: &[u8]) -> io::Result<Order> {
+    Ok(serde_json::from_slice(order)?)
 }

@@ -61,6 +61,56 @@ pub(super) fn fork(flags: c_int) -> io::Result<Forked> {
     }
 }
 
+/// Gives this process a view of the mounts of its own.
+pub(super) fn own_mounts() -> io::Result<()> {
+    // SAFETY: no memory is involved.
+    check(c_long::from(unsafe { libc::unshare(libc::CLONE_NEWNS) })).map(drop)
+}
+
+/// Room for the calls of a process that borrows memory; only what is used of it is ever real.
+const BORROWED_STACK: usize = 1 << 20;
+
+/// Runs `child` in a new process that borrows this one's memory: nothing is copied, and this process stands still until
+/// the other has executed a program or ended, as it must. Its exit status is what `child` returns. For a process with
+/// one thread. What `child` drops or changes in memory is dropped or changed here too; its descriptors, folder, signals
+/// and rights are its own.
+pub(super) fn spawn(mut child: impl FnMut() -> u8) -> io::Result<libc::pid_t> {
+    extern "C" fn begin<F: FnMut() -> u8>(child: *mut c_void) -> c_int {
+        // SAFETY: `spawn` passes its own closure, and stands still while this runs.
+        let child = unsafe { &mut *child.cast::<F>() };
+        c_int::from(child())
+    }
+    fn entry<F: FnMut() -> u8>(_: &F) -> extern "C" fn(*mut c_void) -> c_int {
+        begin::<F>
+    }
+    // SAFETY: an anonymous mapping anywhere; it is the new process's stack, which grows down from its end, and is given
+    // back only when that process uses this memory no more.
+    unsafe {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_STACK | libc::MAP_NORESERVE;
+        let stack = libc::mmap(
+            ptr::null_mut(),
+            BORROWED_STACK,
+            libc::PROT_READ | libc::PROT_WRITE,
+            flags,
+            -1,
+            0,
+        );
+        if stack == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let begin = entry(&child);
+        let pid = libc::clone(
+            begin,
+            stack.byte_add(BORROWED_STACK),
+            libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD,
+            (&raw mut child).cast(),
+        );
+        let started = check(c_long::from(pid)).map(|pid| pid as libc::pid_t);
+        libc::munmap(stack, BORROWED_STACK);
+        started
+    }
+}
+
 /// How a child ended.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ended {
@@ -225,12 +275,6 @@ pub(super) fn reap_by_itself(by_itself: bool) {
     let action = if by_itself { libc::SIG_IGN } else { libc::SIG_DFL };
     // SAFETY: installs no handler of ours.
     unsafe { libc::signal(libc::SIGCHLD, action) };
-}
-
-/// Enters a namespace that a descriptor of `/proc/PID/ns` stands for.
-pub(super) fn enter_namespace(namespace: &OwnedFd, kind: c_int) -> io::Result<()> {
-    // SAFETY: no memory is involved.
-    check(c_long::from(unsafe { libc::setns(namespace.as_raw_fd(), kind) })).map(drop)
 }
 
 /// Puts all signals back to what a fresh program expects.
