@@ -1,6 +1,6 @@
 //! What running a command costs: a small one beside the same one unconfined and beside a plain start, many at once, a
 //! flood of output, and the memory of the process that starts them. Least and median.
-//! `cargo bench --bench exec`; `benches/cost` reads its lines.
+//! `cargo bench --bench exec`.
 
 #![expect(clippy::print_stdout, reason = "a bench is there to print")]
 
