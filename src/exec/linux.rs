@@ -227,6 +227,8 @@ fn run_in_namespaces(
                     version,
                     post,
                     own_network,
+                    own_user: flags & libc::CLONE_NEWUSER != 0,
+                    user: ids.0,
                 };
                 sys::exit(inner_keeper(&inner, theirs, || namespaces::enter(flags, ids)));
             }
@@ -269,6 +271,10 @@ struct Inner<'a> {
     version: u32,
     post: &'a Post<'a>,
     own_network: bool,
+    /// Whether its user namespace is its own.
+    own_user: bool,
+    /// As the outer keeper has it.
+    user: u32,
 }
 
 /// The inner keeper's life from its order on. `enter` is what it has still to do to be in its namespaces; `ready` is told
@@ -319,7 +325,7 @@ fn inner_keeper(inner: &Inner<'_>, ready: OwnedFd, enter: impl FnOnce() -> io::R
         own_ipc: true,
         own_terminals: view.own_terminals,
         watch_metadata: false,
-        other_processes: limits::others(flags & libc::CLONE_NEWUSER != 0, view.bounded, ids.0),
+        other_processes: limits::others(inner.own_user, view.bounded, inner.user),
         watch_names: !guard.missing.is_empty(),
     };
     let network = Network {
