@@ -233,7 +233,7 @@ fn run_in_namespaces(
                     version,
                     post,
                     own_network,
-                    own_users: flags & libc::CLONE_NEWUSER != 0,
+                    own_user: flags & libc::CLONE_NEWUSER != 0,
                     user: ids.0,
                 };
                 sys::exit(inner_keeper(&inner, theirs, || namespaces::enter(flags, ids)));
@@ -277,9 +277,9 @@ struct Inner<'a> {
     version: u32,
     post: &'a Post<'a>,
     own_network: bool,
-    /// Whether users are counted apart from those outside.
-    own_users: bool,
-    /// Outside.
+    /// Whether its user namespace is its own.
+    own_user: bool,
+    /// As the outer keeper has it.
     user: u32,
 }
 
@@ -331,7 +331,7 @@ fn inner_keeper(inner: &Inner<'_>, ready: OwnedFd, enter: impl FnOnce() -> io::R
         own_ipc: true,
         own_terminals: view.own_terminals,
         watch_metadata: false,
-        other_processes: limits::others(inner.own_users, view.bounded, inner.user),
+        other_processes: limits::others(inner.own_user, view.bounded, inner.user),
         watch_names: !guard.missing.is_empty(),
     };
     let network = Network {

@@ -122,7 +122,7 @@ fn wait_for_order(socket: OwnedFd, flags: libc::c_int, ids: (u32, u32)) -> u8 {
         version,
         post: &Post::Asker(line),
         own_network: true,
-        own_users: flags & libc::CLONE_NEWUSER != 0,
+        own_user: flags & libc::CLONE_NEWUSER != 0,
         user: ids.0,
     };
     inner_keeper(&inner, socket, sys::own_mounts)
