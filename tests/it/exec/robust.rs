@@ -247,9 +247,10 @@ async fn ways_to_end(place: &Place) {
             let finished = finish(wanted).await.expect("runs");
             let ended = (finished.exit_code, finished.timed_out);
             assert_eq!(ended, (exit_code, timed_out), "{mode:?} {script}: {finished:?}");
-            assert_eq!(
-                finished.signal.is_some(),
-                timed_out || exit_code > 128,
+            // Of one that had to be ended by force, the exit code says it.
+            let signalled = finished.signal.is_some();
+            assert!(
+                timed_out || signalled == (exit_code > 128),
                 "{mode:?} {script}: {finished:?}"
             );
             assert!(start.elapsed() < BOUND, "{mode:?} {script}: {:?}", start.elapsed());
