@@ -273,7 +273,10 @@ impl<'a> Run<'a> {
                 self.not_run(id, confined, ItemStatus::Failed, &error.to_string());
             }
             return Ok(match came? {
-                Came::Ended(finished, output) => Ran::Ended { finished, output },
+                Came::Ended(finished, output) => {
+                    self.tell_weaker(&finished);
+                    Ran::Ended { finished, output }
+                }
                 Came::RunsOn(output) => Ran::RunsOn(output),
             });
         }
@@ -293,7 +296,19 @@ impl<'a> Run<'a> {
         result.map(|finished| self.ended(finished))
     }
 
+    /// Tells the person, once in a session, what the sandbox lacks here.
+    fn tell_weaker(&self, finished: &Finished) {
+        if let Some(what) = &finished.weaker
+            && !std::mem::replace(&mut self.turn.conversation.data().told_weaker, true)
+        {
+            self.turn.warn(format!(
+                "Commands run in a sandbox that is weaker than it could be: {what} `countersign doctor` says what would help."
+            ));
+        }
+    }
+
     fn ended(&self, finished: Finished) -> Ran {
+        self.tell_weaker(&finished);
         Ran::Ended {
             output: self.output(&finished),
             finished,

@@ -48,6 +48,8 @@ pub struct Data {
     pub updated_at_ms: i64,
     /// The person was told that there are no snapshots.
     pub told_no_snapshot: bool,
+    /// They were told that the sandbox lacks something here.
+    pub told_weaker: bool,
     /// What the automatic reviewer has found.
     pub reviews: Reviews,
     /// What the model is to be told before it is asked again.
@@ -86,6 +88,7 @@ impl Conversation {
             preview: String::new(),
             updated_at_ms: super::now_ms(),
             told_no_snapshot: false,
+            told_weaker: false,
             reviews: Reviews::default(),
             notes: Vec::new(),
             reports: Vec::new(),
