@@ -83,7 +83,7 @@ fn commands_by_table() {
             "not-safe",
             ["ask", "run", "run", "run"],
         ),
-        (json!(["gh", "pr", "view", "1"]), "not-safe", ["run"; 4]),
+        (json!(["gh", "pr", "view", "1"]), "safe-readonly", ["run"; 4]),
         (
             json!(["git", "commit", "-m", "x"]),
             "not-safe",
