@@ -1,7 +1,9 @@
 //! `exec_command`: runs a command that may outlive the call.
 
+use super::request_permissions::{beside, permissions_schema};
 use super::{Call, CommandCall, Host, TerminalStart, TerminalWrite, Tool, ToolError, ToolOutput, arguments, schema};
 use crate::model::item::ToolSpec;
+use crate::protocol::permission::Permission;
 use futures::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::json;
@@ -39,6 +41,8 @@ struct Arguments {
     yield_time_ms: Option<u64>,
     max_output_tokens: Option<usize>,
     sandbox_permissions: Option<String>,
+    #[serde(default)]
+    additional_permissions: serde_json::Value,
     justification: Option<String>,
 }
 
@@ -88,8 +92,9 @@ impl Tool for ExecCommand {
                     "tty": {"type": "boolean", "description": "Give it a terminal, for interactive programs. Default false: pipes, and its input is closed."},
                     "yield_time_ms": {"type": "integer", "description": "How long to wait for its end in milliseconds, 250 to 30000; default 10000."},
                     "max_output_tokens": {"type": "integer", "description": "Tokens of output in the answer; default 10000. The middle of longer output is cut out."},
-                    "sandbox_permissions": {"type": "string", "enum": ["use_default", "require_escalated"], "description": "require_escalated asks the person to let it run outside the sandbox. Only where the sandbox stands in the way of the task."},
-                    "justification": {"type": "string", "description": "One sentence for the person on why it must leave the sandbox. Needed with require_escalated."},
+                    "sandbox_permissions": {"type": "string", "enum": ["use_default", "with_additional_permissions", "require_escalated"], "description": "with_additional_permissions asks for additional_permissions; require_escalated asks the person to let it run outside the sandbox. Only where the sandbox stands in the way of the task; prefer the first: it opens less."},
+                    "additional_permissions": permissions_schema(),
+                    "justification": {"type": "string", "description": "One sentence for the person on why it needs more. Needed with sandbox_permissions other than use_default."},
                 }),
                 &["cmd"],
             ),
@@ -112,7 +117,8 @@ impl Tool for ExecCommand {
                     Older::Write(write) => host.write_to_terminal(write).await,
                 };
             }
-            let (command, start) = newer(call, host.shell())?;
+            let (mut command, start) = newer(call, host.shell())?;
+            command.permissions = permissions(call, host)?;
             host.start_terminal(command, start).await
         })
     }
@@ -124,11 +130,11 @@ fn newer(call: &Call, persons_shell: Option<&str>) -> Result<(CommandCall, Termi
         return Err(ToolError::Answer("The command is empty. Give it as cmd.".to_owned()));
     }
     let escalated = match arguments.sandbox_permissions.as_deref() {
-        None | Some("use_default") => false,
+        None | Some("use_default" | "with_additional_permissions") => false,
         Some("require_escalated") => true,
         Some(other) => {
             return Err(ToolError::Answer(format!(
-                "sandbox_permissions of exec_command cannot be {other:?}. Give use_default or require_escalated."
+                "sandbox_permissions of exec_command cannot be {other:?}. Give use_default, with_additional_permissions or require_escalated."
             )));
         }
     };
@@ -165,6 +171,16 @@ fn newer(call: &Call, persons_shell: Option<&str>) -> Result<(CommandCall, Termi
             most_tokens: arguments.max_output_tokens.unwrap_or(DEFAULT_TOKENS),
         },
     ))
+}
+
+/// Read with the help of `host`, which knows what their paths start from.
+fn permissions(call: &Call, host: &dyn Host) -> Result<Vec<Permission>, ToolError> {
+    let Arguments {
+        sandbox_permissions,
+        additional_permissions,
+        ..
+    } = arguments(call)?;
+    beside(sandbox_permissions.as_deref(), &additional_permissions, host)
 }
 
 enum Older {

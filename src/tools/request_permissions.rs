@@ -94,6 +94,20 @@ pub(super) fn wanted(value: &Value, host: &dyn Host) -> Result<Vec<Permission>, 
         .map_err(|why| ToolError::Answer(format!("The permissions could not be read: {why}.")))
 }
 
+/// What a command asks for beyond the policy. `said` is its `sandbox_permissions`: where that promises permissions, there
+/// have to be some.
+pub(super) fn beside(said: Option<&str>, value: &Value, host: &dyn Host) -> Result<Vec<Permission>, ToolError> {
+    let permissions = wanted(value, host)?;
+    if said == Some("with_additional_permissions") && permissions.is_empty() {
+        return Err(ToolError::Answer(
+            "sandbox_permissions is with_additional_permissions, and additional_permissions names none. Name what the command \
+             needs, or leave both out."
+                .to_owned(),
+        ));
+    }
+    Ok(permissions)
+}
+
 fn read(value: &Value, resolve: &dyn Fn(&str) -> PathBuf) -> Result<Vec<Permission>, String> {
     match value {
         Value::Null => Ok(Vec::new()),

@@ -1,6 +1,6 @@
 //! `shell`: runs a command.
 
-use super::request_permissions::{permissions_schema, wanted};
+use super::request_permissions::{beside, permissions_schema};
 use super::{Call, CommandCall, Host, Payload, Tool, ToolError, ToolOutput, arguments, schema};
 use crate::model::item::{LocalShellAction, ToolSpec};
 use futures::future::BoxFuture;
@@ -98,19 +98,13 @@ fn command_call(call: &Call, host: Option<&dyn Host>) -> Result<CommandCall, Too
         Command::Script(script) => vec!["bash".to_owned(), "-lc".to_owned(), script],
     };
     let permissions = match host {
-        Some(host) => wanted(&arguments.additional_permissions, host)?,
+        Some(host) => beside(
+            arguments.sandbox_permissions.as_deref(),
+            &arguments.additional_permissions,
+            host,
+        )?,
         None => Vec::new(),
     };
-    if arguments.sandbox_permissions.as_deref() == Some("with_additional_permissions")
-        && permissions.is_empty()
-        && host.is_some()
-    {
-        return Err(ToolError::Answer(
-            "sandbox_permissions is with_additional_permissions, and additional_permissions names none. Name what the command \
-             needs, or leave both out."
-                .to_owned(),
-        ));
-    }
     Ok(CommandCall {
         item_id,
         argv,

@@ -56,8 +56,13 @@ const LESS_SURE: [&str; 4] = ["dial tcp ", "://", "ping: ", "connect to "];
 /// Judges a line of a command without a network. A refusal that names nothing counts where the output speaks of sockets.
 pub(super) fn judge(line: &str, speaks_of_sockets: bool) -> Option<Denial> {
     let lower = line.to_ascii_lowercase();
-    let refused = speaks_of_sockets && lower.trim_end().ends_with("[errno 1] operation not permitted")
-        || speaks_of_sockets && lower.trim_end().ends_with("operation not permitted (os error 1)");
+    let refused = speaks_of_sockets
+        && [
+            "[errno 1] operation not permitted",
+            "operation not permitted (os error 1)",
+        ]
+        .iter()
+        .any(|words| lower.trim_end().ends_with(words));
     if !refused && !SIGNS.iter().any(|sign| lower.contains(sign)) {
         return None;
     }

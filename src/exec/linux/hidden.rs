@@ -51,7 +51,7 @@ fn cover_from(holder: &Path, places: &[PathBuf], table: Option<(&Path, &str)>) -
             .open(path)
     };
     create(&file, 0)?;
-    fs::DirBuilder::new().mode(0).create(&folder)?;
+    fs::DirBuilder::new().mode(0o0).create(&folder)?;
     let names = holder.join("names");
     if let Some((_, text)) = table {
         let mut written = create(&names, 0o644)?;

@@ -236,7 +236,7 @@ async fn two_commands_of_one_answer_ask_at_once_and_each_gets_its_own_answer() {
     stage.answers(Reply::Later);
     let thread = stage.thread().await;
     let turn = stage.start_turn(&thread, "Go").await;
-    let mut asked = vec![
+    let mut asked = [
         stage.client.expect_request("countersign/approval/command").await,
         stage.client.expect_request("countersign/approval/command").await,
     ];

@@ -150,7 +150,8 @@ async fn a_grant_holds_as_long_as_the_person_said() {
 /// Whatever is no clear yes is a no: an odd answer, an error, an empty part, a part that was not asked for.
 #[tokio::test]
 async fn only_what_was_asked_for_and_clearly_given_is_given() {
-    let rows: [(Result<Value, (i64, &str)>, usize); 7] = [
+    type Answer = Result<Value, (i64, &'static str)>;
+    let rows: [(Answer, usize); 7] = [
         (Ok(json!({"decision": "maybe"})), 0),
         (Ok(json!(null)), 0),
         (Err((-32603, "broken")), 0),
@@ -319,6 +320,29 @@ async fn a_command_can_ask_for_more_for_itself() {
     assert!(folder(&stage, "one").join("new").exists());
     assert!(!folder(&stage, "one").join("later").exists() && !folder(&stage, "two").join("new").exists());
     let output = stage.requests(5)[4].output("c4").unwrap();
+    assert!(output.contains("additional_permissions"), "{output}");
+}
+
+/// A command that may outlive its call can do the same.
+#[tokio::test]
+async fn a_command_in_a_terminal_can_ask_for_more_for_itself() {
+    let ask = |id: &str, permissions: Value| {
+        json!({"call": {"tool": "exec_command", "id": id, "arguments": {
+            "cmd": "echo x > ../one/new",
+            "sandbox_permissions": "with_additional_permissions",
+            "additional_permissions": permissions,
+        }}})
+    };
+    let script = json!([[ask("c1", write("../one"))], [ask("c2", Value::Null)], [say("done")],]);
+    let stage = beside("", script).await;
+    let thread = stage.thread().await;
+    let turn = stage.start_turn(&thread, "Go").await;
+    let question = asked(&stage).await;
+    assert_eq!(question.params["acceptCovers"], "command");
+    stage.client.answer(&question, Ok(json!({"decision": "accept"})));
+    stage.finish(&turn).await;
+    assert!(folder(&stage, "one").join("new").exists());
+    let output = stage.requests(3)[2].output("c2").unwrap();
     assert!(output.contains("additional_permissions"), "{output}");
 }
 

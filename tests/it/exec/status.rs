@@ -65,7 +65,7 @@ fn doctor_says_what_is_weaker_without_namespaces() {
         "{told}"
     );
     assert!(
-        told.contains("namespaces is missing: ") && told.contains("Modes, owners, times"),
+        told.contains("namespaces is missing: ") && told.contains("System V shared memory"),
         "{told}"
     );
 }

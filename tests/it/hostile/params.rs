@@ -46,6 +46,12 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
         "command/exec" => vec![("command", json!(["true"]))],
         "command/terminate" => vec![("processId", id)],
         "guardian/approveDenied" => vec![("threadId", id.clone()), ("assessmentId", id)],
+        "terminal/read" => vec![("terminalId", json!(1000))],
+        "terminal/write" => vec![("terminalId", json!(1000)), ("text", json!("x"))],
+        "terminal/resize" => vec![
+            ("terminalId", json!(1000)),
+            ("size", json!({"rows": 24, "columns": 80})),
+        ],
         "proposal/read" => vec![("proposalId", id)],
         "proposal/decide" => vec![("proposalId", id), ("decision", json!("accept"))],
         "proposal/edit" => vec![("proposalId", id.clone()), ("hunkId", id)],
@@ -57,6 +63,8 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
         | "model/list"
         | "config/read"
         | "sandbox/status"
+        | "terminal/list"
+        | "terminal/kill"
         | "permissions/profiles" => vec![],
         other => panic!("{other} is new: say here what it needs"),
     }
@@ -98,7 +106,8 @@ async fn every_method_refuses_what_it_cannot_mean() {
                 json!([]),
                 json!(""),
             ] {
-                let same_type = right.is_string() && wrong.is_string() && *name != "decision";
+                let same_type = right.is_string() && wrong.is_string() && *name != "decision"
+                    || right.is_number() && wrong.is_number();
                 if same_type || (matches!(*name, "input" | "command") && wrong == json!([])) {
                     continue;
                 }

@@ -826,6 +826,8 @@ fn start_process(options: &ServerOptions, home: &Path) -> Ends {
 }
 
 fn start_thread(home: &Path) -> Ends {
+    // This process is not the program whose roles put up the sandbox.
+    countersign::exec::use_program(env!("CARGO_BIN_EXE_countersign").into());
     let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");
     let setup = Setup {
         home: home.to_owned(),

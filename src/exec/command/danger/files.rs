@@ -97,9 +97,9 @@ pub(super) fn trusted(path: &str, cwd: &Path) -> Option<&'static str> {
     if SYSTEM.iter().any(under) && !HARMLESS.iter().any(under) {
         return Some("a file of the system");
     }
-    let in_home = ["~/", "$HOME/", "${HOME}/", "/root/"]
+    let in_home = ["~", "$HOME", "${HOME}", "/root"]
         .iter()
-        .find_map(|home| path.strip_prefix(home));
+        .find_map(|home| path.strip_prefix(home)?.strip_prefix('/'));
     let in_home = in_home.or_else(|| {
         let rest = path.strip_prefix("/home/").or_else(|| path.strip_prefix("/Users/"))?;
         rest.split_once('/').map(|(_, rest)| rest)

@@ -5,9 +5,13 @@ use libc::c_long;
 use std::io;
 
 /// Kinds of limits, as the kernel numbers them; the type differs between C libraries.
+#[allow(clippy::unnecessary_cast, reason = "the C libraries differ on the type")]
 pub(in crate::exec::linux) const CORE: u32 = libc::RLIMIT_CORE as u32;
+#[allow(clippy::unnecessary_cast, reason = "the C libraries differ on the type")]
 pub(in crate::exec::linux) const FILE_SIZE: u32 = libc::RLIMIT_FSIZE as u32;
+#[allow(clippy::unnecessary_cast, reason = "the C libraries differ on the type")]
 pub(in crate::exec::linux) const OPEN_FILES: u32 = libc::RLIMIT_NOFILE as u32;
+#[allow(clippy::unnecessary_cast, reason = "the C libraries differ on the type")]
 pub(in crate::exec::linux) const PROCESSES: u32 = libc::RLIMIT_NPROC as u32;
 
 /// Lowers a limit, for good, to `most` or to what it is already. Never raises one.

@@ -48,6 +48,6 @@ sh('git config --global core.fsmonitor evil')",
     attempt("a program for all", "write('/usr/local/bin/' + MARK)").by_root(),
     attempt("the machine's settings", "write('/etc/' + MARK)").by_root(),
     attempt("the machine's state", "write('/run/' + MARK)").by_root(),
-    attempt("root's folder", "write('/root/' + MARK)").by_root(),
+    attempt("root's folder", "write('/root' + '/' + MARK)").by_root(),
     attempt("temporary files that last", "write('/var/tmp/' + MARK)"),
 ];
