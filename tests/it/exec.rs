@@ -8,6 +8,7 @@ mod programs;
 mod robust;
 mod running;
 mod status;
+mod streams;
 mod terminal;
 mod walls;
 mod words;

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
-fn request(cwd: &Path, mode: SandboxMode, script: &str) -> CommandRequest {
+pub(super) fn request(cwd: &Path, mode: SandboxMode, script: &str) -> CommandRequest {
     exec::use_program(env!("CARGO_BIN_EXE_countersign").into());
     CommandRequest {
         argv: ["sh", "-c", script].map(str::to_owned).to_vec(),
@@ -21,7 +21,7 @@ fn request(cwd: &Path, mode: SandboxMode, script: &str) -> CommandRequest {
     }
 }
 
-async fn run(request: CommandRequest) -> Result<Finished, ExecError> {
+pub(super) async fn run(request: CommandRequest) -> Result<Finished, ExecError> {
     exec::run(request, |_, _| {}, CancellationToken::new()).await
 }
 
