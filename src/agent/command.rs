@@ -238,7 +238,7 @@ impl<'a> Run<'a> {
             exec::for_terminal(&mut env, &turn.config.environment, wish.tty);
         }
         let request = CommandRequest {
-            argv: turn.through_profile(&self.argv),
+            argv: turn.desk.through_profile(&turn.config, &self.argv),
             argv0: None,
             cwd: self.cwd.clone(),
             env,
@@ -335,14 +335,6 @@ impl Turn {
     pub fn command_environment(&self, confinement: &Confinement) -> BTreeMap<String, String> {
         self.desk
             .command_environment(&self.config, self.conversation.id.as_str(), confinement)
-    }
-
-    /// A command of the model as it is started: through the person's login shell where that is configured.
-    pub fn through_profile(&self, argv: &[String]) -> Vec<String> {
-        match self.config.environment.experimental_use_profile {
-            true => exec::shell::through_profile(&self.desk.env, argv, self.config.secret_variables()),
-            false => argv.to_vec(),
-        }
     }
 
     /// A path as people name it: below the thread's folder where it is.

@@ -97,6 +97,14 @@ impl Desk {
         )
     }
 
+    /// A command as it is started: through the person's login shell where that is configured.
+    pub fn through_profile(&self, config: &Config, argv: &[String]) -> Vec<String> {
+        match config.environment.experimental_use_profile {
+            true => exec::shell::through_profile(&self.env, argv, config.secret_variables()),
+            false => argv.to_vec(),
+        }
+    }
+
     pub fn temporary_folder(&self) -> Option<PathBuf> {
         self.env
             .get("TMPDIR")

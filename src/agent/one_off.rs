@@ -41,13 +41,9 @@ impl OneOff {
         let mut env = agent.desk().command_environment(&config, "", &confinement);
         change(&mut env, &params.env)?;
         let timeout = params.timeout_ms.map_or(DEFAULT_TIMEOUT, Duration::from_millis);
-        let argv = match config.environment.experimental_use_profile {
-            true => exec::shell::through_profile(&agent.desk().env, &params.command, config.secret_variables()),
-            false => params.command.clone(),
-        };
         Ok(Self {
             request: CommandRequest {
-                argv,
+                argv: agent.desk().through_profile(&config, &params.command),
                 argv0: None,
                 cwd: match &params.cwd {
                     Some(cwd) => crate::workspace::uri::clean(&base.join(cwd)),

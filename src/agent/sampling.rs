@@ -250,7 +250,10 @@ async fn attempt(turn: &Arc<Turn>, calls: &mut Calls) -> Result<(), Broken> {
     }));
     let request = request(turn);
     // What the person said outlives the server from here on, whatever the model does with it.
-    turn.conversation.recorded().await;
+    tokio::select! {
+        () = turn.conversation.recorded() => {}
+        () = turn.cancel.cancelled() => return Err(Broken::Stopped),
+    }
     let mut stream = tokio::select! {
         stream = turn.provider().client.stream(&request) => stream?,
         () = turn.cancel.cancelled() => return Err(Broken::Stopped),

@@ -254,10 +254,6 @@ pub async fn run(
     let denied = (!confinement.is_outside() && !timed_out && !cancelled)
         .then(|| denial::judge(&ran))
         .flatten();
-    let weaker = line.reports().iter().find_map(|report| match report {
-        Report::Weaker { what } => Some(what.clone()),
-        _ => None,
-    });
     Ok(Finished {
         exit_code,
         stdout: stdout.kept.finish(),
@@ -268,7 +264,7 @@ pub async fn run(
         timed_out,
         cancelled,
         denied,
-        weaker,
+        weaker: weaker(line.reports()),
     })
 }
 
@@ -333,6 +329,14 @@ pub(super) fn blocked(reports: &[Report]) -> Option<&str> {
 pub(super) fn unanswered(reports: &[Report]) -> Option<String> {
     reports.iter().find_map(|report| match report {
         Report::Unanswered { .. } => Some(report.to_string()),
+        _ => None,
+    })
+}
+
+/// What the walls around it lack, in words.
+pub(super) fn weaker(reports: &[Report]) -> Option<String> {
+    reports.iter().find_map(|report| match report {
+        Report::Weaker { what } => Some(what.clone()),
         _ => None,
     })
 }

@@ -3,7 +3,6 @@
 use super::request_permissions::{beside, permissions_schema};
 use super::{Call, CommandCall, Host, TerminalStart, TerminalWrite, Tool, ToolError, ToolOutput, arguments, schema};
 use crate::model::item::ToolSpec;
-use crate::protocol::permission::Permission;
 use futures::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::json;
@@ -117,14 +116,18 @@ impl Tool for ExecCommand {
                     Older::Write(write) => host.write_to_terminal(write).await,
                 };
             }
-            let (mut command, start) = newer(call, host.shell())?;
-            command.permissions = permissions(call, host)?;
+            let (command, start) = newer(call, host.shell(), Some(host))?;
             host.start_terminal(command, start).await
         })
     }
 }
 
-fn newer(call: &Call, persons_shell: Option<&str>) -> Result<(CommandCall, TerminalStart), ToolError> {
+/// The command of a call. Permissions are read with the help of `host`, which knows what their paths start from.
+fn newer(
+    call: &Call,
+    persons_shell: Option<&str>,
+    host: Option<&dyn Host>,
+) -> Result<(CommandCall, TerminalStart), ToolError> {
     let arguments: Arguments = arguments(call)?;
     if arguments.cmd.trim().is_empty() {
         return Err(ToolError::Answer("The command is empty. Give it as cmd.".to_owned()));
@@ -153,6 +156,11 @@ fn newer(call: &Call, persons_shell: Option<&str>) -> Result<(CommandCall, Termi
         }
         None => persons_shell.filter(|shell| is_shell(shell)).unwrap_or("bash"),
     };
+    let said = arguments.sandbox_permissions.as_deref();
+    let permissions = host
+        .map(|host| beside(said, &arguments.additional_permissions, host))
+        .transpose()?
+        .unwrap_or_default();
     let flag = if arguments.login.unwrap_or(true) { "-lc" } else { "-c" };
     let wait = limited(arguments.yield_time_ms, &YIELD_MS, DEFAULT_YIELD_MS);
     Ok((
@@ -163,7 +171,7 @@ fn newer(call: &Call, persons_shell: Option<&str>) -> Result<(CommandCall, Termi
             timeout: None,
             escalated,
             justification: arguments.justification,
-            permissions: Vec::new(),
+            permissions,
         },
         TerminalStart {
             tty: arguments.tty,
@@ -171,16 +179,6 @@ fn newer(call: &Call, persons_shell: Option<&str>) -> Result<(CommandCall, Termi
             most_tokens: arguments.max_output_tokens.unwrap_or(DEFAULT_TOKENS),
         },
     ))
-}
-
-/// Read with the help of `host`, which knows what their paths start from.
-fn permissions(call: &Call, host: &dyn Host) -> Result<Vec<Permission>, ToolError> {
-    let Arguments {
-        sandbox_permissions,
-        additional_permissions,
-        ..
-    } = arguments(call)?;
-    beside(sandbox_permissions.as_deref(), &additional_permissions, host)
 }
 
 enum Older {
@@ -314,7 +312,7 @@ mod tests {
                 false,
             ),
         ] {
-            let (command, start) = newer(&call(NAME, arguments), shell).expect("a call");
+            let (command, start) = newer(&call(NAME, arguments), shell, None).expect("a call");
             assert_eq!(command.argv, argv, "{arguments}");
             assert_eq!(command.escalated, escalated, "{arguments}");
             let expected = TerminalStart {
@@ -334,7 +332,7 @@ mod tests {
             r#"{"cmd": "ls", "yield_time_ms": -1}"#,
         ] {
             assert!(
-                matches!(newer(&call(NAME, bad), None), Err(ToolError::Answer(_))),
+                matches!(newer(&call(NAME, bad), None, None), Err(ToolError::Answer(_))),
                 "{bad}"
             );
         }

@@ -124,16 +124,12 @@ impl Terminal {
             let denied = (!confinement.is_outside() && not_run.is_none() && !driving.end.is_cancelled())
                 .then(|| denial::judge(&ran))
                 .flatten();
-            let weaker = line.reports().iter().find_map(|report| match report {
-                Report::Weaker { what } => Some(what.clone()),
-                _ => None,
-            });
             let exit = Exit {
                 code,
                 signal: line.signal(),
                 duration: begun.elapsed(),
                 denied,
-                weaker,
+                weaker: run::weaker(line.reports()),
                 not_run: not_run.map(|error| error.to_string()),
             };
             *driving.exit.lock().unwrap_or_else(PoisonError::into_inner) = Some(exit);

@@ -189,7 +189,7 @@ fn protected_folders_stay_as_they_are() {
             "make by descriptor",
             "python3 -c 'import os; os.mkdir(\".codex\", dir_fd=os.open(\".\", os.O_RDONLY))'",
         ),
-        ("make from elsewhere", "cd / && mkdir $WORK/../work/.codex"),
+        ("make from elsewhere", "cd / && mkdir $WORK/../$(basename $WORK)/.codex"),
         ("make through a link", "ln -s . self && mkdir self/.codex"),
         ("move the workspace", "mv $WORK $WORK.gone"),
     ];

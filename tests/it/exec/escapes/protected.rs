@@ -53,7 +53,7 @@ sh(f'git config -f {WORK}/.git/config core.fsmonitor evil')",
     attempt("make it with what is in it", "os.makedirs(WORK + '/.codex/deep')"),
     attempt(
         "make it from elsewhere",
-        "os.chdir('/'); os.mkdir(WORK + '/../work/.codex')",
+        "os.chdir('/'); os.mkdir(WORK + '/../' + os.path.basename(WORK) + '/.codex')",
     ),
     attempt(
         "make it by a descriptor",
