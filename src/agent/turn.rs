@@ -1,5 +1,6 @@
 //! One running turn: what it shows, what it records, and that it ends exactly once.
 
+use super::apart::Apart;
 use super::asking::Asking;
 use super::conversation::Conversation;
 use super::desk::Desk;
@@ -47,6 +48,8 @@ pub struct Turn {
     pub provider: OnceLock<Provider>,
     pub output_schema: Option<serde_json::Value>,
     pub base_instructions: String,
+    /// A history of the turn's own, in place of the conversation's.
+    pub apart: Option<Apart>,
     /// Fires when the turn is to stop.
     pub cancel: CancellationToken,
     /// Fires when the turn's first event is out.
@@ -99,6 +102,7 @@ pub struct TurnParts {
     pub roots: Vec<PathBuf>,
     pub output_schema: Option<serde_json::Value>,
     pub base_instructions: String,
+    pub apart: Option<Apart>,
 }
 
 impl Turn {
@@ -112,6 +116,7 @@ impl Turn {
             roots,
             output_schema,
             base_instructions,
+            apart,
         } = parts;
         let shown = Shown {
             started_at_ms: super::now_ms(),
@@ -136,6 +141,7 @@ impl Turn {
             provider: OnceLock::new(),
             output_schema,
             base_instructions,
+            apart,
             own_commands: cancel.child_token(),
             is_private: AtomicBool::new(false),
             denials: AtomicUsize::new(0),
@@ -436,7 +442,7 @@ impl Turn {
         };
         if status == TurnStatus::Interrupted && !self.is_private() {
             // What the model must know of a stopped turn.
-            self.conversation.say([super::prompt::interrupted()]);
+            self.say([super::prompt::interrupted()]);
         }
         if let Some(error) = &error {
             tracing::warn!(thread = %self.conversation.id, turn = %self.id, kind = ?error.kind, "{}", error.message);

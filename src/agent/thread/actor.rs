@@ -301,6 +301,7 @@ impl Actor {
             roots,
             output_schema: start.output_schema,
             base_instructions: self.base_instructions.clone(),
+            apart: None,
         };
         let turn = Arc::new(Turn::new(id, parts));
         for input in more {
