@@ -98,7 +98,7 @@ pub enum AgentError {
         expected: crate::ids::TurnId,
         running: crate::ids::TurnId,
     },
-    #[error("A turn is running. Wait for its end or stop it, then undo.")]
+    #[error("A turn is running. Wait for its end or stop it, then try again.")]
     TurnRunning,
     #[error("This conversation has no turn {0}.")]
     UnknownTurn(crate::ids::TurnId),

@@ -16,6 +16,7 @@ use crate::protocol::event::EventKind;
 use crate::protocol::guardian::{GuardianAction, GuardianAssessment, GuardianStatus, Risk, RiskLevel};
 use crate::protocol::item::{Confined, ThreadItem, UserInput};
 use crate::protocol::settings::{ApprovalsReviewer, ReasoningSummary};
+use crate::protocol::turn::InterruptedBy;
 use answer::Verdict;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -182,7 +183,7 @@ impl Turn {
                 "The automatic reviewer has denied {MOST_DENIALS} actions in this turn, so it was stopped. Look at what the agent \
                  wanted, and say what it may do, or answer its questions yourself (approvals_reviewer = \"user\")."
             ));
-            self.cancel.cancel();
+            self.stop(InterruptedBy::Reviewer);
         }
         let words = format!(
             "The automatic reviewer, who answers in the person's place, denied it: {}",

@@ -82,7 +82,7 @@ fn failure(kind: TurnErrorKind, message: String) -> TurnError {
 /// Puts the person's input into the history and shows it, before the model is asked.
 pub(super) fn take_input(turn: &Turn, inputs: Vec<Input>, first: bool) {
     for (index, input) in inputs.into_iter().enumerate() {
-        turn.set_private(false);
+        turn.hear();
         turn.say(super::person::sent_along(turn, &input.content));
         if let Some(context) = &input.context {
             let open = turn.desk.open_files();

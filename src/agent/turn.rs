@@ -19,9 +19,9 @@ use crate::protocol::item::{Confined, ItemStatus, ThreadItem};
 use crate::protocol::permission::Permission;
 use crate::protocol::settings::{SandboxMode, ThreadSettings};
 use crate::protocol::thread::ThreadStatus;
-use crate::protocol::turn::{Turn as TurnRecord, TurnError, TurnStatus};
+use crate::protocol::turn::{InterruptedBy, Turn as TurnRecord, TurnError, TurnKind, TurnStatus};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio_util::sync::CancellationToken;
 
@@ -58,8 +58,8 @@ pub struct Turn {
     pub closed: CancellationToken,
     /// Ends the person's own commands that run in the turn.
     pub own_commands: CancellationToken,
-    /// Nothing of the turn is for the model: the person runs commands of their own.
-    is_private: AtomicBool,
+    /// Who asked the turn to stop.
+    stopped_by: OnceLock<InterruptedBy>,
     /// What the automatic reviewer has denied in this turn.
     pub denials: AtomicUsize,
     /// Input that came while the turn runs.
@@ -76,6 +76,7 @@ pub struct Turn {
 
 /// What has been shown of the turn so far.
 struct Shown {
+    kind: TurnKind,
     started_at_ms: i64,
     /// Items begun and not yet done, in their order.
     open: Vec<ThreadItem>,
@@ -94,6 +95,7 @@ struct Shown {
 }
 
 pub struct TurnParts {
+    pub kind: TurnKind,
     pub conversation: Arc<Conversation>,
     pub desk: Arc<Desk>,
     pub config: Arc<Config>,
@@ -108,6 +110,7 @@ pub struct TurnParts {
 impl Turn {
     pub fn new(id: TurnId, parts: TurnParts) -> Self {
         let TurnParts {
+            kind,
             conversation,
             desk,
             config,
@@ -119,6 +122,7 @@ impl Turn {
             apart,
         } = parts;
         let shown = Shown {
+            kind,
             started_at_ms: super::now_ms(),
             open: Vec::new(),
             done: Vec::new(),
@@ -143,7 +147,7 @@ impl Turn {
             base_instructions,
             apart,
             own_commands: cancel.child_token(),
-            is_private: AtomicBool::new(false),
+            stopped_by: OnceLock::new(),
             denials: AtomicUsize::new(0),
             cancel,
             opened: CancellationToken::new(),
@@ -215,9 +219,11 @@ impl Turn {
     fn record_of(&self, shown: &Shown, status: TurnStatus, error: Option<TurnError>) -> TurnRecord {
         TurnRecord {
             id: self.id.clone(),
+            kind: shown.kind,
             status,
             items: shown.done.iter().chain(&shown.open).cloned().collect(),
             error,
+            interrupted_by: (status == TurnStatus::Interrupted).then(|| self.stopped_by()),
             started_at_ms: Some(shown.started_at_ms),
             completed_at_ms: (status != TurnStatus::InProgress).then(super::now_ms),
         }
@@ -247,22 +253,32 @@ impl Turn {
         self.opened.cancel();
     }
 
-    /// Asks the turn to stop. False if it is over already: then it stays as it ended.
-    pub fn stop(&self) -> bool {
+    /// Asks the turn to stop; whoever asks first is the one who stopped it. False if it is over already: then it stays as
+    /// it ended.
+    pub fn stop(&self, by: InterruptedBy) -> bool {
         let shown = self.shown();
         if !shown.ended {
+            let _first = self.stopped_by.set(by);
             self.cancel.cancel();
         }
         !shown.ended
     }
 
-    /// Whether the model knows nothing of the turn.
-    pub fn is_private(&self) -> bool {
-        self.is_private.load(Ordering::Relaxed)
+    /// A turn that nobody asked to stop is stopped in the person's name.
+    fn stopped_by(&self) -> InterruptedBy {
+        self.stopped_by.get().copied().unwrap_or(InterruptedBy::Person)
     }
 
-    pub fn set_private(&self, is_private: bool) {
-        self.is_private.store(is_private, Ordering::Relaxed);
+    pub fn kind(&self) -> TurnKind {
+        self.shown().kind
+    }
+
+    /// The person said something in a turn of their own commands, which makes it one like any other.
+    pub fn hear(&self) {
+        let kind = &mut self.shown().kind;
+        if *kind == TurnKind::OwnCommands {
+            *kind = TurnKind::Regular;
+        }
     }
 
     /// An item of this turn, open or done.
@@ -440,7 +456,8 @@ impl Turn {
             Ended::Interrupted => (TurnStatus::Interrupted, None),
             Ended::Failed(error) => (TurnStatus::Failed, Some(error)),
         };
-        if status == TurnStatus::Interrupted && !self.is_private() {
+        // Of the person's own commands it knows nothing.
+        if status == TurnStatus::Interrupted && shown.kind != TurnKind::OwnCommands {
             // What the model must know of a stopped turn.
             self.say([super::prompt::interrupted()]);
         }

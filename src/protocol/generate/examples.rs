@@ -676,9 +676,11 @@ fn turn(status: TurnStatus) -> Turn {
     };
     Turn {
         id: TURN.into(),
+        kind: TurnKind::Regular,
         status,
         items,
         error: None,
+        interrupted_by: None,
         started_at_ms: Some(AT_MS),
         completed_at_ms: (status != TurnStatus::InProgress).then_some(AT_MS + 2000),
     }

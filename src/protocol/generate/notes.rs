@@ -67,7 +67,7 @@ pub(super) fn of(method: &str) -> Notes {
         ),
         "turn/interrupt" => notes(
             "Open questions of the turn are withdrawn (`approval/resolved`, `proposal/updated`), its commands end, then \
-             `turn/completed` comes with status `interrupted`.",
+             `turn/completed` comes with status `interrupted` and `interruptedBy` `person`.",
             &[error::THREAD_NOT_LOADED, error::TURN_MISMATCH],
         ),
         "turn/undo" => notes(
