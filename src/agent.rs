@@ -9,6 +9,8 @@ pub mod approvals;
 mod asking;
 mod calls;
 pub mod command;
+mod compaction;
+mod consult;
 pub mod conversation;
 pub mod desk;
 pub mod editor;
@@ -412,7 +414,8 @@ impl Agent {
         {
             let mut data = conversation.data();
             data.environment = prompt::Environment::told(data.history.items());
-            data.usage = stored.usage.unwrap_or_default();
+            data.set_usage(stored.usage.unwrap_or_default());
+            data.rate_limits = stored.rate_limits;
             data.turns = stored.turns;
             data.preview = stored.preview.clone();
             data.updated_at_ms = stored.updated_at_ms;

@@ -16,7 +16,9 @@ mod redact;
 pub(crate) mod tree;
 
 use crate::protocol::config::{ConfigReadResult, ConfigWarning};
-use crate::protocol::settings::{ApprovalPolicy, ApprovalsReviewer, EditApproval, ReasoningSummary, SandboxPolicy};
+use crate::protocol::settings::{
+    ApprovalPolicy, ApprovalsReviewer, EditApproval, Personality, ReasoningSummary, SandboxPolicy,
+};
 use check::{Checker, Layer};
 use environment::EnvironmentPolicy;
 use layers::{File, Merged};
@@ -92,8 +94,13 @@ pub struct Config {
     /// Tokens; absent: as the catalogue says.
     pub context_window: Option<u32>,
     pub max_output_tokens: Option<u32>,
-    /// Tokens; absent: 90 % of the window.
+    /// Tokens at which the conversation is compacted; absent: 90 % of the window; 0: never by itself.
     pub auto_compact_token_limit: Option<u32>,
+    /// Replaces the built-in request for a summary.
+    pub compact_prompt: Option<String>,
+    /// How urgent requests are, in the provider's words.
+    pub service_tier: Option<String>,
+    pub personality: Personality,
     /// Tokens of a tool's output that the model gets.
     pub tool_output_token_limit: Option<u32>,
     /// Replaces the built-in instructions.

@@ -45,8 +45,8 @@ use crate::protocol::terminal::{
     TerminalReadResult, TerminalResizeParams, TerminalResizeResult, TerminalWriteParams, TerminalWriteResult,
 };
 use crate::protocol::thread::{
-    ThreadListParams, ThreadListResult, ThreadReadParams, ThreadReadResult, ThreadResumeParams, ThreadStartParams,
-    ThreadStartResult,
+    ThreadCompactParams, ThreadCompactResult, ThreadListParams, ThreadListResult, ThreadReadParams, ThreadReadResult,
+    ThreadResumeParams, ThreadStartParams, ThreadStartResult,
 };
 use crate::protocol::turn::{
     TurnInterruptParams, TurnInterruptResult, TurnStartParams, TurnStartResult, TurnSteerParams, TurnSteerResult,
@@ -210,6 +210,10 @@ impl Server {
         Ok(thread::read(self.0.session()?, params).await?)
     }
 
+    async fn thread_compact(&self, params: ThreadCompactParams) -> Result<ThreadCompactResult> {
+        Ok(thread::compact(self.0.session()?, params).await?)
+    }
+
     async fn thread_shell_command(&self, params: ThreadShellCommandParams) -> Result<ThreadShellCommandResult> {
         Ok(thread::shell_command(self.0.session()?, params).await?)
     }
@@ -327,6 +331,7 @@ pub(crate) fn service(context: Arc<Context>) -> (LspService<Server>, ClientSocke
         .custom_method(method::THREAD_RESUME, Server::thread_resume)
         .custom_method(method::THREAD_LIST, Server::thread_list)
         .custom_method(method::THREAD_READ, Server::thread_read)
+        .custom_method(method::THREAD_COMPACT, Server::thread_compact)
         .custom_method(method::THREAD_SHELL_COMMAND, Server::thread_shell_command)
         .custom_method(method::COMMAND_EXEC, Server::command_exec)
         .custom_method(method::COMMAND_TERMINATE, Server::command_terminate)

@@ -6,13 +6,23 @@
 use crate::config::permissions::is_built_in;
 use crate::model::item::{ContentPart, ResponseItem};
 use crate::protocol::item::{LineRange, UserInput};
-use crate::protocol::settings::{SandboxPolicy, ThreadSettings};
+use crate::protocol::settings::{Personality, SandboxPolicy, ThreadSettings};
 use crate::protocol::turn::EditorContext;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// The built-in instructions.
 pub const BASE_INSTRUCTIONS: &str = include_str!("prompt/base.md");
+
+/// The instructions of a request: those in force, and the tone where the person has chosen one.
+pub fn instructions(base: &str, personality: Personality) -> String {
+    let tone = match personality {
+        Personality::None => return base.to_owned(),
+        Personality::Friendly => include_str!("prompt/friendly.md"),
+        Personality::Pragmatic => include_str!("prompt/pragmatic.md"),
+    };
+    format!("{}\n\n{}", base.trim_end(), tone)
+}
 
 /// A message of the given role with one text.
 pub fn message(role: &str, text: String) -> ResponseItem {
@@ -298,6 +308,8 @@ mod tests {
             sandbox_policy: SandboxPolicy::default(),
             permissions: None,
             runtime_workspace_roots: Vec::new(),
+            service_tier: None,
+            personality: Default::default(),
         }
     }
 

@@ -288,6 +288,12 @@ impl Turn {
         items.find(|item| item.id() == id).cloned()
     }
 
+    /// All items of this turn so far, those that are open last.
+    pub fn items(&self) -> Vec<ThreadItem> {
+        let shown = self.shown();
+        shown.done.iter().chain(&shown.open).cloned().collect()
+    }
+
     /// Whether the turn's last event is out.
     pub fn has_ended(&self) -> bool {
         self.shown().ended
@@ -456,8 +462,9 @@ impl Turn {
             Ended::Interrupted => (TurnStatus::Interrupted, None),
             Ended::Failed(error) => (TurnStatus::Failed, Some(error)),
         };
-        // Of the person's own commands it knows nothing.
-        if status == TurnStatus::Interrupted && shown.kind != TurnKind::OwnCommands {
+        // Of the person's own commands it knows nothing, and a compaction that was stopped has changed nothing.
+        let is_apart = matches!(shown.kind, TurnKind::OwnCommands | TurnKind::Compaction);
+        if status == TurnStatus::Interrupted && !is_apart {
             // What the model must know of a stopped turn.
             self.say([super::prompt::interrupted()]);
         }
@@ -506,7 +513,8 @@ fn stopped(mut item: ThreadItem) -> ThreadItem {
         ThreadItem::CommandExecution { status, .. }
         | ThreadItem::FileChange { status, .. }
         | ThreadItem::ToolCall { status, .. }
-        | ThreadItem::Undo { status, .. } => *status = ItemStatus::Interrupted,
+        | ThreadItem::Undo { status, .. }
+        | ThreadItem::ContextCompaction { status, .. } => *status = ItemStatus::Interrupted,
         ThreadItem::UserMessage { .. } | ThreadItem::Reasoning { .. } | ThreadItem::Plan { .. } => {}
     }
     item

@@ -5,7 +5,7 @@ mod review;
 
 pub use review::{Decide, NextChange, ShowProposal};
 
-use super::{terminal, undo};
+use super::{terminal, thread, undo};
 use crate::agent::person::OwnCommand;
 use crate::agent::thread::{Start, ThreadHandle};
 use crate::lsp::error::RequestError;
@@ -39,6 +39,7 @@ pub const REJECT_ALL: &str = "countersign.rejectAll";
 pub const NEW_THREAD: &str = "countersign.newThread";
 pub const UNDO: &str = "countersign.undoLastTurn";
 pub const SHOW_DIFF: &str = "countersign.showTurnDiff";
+pub const COMPACT: &str = "countersign.compactThread";
 pub const STOP_TERMINALS: &str = "countersign.stopTerminals";
 
 type Run = fn(&Session, Vec<Value>) -> Result<(), RequestError>;
@@ -68,6 +69,10 @@ const COMMANDS: &[(&str, Run)] = &[
     }),
     (SHOW_DIFF, |session, arguments| {
         undo::show_diff(session, optional(SHOW_DIFF, arguments)?.unwrap_or_default());
+        Ok(())
+    }),
+    (COMPACT, |session, arguments| {
+        thread::compact_last(session, optional(COMPACT, arguments)?.unwrap_or_default());
         Ok(())
     }),
     (STOP_TERMINALS, |session, _arguments| {

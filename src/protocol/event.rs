@@ -7,7 +7,7 @@ use crate::protocol::approval::Approval;
 use crate::protocol::document::FilesChanged;
 use crate::protocol::guardian::GuardianAssessment;
 use crate::protocol::item::{PlanStep, ThreadItem};
-use crate::protocol::model::ThreadTokenUsage;
+use crate::protocol::model::{RateLimits, ThreadTokenUsage};
 use crate::protocol::proposal::{Proposal, ProposalMoved};
 use crate::protocol::settings::ThreadSettings;
 use crate::protocol::terminal::Terminal;
@@ -126,7 +126,7 @@ events! {
     TerminalExited = "countersign/terminal/exited" (TerminalExited),
     /// The plan as it stands.
     PlanUpdated = "countersign/turn/planUpdated" (PlanUpdated),
-    /// Tokens used; after each response.
+    /// Tokens used, and what is left of the allowance: once after each response, and when a compaction has made room.
     TokenUsageUpdated = "countersign/thread/tokenUsage" (TokenUsageUpdated),
     /// A patch waits for the person.
     ProposalCreated = "countersign/proposal/created" (ProposalChanged),
@@ -202,7 +202,12 @@ params! {
         duration_ms: u64,
     }
     PlanUpdated { explanation: Option<String>, steps: Vec<PlanStep> }
-    TokenUsageUpdated { token_usage: ThreadTokenUsage }
+    TokenUsageUpdated {
+        token_usage: ThreadTokenUsage,
+        /// The latest that the provider has said of the account's allowance; absent where it says nothing.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rate_limits: Option<RateLimits>,
+    }
     ProposalChanged { proposal: Proposal }
     ApprovalRequested { approval: Approval }
     ApprovalResolved {

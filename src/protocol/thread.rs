@@ -1,6 +1,6 @@
 //! Threads: conversations, live and stored.
 
-use crate::ids::ThreadId;
+use crate::ids::{ThreadId, TurnId};
 use crate::protocol::settings::{SettingsOverride, ThreadSettings};
 use crate::protocol::turn::Turn;
 use serde::{Deserialize, Serialize};
@@ -154,4 +154,19 @@ pub struct ThreadReadParams {
 #[serde(rename_all = "camelCase")]
 pub struct ThreadReadResult {
     pub thread: Thread,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadCompactParams {
+    pub thread_id: ThreadId,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadCompactResult {
+    /// The turn that does it.
+    pub turn_id: TurnId,
 }

@@ -6,7 +6,7 @@ use crate::ids::{ThreadId, TurnId};
 use crate::model::item::ResponseItem;
 use crate::protocol::event::{Event, EventKind};
 use crate::protocol::item::{ThreadItem, UserInput};
-use crate::protocol::model::{ThreadTokenUsage, TokenUsage};
+use crate::protocol::model::{RateLimits, ThreadTokenUsage, TokenUsage};
 use crate::protocol::settings::{ApprovalPolicy, ReasoningSummary, SandboxPolicy, ThreadSettings};
 use crate::protocol::thread::GitInfo;
 use crate::protocol::turn::{InterruptedBy, TurnError, TurnErrorKind, TurnKind, TurnStatus};
@@ -344,6 +344,9 @@ pub enum EventMsg {
     TokenCount {
         #[serde(default)]
         info: Option<TokenInfo>,
+        /// What the provider said of the account's allowance.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rate_limits: Option<Value>,
     },
     /// Twin of the person's message, for readers that show previews by it.
     UserMessage {
@@ -474,6 +477,7 @@ impl RolloutItem {
             EventKind::TokenUsageUpdated(body) => {
                 vec![EventMsg::TokenCount {
                     info: Some(body.token_usage.into()),
+                    rate_limits: body.rate_limits.as_ref().map(RateLimits::to_json),
                 }]
             }
             EventKind::TurnCompleted(body) => {

@@ -3,6 +3,7 @@
 
 mod always;
 mod approval;
+mod compaction;
 mod context;
 mod diff;
 mod grants;

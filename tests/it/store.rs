@@ -172,6 +172,8 @@ fn settings() -> ThreadSettings {
         edit_approval: EditApproval::Ask,
         permissions: Some("own".into()),
         runtime_workspace_roots: vec!["/data/more".into()],
+        service_tier: None,
+        personality: Default::default(),
         sandbox_policy: SandboxPolicy::WorkspaceWrite {
             writable_roots: vec!["/data".into()],
             network_access: true,

@@ -2,11 +2,10 @@
 
 use crate::agent::pending::Input;
 use crate::agent::prompt::Environment;
-use crate::agent::provider::{Provider, Unresolved};
+use crate::agent::provider;
 use crate::agent::sampling;
 use crate::agent::turn::{Ended, Turn};
 use crate::agent::{in_words, undo};
-use crate::model::retry::Retry;
 use crate::protocol::turn::{TurnError, TurnErrorKind};
 use std::sync::Arc;
 
@@ -34,33 +33,9 @@ pub(super) async fn run(turn: &Arc<Turn>, inputs: Vec<Input>, first: bool) -> En
             undo::begin(turn);
         }
     };
-    let mut retry = None;
-    let provider = loop {
-        let resolved = tokio::select! {
-            biased;
-            () = turn.cancel.cancelled() => None,
-            resolved = Provider::resolve(&turn.config, &turn.settings, &turn.desk) => Some(resolved),
-        };
-        let failure = match resolved {
-            Some(Ok(provider)) => break provider,
-            Some(Err(failure)) => failure,
-            None => {
-                begin(&mut inputs, None);
-                return Ended::Interrupted;
-            }
-        };
-        begin(&mut inputs, None);
-        let (error, provider) = match failure {
-            Unresolved::Final(error) => return Ended::Failed(error),
-            Unresolved::Provider(error, provider) => (error, provider),
-        };
-        let retry = retry.get_or_insert_with(|| Retry::new(&provider));
-        let Some(wait) = retry.next(&error) else {
-            return Ended::Failed(error.turn_error());
-        };
-        if !sampling::wait_to_retry(turn, wait, &error).await {
-            return Ended::Interrupted;
-        }
+    let provider = match provider::wait_for(turn, || begin(&mut inputs, None)).await {
+        Ok(provider) => provider,
+        Err(ended) => return ended,
     };
     begin(&mut inputs, provider.context_window);
     for warning in turn.conversation.new_reports(turn.desk.rules(&turn.config).reports()) {

@@ -263,7 +263,10 @@ impl View {
             }
             ThreadItem::CommandExecution { .. } => self.command_completed(stage, item).await,
             ThreadItem::FileChange { status, .. } => self.change_completed(stage, status).await,
-            ThreadItem::Plan { .. } | ThreadItem::UserMessage { .. } | ThreadItem::Undo { .. } => Ok(()),
+            ThreadItem::Plan { .. }
+            | ThreadItem::UserMessage { .. }
+            | ThreadItem::Undo { .. }
+            | ThreadItem::ContextCompaction { .. } => Ok(()),
         }
     }
 

@@ -44,6 +44,12 @@ fn optional_parts(request: &ModelRequest, openai: bool, body: &mut Map<String, V
         let name = if openai { "max_completion_tokens" } else { "max_tokens" };
         body.insert(name.into(), json!(most));
     }
+    if let Some(tier) = &request.service_tier {
+        body.insert("service_tier".into(), json!(tier));
+    }
+    if !request.client_metadata.is_empty() {
+        body.insert("metadata".into(), json!(request.client_metadata));
+    }
     if openai {
         body.insert("store".into(), json!(false));
         body.insert("prompt_cache_key".into(), json!(request.cache_key));
@@ -282,14 +288,11 @@ mod tests {
             model: "some-model".into(),
             instructions: "Be brief.".into(),
             input: Arc::new(input),
-            tools: vec![],
             parallel_tool_calls: true,
-            effort: None,
             summary: ReasoningSummary::Auto,
-            output_schema: None,
-            max_output_tokens: None,
             cache_key: "thread-1".into(),
             turn_id: "turn-1".into(),
+            ..ModelRequest::default()
         }
     }
 

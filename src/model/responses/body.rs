@@ -7,6 +7,7 @@ use crate::model::item::{ContentPart, LocalShellAction, ReasoningPart, ResponseI
 use crate::protocol::settings::ReasoningSummary;
 use serde::Serialize;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -30,6 +31,10 @@ struct Body<'a> {
     text: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_output_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    service_tier: Option<&'a str>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    client_metadata: &'a BTreeMap<String, String>,
 }
 
 #[derive(Serialize)]
@@ -134,6 +139,8 @@ pub(in crate::model) fn body(request: &ModelRequest, openai: bool) -> Result<Vec
             json!({"format": {"type": "json_schema", "name": "final_answer", "strict": true, "schema": schema}})
         }),
         max_output_tokens: request.max_output_tokens,
+        service_tier: request.service_tier.as_deref(),
+        client_metadata: &request.client_metadata,
     })
 }
 
@@ -235,14 +242,11 @@ mod tests {
             model: model.into(),
             instructions: "Be brief.".into(),
             input: Arc::new(input),
-            tools: vec![],
             parallel_tool_calls: true,
-            effort: None,
             summary: ReasoningSummary::Auto,
-            output_schema: None,
-            max_output_tokens: None,
             cache_key: "thread-1".into(),
             turn_id: "turn-1".into(),
+            ..ModelRequest::default()
         }
     }
 

@@ -41,6 +41,13 @@ pub(super) fn of(method: &str) -> Notes {
                 error::COMMAND_RUNNING,
             ],
         ),
+        "thread/compact" => notes(
+            "A turn that runs is stopped first and completes as interrupted, `replaced`. Then `turn/started` comes, one item \
+             `contextCompaction`, `thread/tokenUsage` with what is left, and `turn/completed`; if there is no summary, it has \
+             failed and the conversation is as it was. What the person says meanwhile begins the next turn. The same happens by \
+             itself inside a turn, at nine tenths of the context window or at `model_auto_compact_token_limit`.",
+            &[error::THREAD_NOT_LOADED, error::THREAD_CLOSED],
+        ),
         "thread/shellCommand" => notes(
             "Answered as soon as the thread has taken the command. If a turn runs, the command shows there as one item more, \
              the agent goes on, and the turn ends when both are done. Otherwise `turn/started` comes after the answer, then the \

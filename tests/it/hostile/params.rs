@@ -41,7 +41,7 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
             ("expectedTurnId", id),
             ("input", json!([{"type": "text", "text": "hello"}])),
         ],
-        "turn/interrupt" | "turn/undo" | "turn/diff" => vec![("threadId", id)],
+        "turn/interrupt" | "turn/undo" | "turn/diff" | "thread/compact" => vec![("threadId", id)],
         "thread/shellCommand" => vec![("threadId", id), ("command", json!("true"))],
         "command/exec" => vec![("command", json!(["true"]))],
         "command/terminate" => vec![("processId", id)],
