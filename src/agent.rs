@@ -3,6 +3,7 @@
 //! Knows no LSP, no HTTP and no editor: what it needs of an editor it asks through [`editor::Editor`], and what there is
 //! to see it publishes as events, one stream a thread.
 
+pub mod apart;
 pub mod apply;
 pub mod approvals;
 mod asking;

@@ -201,7 +201,7 @@ impl Turn {
         let said = tokio::select! {
             biased;
             () = self.cancel.cancelled() => return None,
-            said = tokio::time::timeout(RISK_LIMIT, self.say(&request)) => said,
+            said = tokio::time::timeout(RISK_LIMIT, self.ask_model(&request)) => said,
         };
         match said {
             Ok(Ok(text)) => answer::risk(&text),
@@ -248,7 +248,7 @@ impl Turn {
     async fn review_once(&self, action: &GuardianAction) -> Result<Verdict, String> {
         let request = self.model_request(action, INSTRUCTIONS, "review", &answer::verdict_schema());
         let request = request.ok_or("there is no model to ask")?;
-        let text = self.say(&request).await?;
+        let text = self.ask_model(&request).await?;
         answer::verdict(&text).ok_or_else(|| "the reviewer's answer could not be understood".to_owned())
     }
 
@@ -277,7 +277,7 @@ impl Turn {
     }
 
     /// One attempt: all that the model says.
-    async fn say(&self, request: &ModelRequest) -> Result<String, String> {
+    async fn ask_model(&self, request: &ModelRequest) -> Result<String, String> {
         let provider = self.provider.get().ok_or("there is no model to ask")?;
         let failed = |error: crate::model::ModelError| error.turn_error().message;
         let mut stream = provider.client.stream(request).await.map_err(failed)?;

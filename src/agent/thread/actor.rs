@@ -274,6 +274,7 @@ impl Actor {
             roots,
             output_schema,
             base_instructions: self.base_instructions.clone(),
+            apart: None,
         };
         let turn = Arc::new(Turn::new(promised.id.clone(), parts));
         if !promised.kind().takes_input() {
