@@ -10,6 +10,8 @@ pub mod code_lens;
 pub mod command;
 pub mod config;
 pub mod document;
+pub mod file;
+pub mod git;
 pub mod guardian;
 pub mod lifecycle;
 pub mod mcp;

@@ -14,8 +14,10 @@ pub mod config;
 pub mod document;
 pub mod error;
 pub mod event;
+pub mod file;
 #[cfg(test)]
 mod generate;
+pub mod git;
 pub mod guardian;
 pub mod item;
 pub mod mcp;

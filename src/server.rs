@@ -21,8 +21,8 @@ pub mod wire;
 pub use call::after_reply;
 
 use crate::handlers::{
-    Context, approval, code_action, code_lens, command, config, document, guardian, lifecycle, mcp, model, one_off,
-    permission, progress, proposal, sandbox, terminal, thread, turn, undo,
+    Context, approval, code_action, code_lens, command, config, document, file, git, guardian, lifecycle, mcp, model,
+    one_off, permission, progress, proposal, sandbox, terminal, thread, turn, undo,
 };
 use crate::lsp::error::RequestError;
 use crate::protocol::approval::{ApprovalRespondParams, ApprovalRespondResult};
@@ -31,6 +31,8 @@ use crate::protocol::command::{
     ThreadShellCommandResult,
 };
 use crate::protocol::config::{ConfigReadParams, ConfigReadResult};
+use crate::protocol::file::{FileSearchParams, FileSearchResult};
+use crate::protocol::git::{GitDiffToRemoteParams, GitDiffToRemoteResult};
 use crate::protocol::guardian::{GuardianApproveDeniedParams, GuardianApproveDeniedResult};
 use crate::protocol::mcp::{
     McpElicitationRespondParams, McpElicitationRespondResult, McpListParams, McpListResult, McpRefreshParams,
@@ -227,6 +229,14 @@ impl Server {
         Ok(one_off::terminate(self.0.session()?, &params))
     }
 
+    async fn file_search(&self, params: FileSearchParams) -> Result<FileSearchResult> {
+        Ok(file::search(self.0.session()?, params).await?)
+    }
+
+    async fn git_diff_to_remote(&self, params: GitDiffToRemoteParams) -> Result<GitDiffToRemoteResult> {
+        Ok(git::diff_to_remote(self.0.session()?, params).await?)
+    }
+
     async fn guardian_approve_denied(
         &self,
         params: GuardianApproveDeniedParams,
@@ -362,6 +372,8 @@ pub(crate) fn service(context: Arc<Context>) -> (LspService<Server>, ClientSocke
         .custom_method(method::THREAD_SHELL_COMMAND, Server::thread_shell_command)
         .custom_method(method::COMMAND_EXEC, Server::command_exec)
         .custom_method(method::COMMAND_TERMINATE, Server::command_terminate)
+        .custom_method(method::FILE_SEARCH, Server::file_search)
+        .custom_method(method::GIT_DIFF_TO_REMOTE, Server::git_diff_to_remote)
         .custom_method(method::GUARDIAN_APPROVE_DENIED, Server::guardian_approve_denied)
         .custom_method(method::TURN_START, Server::turn_start)
         .custom_method(method::TURN_STEER, Server::turn_steer)

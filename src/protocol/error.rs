@@ -122,6 +122,8 @@ kinds! {
     COMMAND_NOT_FOUND = "commandNotFound" (-32803),
     /// The command still runs.
     COMMAND_RUNNING = "commandRunning" (-32803),
+    /// The folder has nothing that could be compared with a remote; the message says why.
+    NO_DIFFERENCE = "noDifference" (-32600),
     /// The command could not be run at all; the message has the cause.
     EXEC_FAILED = "execFailed" (-32603),
     /// A fault of Countersign itself.

@@ -2,8 +2,8 @@
 
 #[cfg(test)]
 use super::{
-    approval::*, command::*, config::*, document::*, generate::Visitor, guardian::*, mcp::*, model::*, permission::*,
-    proposal::*, sandbox::*, terminal::*, thread::*, turn::*, undo::*,
+    approval::*, command::*, config::*, document::*, file::*, generate::Visitor, git::*, guardian::*, mcp::*, model::*,
+    permission::*, proposal::*, sandbox::*, terminal::*, thread::*, turn::*, undo::*,
 };
 
 macro_rules! requests {
@@ -55,6 +55,10 @@ requests! { CLIENT_REQUESTS, each_client_request:
     COMMAND_TERMINATE = "countersign/command/terminate" (CommandTerminateParams) -> CommandTerminateResult,
     /// Allows exactly one action that the automatic reviewer denied.
     GUARDIAN_APPROVE_DENIED = "countersign/guardian/approveDenied" (GuardianApproveDeniedParams) -> GuardianApproveDeniedResult,
+    /// Finds files by a few letters of their paths.
+    FILE_SEARCH = "countersign/file/search" (FileSearchParams) -> FileSearchResult,
+    /// What a folder's repository holds that no remote has.
+    GIT_DIFF_TO_REMOTE = "countersign/git/diffToRemote" (GitDiffToRemoteParams) -> GitDiffToRemoteResult,
     /// The proposals that wait, or all.
     PROPOSAL_LIST = "countersign/proposal/list" (ProposalListParams) -> ProposalListResult,
     /// One proposal, with its hunks placed in today's text.
@@ -131,4 +135,6 @@ macro_rules! notifications {
 notifications! {
     /// More output of a command that `command/exec` runs with `streamOutput`. All of it comes before the answer.
     COMMAND_OUTPUT = "countersign/command/output" (CommandOutput),
+    /// What a file search with `stream` has found so far. All of it comes before the answer.
+    FILE_SEARCH_UPDATED = "countersign/file/searchUpdated" (FileSearchUpdated),
 }

@@ -11,9 +11,17 @@ use crate::lsp::client::Client;
 use crate::model::ModelClient;
 use crate::server;
 use crate::workspace::Workspace;
+use crate::workspace::search::{Searcher, Tokens};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// Searches for files: those that run, and the names that were read for them.
+#[derive(Default)]
+pub struct Searches {
+    pub searcher: Searcher,
+    pub tokens: Tokens,
+}
 
 /// Cheap to clone; handlers get it by reference.
 #[derive(Clone)]
@@ -27,6 +35,7 @@ struct Shared {
     presenter: Presenter,
     idle: Idle,
     one_offs: OneOffs,
+    searches: Searches,
     /// The thread that code actions speak to, by workspace folder.
     current: Mutex<BTreeMap<PathBuf, ThreadId>>,
 }
@@ -55,6 +64,7 @@ impl Session {
             presenter,
             idle,
             one_offs: OneOffs::default(),
+            searches: Searches::default(),
             current,
         }))
     }
@@ -80,6 +90,11 @@ impl Session {
     }
 
     /// The commands that run beside all conversations.
+    /// The searches for files.
+    pub fn searches(&self) -> &Searches {
+        &self.0.searches
+    }
+
     pub fn one_offs(&self) -> &OneOffs {
         &self.0.one_offs
     }

@@ -297,9 +297,72 @@ export type FileChangeKind =
     movePath?: string | null;
   };
 
+export type FileMatch = {
+  /** The folder that was searched. */
+  root: string;
+  /** Below the folder, with `/` between names. */
+  path: string;
+  /** The last part of the path. */
+  fileName: string;
+  matchType: FileMatchType;
+  /** The higher, the better it fits; of use only beside the others of the same answer. */
+  score: number;
+  /** Which characters of `path` fit, counted in Unicode scalar values from 0. */
+  indices: Array<number>;
+};
+
+export type FileMatchType = "file" | "directory";
+
+export type FileSearchParams = {
+  /**
+   * Words of which each must be found in a path, its letters in their order but not side by side. Small letters fit capital
+   * ones too. An empty query finds nothing.
+   */
+  query: string;
+  /** Absolute folders; absent: those of the workspace. */
+  roots?: Array<string> | null;
+  /** The caller's own name for its searches: a new one stops the one that runs under the same name. */
+  cancellationToken?: string | null;
+  /** Most files in an answer: 1 to 1000; absent: 50. */
+  limit?: number | null;
+  /** Tell what is found as it comes, by `file/searchUpdated` under `cancellationToken`, which must be there. */
+  stream?: boolean;
+};
+
+export type FileSearchResult = {
+  /** The best first; of those that fit as well, the shorter path first. */
+  files: Array<FileMatch>;
+  /** How many fit, told or not. */
+  total: number;
+  /** False if a newer search stopped this one, or a folder has more than a million names: there may be better ones. */
+  complete: boolean;
+};
+
+/** The best files so far of a search that runs. */
+export type FileSearchUpdated = {
+  /** As `file/search` was given it. */
+  cancellationToken: string;
+  query: string;
+  files: Array<FileMatch>;
+  /** How many fit so far. */
+  total: number;
+};
+
 /** Closed files that were written on the disk. */
 export type FilesChanged = {
   paths: Array<ChangedPath>;
+};
+
+export type GitDiffToRemoteParams = {
+  /** An absolute folder in a repository. */
+  cwd: string;
+};
+
+export type GitDiffToRemoteResult = {
+  /** The newest commit in the history of the present one that a remote has, as far as is known here. */
+  sha: string;
+  /** From that commit to the files as they are, with new files that are not ignored; paths from the repository's top. */
+  diff: string;
 };
 
 export type GitInfo = {
@@ -1324,6 +1387,10 @@ export interface ClientRequests {
   "countersign/command/terminate": { params: CommandTerminateParams; result: CommandTerminateResult };
   /** Allows exactly one action that the automatic reviewer denied. */
   "countersign/guardian/approveDenied": { params: GuardianApproveDeniedParams; result: GuardianApproveDeniedResult };
+  /** Finds files by a few letters of their paths. */
+  "countersign/file/search": { params: FileSearchParams; result: FileSearchResult };
+  /** What a folder's repository holds that no remote has. */
+  "countersign/git/diffToRemote": { params: GitDiffToRemoteParams; result: GitDiffToRemoteResult };
   /** The proposals that wait, or all. */
   "countersign/proposal/list": { params: ProposalListParams; result: ProposalListResult };
   /** One proposal, with its hunks placed in today's text. */
@@ -1424,4 +1491,6 @@ export interface Notifications {
   "countersign/error": At & ErrorEvent;
   /** More output of a command that `command/exec` runs with `streamOutput`. All of it comes before the answer. */
   "countersign/command/output": CommandOutput;
+  /** What a file search with `stream` has found so far. All of it comes before the answer. */
+  "countersign/file/searchUpdated": FileSearchUpdated;
 }

@@ -5,6 +5,8 @@ use crate::protocol::command::*;
 use crate::protocol::config::*;
 use crate::protocol::document::*;
 use crate::protocol::event::{self, At, Event, EventKind};
+use crate::protocol::file::*;
+use crate::protocol::git::*;
 use crate::protocol::guardian::*;
 use crate::protocol::item::*;
 use crate::protocol::mcp::*;
@@ -75,6 +77,19 @@ pub(super) fn all_events() -> BTreeMap<&'static str, Example> {
         delta: "   Compiling sums v0.1.0\n".into(),
         cap_reached: false,
     };
+    let found = FileSearchUpdated {
+        cancellation_token: "composer".into(),
+        query: "totrs".into(),
+        files: vec![file_match()],
+        total: 1,
+    };
+    all.insert(
+        FILE_SEARCH_UPDATED,
+        Example {
+            params: value(found),
+            result: None,
+        },
+    );
     all.insert(
         COMMAND_OUTPUT,
         Example {
@@ -83,6 +98,17 @@ pub(super) fn all_events() -> BTreeMap<&'static str, Example> {
         },
     );
     all
+}
+
+fn file_match() -> FileMatch {
+    FileMatch {
+        root: "/home/ada/sums".into(),
+        path: "src/total.rs".into(),
+        file_name: "total.rs".into(),
+        match_type: FileMatchType::File,
+        score: 142,
+        indices: vec![4, 5, 6, 10, 11],
+    }
 }
 
 fn value(of: impl Serialize) -> Value {
@@ -135,6 +161,31 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
             turn_id: TURN.into(),
             item_id: "i-9".into(),
             joined: false,
+        }),
+    );
+    add(
+        FILE_SEARCH,
+        value(FileSearchParams {
+            query: "totrs".into(),
+            cancellation_token: Some("composer".into()),
+            stream: true,
+            ..FileSearchParams::default()
+        }),
+        value(FileSearchResult {
+            files: vec![file_match()],
+            total: 1,
+            complete: true,
+        }),
+    );
+    add(
+        GIT_DIFF_TO_REMOTE,
+        value(GitDiffToRemoteParams {
+            cwd: "/home/ada/sums".into(),
+        }),
+        value(GitDiffToRemoteResult {
+            sha: "5f1c0de3a7b24c9d8e6f0a1b2c3d4e5f60718293".into(),
+            diff: "diff --git a/src/total.rs b/src/total.rs\n--- a/src/total.rs\n+++ b/src/total.rs\n@@ -1 +1 @@\n-one\n+two\n"
+                .into(),
         }),
     );
     add(

@@ -55,6 +55,16 @@ pub(super) fn of(method: &str) -> Notes {
              for more than the policy gives.",
             &[error::EMPTY_COMMAND, error::EXEC_FAILED],
         ),
+        "file/search" => notes(
+            "Any number run side by side, and nothing waits for them. A search that a newer one under its token has stopped is \
+             answered with what it has. With `stream` all `file/searchUpdated` come before the answer. `$/cancelRequest` ends a \
+             search. What ignore files name is left out, folders are found too.",
+            &[],
+        ),
+        "git/diffToRemote" => notes(
+            "Nothing is fetched: a remote is as it was when the repository heard of it last. The repository stays as it is.",
+            &[error::NO_DIFFERENCE],
+        ),
         "command/terminate" => notes("The answer of `command/exec` follows, with `stopped`.", &[]),
         "guardian/approveDenied" => notes(
             "The model is told, as a developer message before it is asked the next time, that exactly this action is allowed, \

@@ -44,6 +44,8 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
         "turn/interrupt" | "turn/undo" | "turn/diff" => vec![("threadId", id)],
         "thread/shellCommand" => vec![("threadId", id), ("command", json!("true"))],
         "command/exec" => vec![("command", json!(["true"]))],
+        "file/search" => vec![("query", json!("a"))],
+        "git/diffToRemote" => vec![("cwd", json!("/nowhere"))],
         "command/terminate" => vec![("processId", id)],
         "guardian/approveDenied" => vec![("threadId", id.clone()), ("assessmentId", id)],
         "terminal/read" => vec![("terminalId", json!(1000))],
