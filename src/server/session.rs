@@ -13,7 +13,7 @@ use crate::server;
 use crate::workspace::Workspace;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 
 /// Cheap to clone; handlers get it by reference.
 #[derive(Clone)]
@@ -29,6 +29,7 @@ struct Shared {
     one_offs: OneOffs,
     /// The thread that code actions speak to, by workspace folder.
     current: Mutex<BTreeMap<PathBuf, ThreadId>>,
+    first_thread: Once,
 }
 
 impl Session {
@@ -56,6 +57,7 @@ impl Session {
             idle,
             one_offs: OneOffs::default(),
             current,
+            first_thread: Once::new(),
         }))
     }
 
@@ -87,6 +89,11 @@ impl Session {
     /// Hears of the person's keys.
     pub fn idle(&self) -> &Idle {
         &self.0.idle
+    }
+
+    /// What is done with the first thread of the session, and not with the others.
+    pub fn first_thread(&self) -> &Once {
+        &self.0.first_thread
     }
 
     /// The folder that a file belongs to: its workspace folder, else the folder it lies in.
