@@ -1,7 +1,12 @@
 //! A thread is an actor: it owns its settings and its running turn in one task and is reached by messages, taken in order.
 
 mod actor;
+mod promised;
+mod running;
+mod task;
 mod whole;
+
+pub use task::{Task, WhenBusy, Work};
 
 use super::AgentError;
 use super::conversation::Conversation;
@@ -17,7 +22,7 @@ use crate::ids::{ItemId, ThreadId, TurnId};
 use crate::protocol::item::UserInput;
 use crate::protocol::settings::{SettingsOverride, ThreadSettings};
 use crate::protocol::thread::{Thread, ThreadStatus};
-use crate::protocol::turn::{EditorContext, Turn as TurnRecord, TurnStatus};
+use crate::protocol::turn::{EditorContext, Turn as TurnRecord, TurnKind, TurnStatus};
 use actor::Actor;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -45,8 +50,8 @@ enum Op {
         turn: Option<TurnId>,
         reply: oneshot::Sender<Result<bool, AgentError>>,
     },
-    Undo {
-        request: undo::Request,
+    Task {
+        task: Task,
         reply: oneshot::Sender<Result<Started, AgentError>>,
     },
     Settings {
@@ -237,7 +242,20 @@ impl ThreadHandle {
 
     /// Takes turns back, in a turn of its own.
     pub async fn undo(&self, request: undo::Request) -> Result<Started, AgentError> {
-        self.ask(|reply| Op::Undo { request, reply }).await?
+        // The one that runs cannot be taken back yet, which is another thing than that there is none.
+        if self.running().is_none()
+            && let Some(turn) = &request.turn
+            && self.conversation().data().turns.iter().all(|known| known.id != *turn)
+        {
+            return Err(AgentError::UnknownTurn(turn.clone()));
+        }
+        let work = |turn| async move { undo::run(&turn, request).await };
+        self.start_task(Task::new(TurnKind::Undo, WhenBusy::Refuse, work)).await
+    }
+
+    /// Starts a turn whose work is the task's.
+    pub async fn start_task(&self, task: Task) -> Result<Started, AgentError> {
+        self.ask(|reply| Op::Task { task, reply }).await?
     }
 
     /// The person allows what the automatic reviewer denied; false if there is nothing of the kind. The model is told in the

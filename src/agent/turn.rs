@@ -1,5 +1,6 @@
 //! One running turn: what it shows, what it records, and that it ends exactly once.
 
+use super::apart::Apart;
 use super::asking::Asking;
 use super::conversation::Conversation;
 use super::desk::Desk;
@@ -9,6 +10,7 @@ use super::undo::Track;
 use crate::config::Config;
 use crate::config::permissions::Profile;
 use crate::ids::{ItemId, TurnId};
+use crate::mcp::Server;
 use crate::patch::turn_diff::TurnDiff;
 use crate::protocol::event::{
     ErrorEvent, EventKind, ItemCompleted, ItemDelta, ItemPartDelta, ItemStarted, ThreadStatusChanged, TurnCompleted,
@@ -18,9 +20,9 @@ use crate::protocol::item::{Confined, ItemStatus, ThreadItem};
 use crate::protocol::permission::Permission;
 use crate::protocol::settings::{SandboxMode, ThreadSettings};
 use crate::protocol::thread::ThreadStatus;
-use crate::protocol::turn::{Turn as TurnRecord, TurnError, TurnStatus};
+use crate::protocol::turn::{InterruptedBy, Turn as TurnRecord, TurnError, TurnKind, TurnStatus};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio_util::sync::CancellationToken;
 
@@ -43,10 +45,14 @@ pub struct Turn {
     pub profile: Profile,
     /// Folders of the workspace at the start of the turn: the editor's, the thread's own, the profile's.
     pub roots: Vec<PathBuf>,
+    /// The tool servers of the turn.
+    pub servers: Arc<[Arc<Server>]>,
     /// Which model answers; set once, before the first request.
     pub provider: OnceLock<Provider>,
     pub output_schema: Option<serde_json::Value>,
     pub base_instructions: String,
+    /// A history of the turn's own, in place of the conversation's.
+    pub apart: Option<Apart>,
     /// Fires when the turn is to stop.
     pub cancel: CancellationToken,
     /// Fires when the turn's first event is out.
@@ -55,8 +61,8 @@ pub struct Turn {
     pub closed: CancellationToken,
     /// Ends the person's own commands that run in the turn.
     pub own_commands: CancellationToken,
-    /// Nothing of the turn is for the model: the person runs commands of their own.
-    is_private: AtomicBool,
+    /// Who asked the turn to stop.
+    stopped_by: OnceLock<InterruptedBy>,
     /// What the automatic reviewer has denied in this turn.
     pub denials: AtomicUsize,
     /// Input that came while the turn runs.
@@ -73,6 +79,7 @@ pub struct Turn {
 
 /// What has been shown of the turn so far.
 struct Shown {
+    kind: TurnKind,
     started_at_ms: i64,
     /// Items begun and not yet done, in their order.
     open: Vec<ThreadItem>,
@@ -91,6 +98,7 @@ struct Shown {
 }
 
 pub struct TurnParts {
+    pub kind: TurnKind,
     pub conversation: Arc<Conversation>,
     pub desk: Arc<Desk>,
     pub config: Arc<Config>,
@@ -99,11 +107,13 @@ pub struct TurnParts {
     pub roots: Vec<PathBuf>,
     pub output_schema: Option<serde_json::Value>,
     pub base_instructions: String,
+    pub apart: Option<Apart>,
 }
 
 impl Turn {
     pub fn new(id: TurnId, parts: TurnParts) -> Self {
         let TurnParts {
+            kind,
             conversation,
             desk,
             config,
@@ -112,8 +122,10 @@ impl Turn {
             roots,
             output_schema,
             base_instructions,
+            apart,
         } = parts;
         let shown = Shown {
+            kind,
             started_at_ms: super::now_ms(),
             open: Vec::new(),
             done: Vec::new(),
@@ -125,6 +137,7 @@ impl Turn {
             ended: false,
         };
         let cancel = CancellationToken::new();
+        let servers = super::servers::take_up(&desk, &conversation);
         Self {
             id,
             conversation,
@@ -133,11 +146,13 @@ impl Turn {
             settings,
             profile,
             roots,
+            servers,
             provider: OnceLock::new(),
             output_schema,
             base_instructions,
+            apart,
             own_commands: cancel.child_token(),
-            is_private: AtomicBool::new(false),
+            stopped_by: OnceLock::new(),
             denials: AtomicUsize::new(0),
             cancel,
             opened: CancellationToken::new(),
@@ -209,9 +224,11 @@ impl Turn {
     fn record_of(&self, shown: &Shown, status: TurnStatus, error: Option<TurnError>) -> TurnRecord {
         TurnRecord {
             id: self.id.clone(),
+            kind: shown.kind,
             status,
             items: shown.done.iter().chain(&shown.open).cloned().collect(),
             error,
+            interrupted_by: (status == TurnStatus::Interrupted).then(|| self.stopped_by()),
             started_at_ms: Some(shown.started_at_ms),
             completed_at_ms: (status != TurnStatus::InProgress).then(super::now_ms),
         }
@@ -241,22 +258,32 @@ impl Turn {
         self.opened.cancel();
     }
 
-    /// Asks the turn to stop. False if it is over already: then it stays as it ended.
-    pub fn stop(&self) -> bool {
+    /// Asks the turn to stop; whoever asks first is the one who stopped it. False if it is over already: then it stays as
+    /// it ended.
+    pub fn stop(&self, by: InterruptedBy) -> bool {
         let shown = self.shown();
         if !shown.ended {
+            let _first = self.stopped_by.set(by);
             self.cancel.cancel();
         }
         !shown.ended
     }
 
-    /// Whether the model knows nothing of the turn.
-    pub fn is_private(&self) -> bool {
-        self.is_private.load(Ordering::Relaxed)
+    /// A turn that nobody asked to stop is stopped in the person's name.
+    fn stopped_by(&self) -> InterruptedBy {
+        self.stopped_by.get().copied().unwrap_or(InterruptedBy::Person)
     }
 
-    pub fn set_private(&self, is_private: bool) {
-        self.is_private.store(is_private, Ordering::Relaxed);
+    pub fn kind(&self) -> TurnKind {
+        self.shown().kind
+    }
+
+    /// The person said something in a turn of their own commands, which makes it one like any other.
+    pub fn hear(&self) {
+        let kind = &mut self.shown().kind;
+        if *kind == TurnKind::OwnCommands {
+            *kind = TurnKind::Regular;
+        }
     }
 
     /// An item of this turn, open or done.
@@ -434,9 +461,10 @@ impl Turn {
             Ended::Interrupted => (TurnStatus::Interrupted, None),
             Ended::Failed(error) => (TurnStatus::Failed, Some(error)),
         };
-        if status == TurnStatus::Interrupted && !self.is_private() {
+        // Of the person's own commands it knows nothing.
+        if status == TurnStatus::Interrupted && shown.kind != TurnKind::OwnCommands {
             // What the model must know of a stopped turn.
-            self.conversation.say([super::prompt::interrupted()]);
+            self.say([super::prompt::interrupted()]);
         }
         if let Some(error) = &error {
             tracing::warn!(thread = %self.conversation.id, turn = %self.id, kind = ?error.kind, "{}", error.message);
@@ -483,6 +511,7 @@ fn stopped(mut item: ThreadItem) -> ThreadItem {
         ThreadItem::CommandExecution { status, .. }
         | ThreadItem::FileChange { status, .. }
         | ThreadItem::ToolCall { status, .. }
+        | ThreadItem::McpToolCall { status, .. }
         | ThreadItem::Undo { status, .. } => *status = ItemStatus::Interrupted,
         ThreadItem::UserMessage { .. } | ThreadItem::Reasoning { .. } | ThreadItem::Plan { .. } => {}
     }

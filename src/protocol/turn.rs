@@ -16,6 +16,48 @@ pub enum TurnStatus {
     Failed,
 }
 
+/// What a turn is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub enum TurnKind {
+    /// The model answers the person.
+    #[default]
+    Regular,
+    /// Only commands that the person runs themselves; the model hears nothing of them. Words that the person sends
+    /// meanwhile make it a regular one, as `turn/completed` shows it.
+    OwnCommands,
+    /// Earlier turns are taken back.
+    Undo,
+    /// Changes are reviewed, apart from the conversation.
+    Review,
+    /// The conversation is made shorter.
+    Compaction,
+}
+
+impl TurnKind {
+    pub fn is_regular(&self) -> bool {
+        *self == Self::Regular
+    }
+}
+
+/// Who or what stopped a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub enum InterruptedBy {
+    /// By `turn/interrupt`, the cancel button of a progress, or `cancel` as the answer to a question.
+    Person,
+    /// The automatic reviewer, after it had denied too much.
+    Reviewer,
+    /// Another turn took its place.
+    Replaced,
+    /// The thread was closed, or the server ended.
+    Shutdown,
+    /// The server ended without closing it. Only in stored turns.
+    Crash,
+}
+
 /// The machine-readable side of a turn's error; the message says the same in words and what to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
@@ -41,6 +83,8 @@ pub enum TurnErrorKind {
     /// The model went round in circles: more rounds than a turn may have.
     TooManyRounds,
     SandboxError,
+    /// A tool server did not start.
+    ToolServerFailed,
     /// Nothing was taken back; the message says why.
     UndoFailed,
     /// A fault of Countersign itself.
@@ -64,10 +108,15 @@ pub struct TurnError {
 #[serde(rename_all = "camelCase")]
 pub struct Turn {
     pub id: TurnId,
+    #[serde(default)]
+    pub kind: TurnKind,
     pub status: TurnStatus,
     pub items: Vec<ThreadItem>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<TurnError>,
+    /// With status `interrupted`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interrupted_by: Option<InterruptedBy>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at_ms: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -398,6 +398,9 @@ export type HunkId = string;
 
 export type HunkStatus = "pending" | "accepted" | "rejected" | "conflicting" | "applied";
 
+/** Who or what stopped a turn. */
+export type InterruptedBy = "person" | "reviewer" | "replaced" | "shutdown" | "crash";
+
 export type ItemCompleted = {
   item: ThreadItem;
   completedAtMs: number;
@@ -1126,9 +1129,12 @@ export type TokenUsageUpdated = {
 
 export type Turn = {
   id: TurnId;
+  kind: TurnKind;
   status: TurnStatus;
   items: Array<ThreadItem>;
   error?: TurnError | null;
+  /** With status `interrupted`. */
+  interruptedBy?: InterruptedBy | null;
   startedAtMs?: number | null;
   completedAtMs?: number | null;
 };
@@ -1180,6 +1186,9 @@ export type TurnInterruptResult = {
   /** Whether a turn was running. `turn/completed` with status `interrupted` follows if so. */
   interrupted: boolean;
 };
+
+/** What a turn is about. */
+export type TurnKind = "regular" | "ownCommands" | "undo" | "review" | "compaction";
 
 export type TurnRetrying = {
   /** Counted from 1. */

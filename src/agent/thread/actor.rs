@@ -1,5 +1,8 @@
 //! The thread's task: takes messages in order, owns the settings and the running turn, and never waits for a turn.
 
+use super::promised::{Opening, Promised, Words};
+use super::running::Running;
+use super::task::{Task, WhenBusy};
 use super::{Op, Parts, Shared, Start, Started, whole};
 use crate::agent::conversation::Conversation;
 use crate::agent::desk::Desk;
@@ -7,28 +10,18 @@ use crate::agent::pending::Input;
 use crate::agent::person::{self, OwnCommand, Queued};
 use crate::agent::prompt::BASE_INSTRUCTIONS;
 use crate::agent::turn::{Ended, Turn, TurnParts};
-use crate::agent::undo;
-use crate::agent::{AgentError, now_ms, permissions, sampling, settings};
+use crate::agent::{AgentError, permissions, sampling, settings};
 use crate::config::Config;
 use crate::config::permissions::Profile;
 use crate::ids::TurnId;
 use crate::protocol::event::{EventKind, ThreadClosed, ThreadConfigured};
 use crate::protocol::item::{ItemStatus, ThreadItem, UserInput};
 use crate::protocol::settings::{SettingsOverride, ThreadSettings};
-use crate::protocol::turn::{Turn as TurnRecord, TurnStatus};
-use futures::FutureExt;
-use std::panic::AssertUnwindSafe;
+use crate::protocol::turn::{InterruptedBy, TurnKind, TurnStatus};
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, Weak};
-use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::{AbortHandle, JoinHandle};
-
-/// How long a stopped turn may take to end by itself.
-const GRACE: Duration = Duration::from_millis(1800);
-
-/// How long the person's own commands may take to end with their turn.
-const OWN_GRACE: Duration = Duration::from_millis(1200);
 
 pub(super) struct Actor {
     shared: Weak<Shared>,
@@ -40,27 +33,8 @@ pub(super) struct Actor {
     left: Vec<PathBuf>,
     base_instructions: String,
     running: Option<Running>,
-    /// The turn that begins when the running one is over: input that came in its last moment.
-    next: Option<Next>,
-}
-
-/// A turn that was promised to the person and has not begun.
-struct Next {
-    id: TurnId,
-    start: Start,
-    /// Input that came after the first.
-    more: Vec<Input>,
-    /// Commands of the person's own; without any input the turn is theirs alone.
-    commands: Vec<Queued>,
-    /// Whoever started it lets it begin.
-    released: oneshot::Receiver<()>,
-    /// The person pressed stop before it began.
-    stopped: bool,
-}
-
-struct Running {
-    turn: Arc<Turn>,
-    task: JoinHandle<()>,
+    /// Turns that begin, one after the other, when the running one is over.
+    next: VecDeque<Promised>,
 }
 
 impl Actor {
@@ -78,7 +52,7 @@ impl Actor {
             left: parts.left,
             base_instructions,
             running: None,
-            next: None,
+            next: VecDeque::new(),
         }
     }
 
@@ -98,8 +72,8 @@ impl Actor {
                 Op::Interrupt { turn, reply } => {
                     let _gone = reply.send(self.interrupt(turn));
                 }
-                Op::Undo { request, reply } => {
-                    let _gone = reply.send(self.start_undo(request));
+                Op::Task { task, reply } => {
+                    let _gone = reply.send(self.start_task(task));
                 }
                 Op::Settings { change, reply } => {
                     let _gone = reply.send(self.change_settings(&change).map(|()| self.settings.clone()));
@@ -146,10 +120,12 @@ impl Actor {
                 Err(input) => input,
             },
         };
-        if let Some(next) = &mut self.next {
-            let turn = first_record(&next.id, &next.start);
-            next.more.push(input);
-            return Ok(Started::steered(turn));
+        if let Some(next) = self.next.back_mut() {
+            let turn = next.record();
+            if let Some(words) = next.words() {
+                words.more.push(input);
+                return Ok(Started::steered(turn));
+            }
         }
         let start = Start {
             content: input.content,
@@ -158,31 +134,28 @@ impl Actor {
             output_schema: start.output_schema,
             settings: None,
         };
-        let id = TurnId::fresh();
-        let turn = first_record(&id, &start);
-        let (held, released) = oneshot::channel();
-        self.start_next(Next {
-            id,
+        let words = Words {
             start,
-            more: Vec::new(),
-            commands: Vec::new(),
-            released,
-            stopped: false,
-        });
-        Ok(Started {
-            turn,
-            steered: false,
-            command: None,
-            _held: Some(held),
-        })
+            ..Words::default()
+        };
+        Ok(self.promise(Opening::Input(words)))
     }
 
-    fn start_next(&mut self, next: Next) {
-        if self.running.is_none() {
-            self.spawn_turn(next);
-        } else {
-            // The turn is ending: the input begins the next one as soon as it has.
-            self.next = Some(next);
+    /// Begins a turn, at once or as soon as those before it have ended.
+    fn promise(&mut self, opening: Opening) -> Started {
+        let (promised, held) = Promised::new(opening);
+        let started = promised.started(held);
+        self.next.push_back(promised);
+        self.go_on();
+        started
+    }
+
+    /// Begins the next turn if none runs.
+    fn go_on(&mut self) {
+        if self.running.is_none()
+            && let Some(next) = self.next.pop_front()
+        {
+            self.begin(next);
         }
     }
 
@@ -193,7 +166,7 @@ impl Actor {
         let started = |turn, steered, held| Started {
             turn,
             steered,
-            command: Some(item_id),
+            command: Some(item_id.clone()),
             _held: Some(held),
         };
         let (held, released) = oneshot::channel();
@@ -207,26 +180,24 @@ impl Actor {
                 Err(back) => queued = back,
             }
         }
-        if let Some(next) = &mut self.next {
-            next.commands.push(queued);
-            return started(first_record(&next.id, &next.start), true, held);
+        if let Some(next) = self.next.back_mut() {
+            let turn = next.record();
+            if let Some(words) = next.words() {
+                words.commands.push(queued);
+                return started(turn, true, held);
+            }
         }
-        let id = TurnId::fresh();
-        let start = Start::default();
-        let turn = first_record(&id, &start);
         // Its turn is held, and the command begins with it.
-        let Some(released) = queued.released.take() else {
-            return started(turn, false, held);
-        };
-        self.start_next(Next {
-            id,
-            start,
-            more: Vec::new(),
+        queued.released = None;
+        let words = Words {
             commands: vec![queued],
-            released,
-            stopped: false,
-        });
-        started(turn, false, held)
+            ..Words::default()
+        };
+        let promised = self.promise(Opening::Input(words));
+        Started {
+            command: Some(item_id),
+            ..promised
+        }
     }
 
     /// Whether the commands whose output the person sends along are there and done.
@@ -254,30 +225,27 @@ impl Actor {
         Ok(())
     }
 
-    /// Begins to take turns back, if none runs.
-    fn start_undo(&mut self, request: undo::Request) -> Result<Started, AgentError> {
+    fn start_task(&mut self, task: Task) -> Result<Started, AgentError> {
         self.forget_ended();
-        if self.running.is_some() || self.next.is_some() {
-            return Err(AgentError::TurnRunning);
+        match task.when_busy {
+            WhenBusy::Refuse if self.running.is_some() => return Err(AgentError::TurnRunning),
+            WhenBusy::Refuse => {}
+            WhenBusy::Replace => {
+                if let Some(running) = &self.running {
+                    running.turn.stop(InterruptedBy::Replaced);
+                }
+                self.stop_promised(InterruptedBy::Replaced);
+            }
         }
-        if let Some(turn) = &request.turn
-            && self.conversation.data().turns.iter().all(|known| known.id != *turn)
-        {
-            return Err(AgentError::UnknownTurn(turn.clone()));
+        let Task { kind, work, .. } = task;
+        Ok(self.promise(Opening::Task { kind, work }))
+    }
+
+    /// What waits behind the running turn will be closed as soon as it begins.
+    fn stop_promised(&mut self, by: InterruptedBy) {
+        for next in &mut self.next {
+            next.stopped.get_or_insert(by);
         }
-        let (turn, _no_input) = self.make_turn(TurnId::fresh(), Start::default(), Vec::new());
-        // What the person types from now on begins a turn of its own.
-        turn.pending.close();
-        let record = turn.record(TurnStatus::InProgress, None);
-        let (held, released) = oneshot::channel();
-        let work = turn.clone();
-        self.spawn_task(turn, released, async move { undo::run(&work, request).await });
-        Ok(Started {
-            turn: record,
-            steered: false,
-            command: None,
-            _held: Some(held),
-        })
     }
 
     /// A turn whose last event is out counts as gone, also where its task has not said so yet.
@@ -288,31 +256,34 @@ impl Actor {
         }
     }
 
-    /// A turn with the settings of now, and its first input.
-    fn make_turn(&self, id: TurnId, start: Start, more: Vec<Input>) -> (Arc<Turn>, Input) {
+    /// A turn with the settings of now.
+    fn make_turn(&self, promised: &Promised) -> Arc<Turn> {
         let profile = permissions::profile(&self.config, &self.settings);
         let roots = self.roots(&profile);
+        let output_schema = match &promised.opening {
+            Opening::Input(words) => words.start.output_schema.clone(),
+            Opening::Task { .. } => None,
+        };
         let parts = TurnParts {
+            kind: promised.kind(),
             conversation: self.conversation.clone(),
             desk: self.desk.clone(),
             config: self.config.clone(),
             settings: self.settings.clone(),
             profile,
             roots,
-            output_schema: start.output_schema,
+            output_schema,
             base_instructions: self.base_instructions.clone(),
+            apart: None,
         };
-        let turn = Arc::new(Turn::new(id, parts));
-        for input in more {
-            // A new turn takes input.
-            let _taken = turn.pending.push(input);
+        let turn = Arc::new(Turn::new(promised.id.clone(), parts));
+        if !promised.kind().takes_input() {
+            turn.pending.close();
         }
-        let input = Input {
-            content: start.content,
-            context: start.context,
-            client_id: start.client_id,
-        };
-        (turn, input)
+        if let Some(by) = promised.stopped {
+            turn.stop(by);
+        }
+        turn
     }
 
     /// The folders of the workspace as they are now: the editor's, but for the one that the thread was taken out of; the
@@ -331,57 +302,38 @@ impl Actor {
         roots
     }
 
-    /// Starts a turn's task, which begins once it is released. Whatever happens in it, the turn is closed exactly once
-    /// and the actor hears of it.
-    fn spawn_turn(&mut self, next: Next) {
-        let (turn, input) = self.make_turn(next.id, next.start, next.more);
-        if next.stopped {
-            turn.cancel.cancel();
-        }
-        for queued in next.commands {
-            // A new turn takes them.
-            let _taken = person::start(&turn, queued);
-        }
+    fn begin(&mut self, promised: Promised) {
+        let turn = self.make_turn(&promised);
+        let (thread, released) = (self.shared.clone(), promised.released);
         let work = turn.clone();
-        if input.content.is_empty() {
-            turn.set_private(true);
-            self.spawn_task(turn, next.released, async move { whole::run_own(&work).await });
-        } else {
-            whole::tell_environment(&turn);
-            self.spawn_task(turn, next.released, async move {
-                whole::run(&work, vec![input], true).await
-            });
-        }
-    }
-
-    fn spawn_task(
-        &mut self,
-        turn: Arc<Turn>,
-        released: oneshot::Receiver<()>,
-        work: impl Future<Output = Ended> + Send + 'static,
-    ) {
-        let task = tokio::spawn({
-            let (turn, thread) = (turn.clone(), self.shared.clone());
-            async move {
-                let _released = released.await;
-                let ended = AssertUnwindSafe(work).catch_unwind().await;
-                let ended = ended.unwrap_or_else(|_| Ended::Failed(whole::crashed()));
-                if ended != Ended::Completed {
-                    // They end with the turn; what they said so far is shown.
-                    turn.own_commands.cancel();
-                    let _in_time = tokio::time::timeout(OWN_GRACE, turn.pending.commands_done()).await;
+        let running = match promised.opening {
+            Opening::Task { work: task, .. } => Running::start(turn, released, thread, async move {
+                match work.cancel.is_cancelled() {
+                    true => Ended::Interrupted,
+                    false => task(work).await,
                 }
-                // Whoever added to a turn that fails is not forgotten: the words are in the conversation.
-                while matches!(ended, Ended::Failed(_)) && !turn.pending.close_if_empty() {
-                    sampling::take_input(&turn, turn.pending.take(), false);
+            }),
+            Opening::Input(words) => {
+                let inputs = words.inputs();
+                for queued in words.commands {
+                    // A new turn takes them.
+                    let _taken = person::start(&turn, queued);
                 }
-                turn.end(ended);
-                say_ended(&thread, &turn).await;
+                if inputs.is_empty() {
+                    Running::start(turn, released, thread, async move { whole::run_own(&work).await })
+                } else {
+                    whole::tell_environment(&turn);
+                    Running::start(
+                        turn,
+                        released,
+                        thread,
+                        async move { whole::run(&work, inputs, true).await },
+                    )
+                }
             }
-        });
-        tokio::spawn(end_by_force(turn.clone(), task.abort_handle(), self.shared.clone()));
-        self.show_running(Some(turn.clone()));
-        self.running = Some(Running { turn, task });
+        };
+        self.show_running(Some(running.turn.clone()));
+        self.running = Some(running);
     }
 
     fn show_running(&self, turn: Option<Arc<Turn>>) {
@@ -399,13 +351,18 @@ impl Actor {
             .transpose()?;
         self.check_sent_along(&input.content)?;
         self.forget_ended();
-        if let Some(next) = self.next.as_mut().filter(|next| next.id == expected) {
-            let turn = first_record(&next.id, &next.start);
-            match command {
-                Some(command) => return Ok(self.run_own(command)),
-                None => next.more.push(input),
+        if let Some(next) = self.next.iter_mut().find(|next| next.id == expected) {
+            let turn = next.record();
+            if let Some(words) = next.words() {
+                match command {
+                    Some(command) => return Ok(self.run_own(command)),
+                    None => words.more.push(input),
+                }
+                return Ok(Started::steered(turn));
             }
-            return Ok(Started::steered(turn));
+            return Err(AgentError::NoTurn {
+                expected: Some(expected),
+            });
         }
         match &self.running {
             None => Err(AgentError::NoTurn {
@@ -433,13 +390,14 @@ impl Actor {
     fn interrupt(&mut self, wanted: Option<TurnId>) -> Result<bool, AgentError> {
         self.forget_ended();
         // What waits behind the running turn was typed before the person pressed stop.
-        if let Some(next) = &mut self.next
-            && wanted.as_ref().is_none_or(|wanted| *wanted == next.id)
+        if let Some(wanted) = &wanted
+            && let Some(next) = self.next.iter_mut().find(|next| next.id == *wanted)
         {
-            next.stopped = true;
-            if wanted.is_some() {
-                return Ok(true);
-            }
+            next.stopped.get_or_insert(InterruptedBy::Person);
+            return Ok(true);
+        }
+        if wanted.is_none() {
+            self.stop_promised(InterruptedBy::Person);
         }
         match (&self.running, wanted) {
             (None, None) => Ok(false),
@@ -448,7 +406,7 @@ impl Actor {
                 expected,
                 running: running.turn.id.clone(),
             }),
-            (Some(running), _) => Ok(running.turn.stop() || self.next.is_some()),
+            (Some(running), _) => Ok(running.turn.stop(InterruptedBy::Person) || !self.next.is_empty()),
         }
     }
 
@@ -480,31 +438,26 @@ impl Actor {
         }
         self.running = None;
         self.show_running(None);
-        if let Some(next) = self.next.take() {
-            self.spawn_turn(next);
-        }
+        self.go_on();
     }
 
     async fn close(&mut self) {
-        if let Some(Running { turn, task }) = self.running.take() {
-            turn.stop();
-            if tokio::time::timeout(GRACE, turn.closed.cancelled()).await.is_err() {
-                task.abort();
-            }
-            turn.end(Ended::Interrupted);
+        if let Some(running) = self.running.take() {
+            running.end(InterruptedBy::Shutdown).await;
         }
-        if let Some(next) = self.next.take() {
+        for next in std::mem::take(&mut self.next) {
             // It was promised to the person: their words are kept, and the turn is closed like any other.
-            let (turn, input) = self.make_turn(next.id, next.start, next.more);
-            turn.begin(None);
-            turn.set_private(true);
-            let own = Some(input).filter(|input| !input.content.is_empty());
-            sampling::take_input(&turn, own.into_iter().collect(), true);
-            sampling::take_input(&turn, turn.pending.take(), false);
+            let turn = self.make_turn(&next);
+            turn.stop(InterruptedBy::Shutdown);
+            if let Opening::Input(words) = next.opening {
+                turn.begin(None);
+                sampling::take_input(&turn, words.inputs(), true);
+            }
             turn.end(Ended::Interrupted);
         }
         self.show_running(None);
         self.desk.terminals.end_thread(&self.conversation.id).await;
+        self.conversation.servers.release();
         if let Some(recorder) = &self.conversation.recorder
             && let Err(error) = recorder.close().await
         {
@@ -517,47 +470,6 @@ impl Actor {
     }
 }
 
-/// A stopped turn that does not listen is ended by force, and closed all the same, whoever stopped it.
-async fn end_by_force(turn: Arc<Turn>, task: AbortHandle, thread: Weak<Shared>) {
-    tokio::select! {
-        () = turn.closed.cancelled() => return,
-        () = turn.cancel.cancelled() => {}
-    }
-    tokio::select! {
-        () = turn.closed.cancelled() => return,
-        () = tokio::time::sleep(GRACE) => {}
-    }
-    tracing::error!(turn = %turn.id, "a stopped turn did not end by itself");
-    task.abort();
-    turn.end(Ended::Interrupted);
-    say_ended(&thread, &turn).await;
-}
-
-/// Tells the thread, if anybody still has it. A turn does not keep its thread alive.
-async fn say_ended(thread: &Weak<Shared>, turn: &Turn) {
-    let mailbox = thread.upgrade().map(|shared| shared.mailbox.clone());
-    if let Some(mailbox) = mailbox {
-        let _closed = mailbox.send(Op::TurnEnded { turn: turn.id.clone() }).await;
-    }
-}
-
 fn is_empty(input: &UserInput) -> bool {
     matches!(input, UserInput::Text { text } if text.trim().is_empty())
-}
-
-/// A turn as the answer to its start shows it: the person's words, in progress.
-fn first_record(id: &TurnId, start: &Start) -> TurnRecord {
-    let words = || ThreadItem::UserMessage {
-        id: id.as_str().into(),
-        content: start.content.clone(),
-        client_id: start.client_id.clone(),
-    };
-    TurnRecord {
-        id: id.clone(),
-        status: TurnStatus::InProgress,
-        items: (!start.content.is_empty()).then(words).into_iter().collect(),
-        error: None,
-        started_at_ms: Some(now_ms()),
-        completed_at_ms: None,
-    }
 }
