@@ -14,7 +14,7 @@ use crate::workspace::Workspace;
 use crate::workspace::search::{Searcher, Tokens};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 
 /// Searches for files: those that run, and the names that were read for them.
 #[derive(Default)]
@@ -38,6 +38,7 @@ struct Shared {
     searches: Searches,
     /// The thread that code actions speak to, by workspace folder.
     current: Mutex<BTreeMap<PathBuf, ThreadId>>,
+    first_thread: Once,
 }
 
 impl Session {
@@ -66,6 +67,7 @@ impl Session {
             one_offs: OneOffs::default(),
             searches: Searches::default(),
             current,
+            first_thread: Once::new(),
         }))
     }
 
@@ -102,6 +104,11 @@ impl Session {
     /// Hears of the person's keys.
     pub fn idle(&self) -> &Idle {
         &self.0.idle
+    }
+
+    /// What is done with the first thread of the session, and not with the others.
+    pub fn first_thread(&self) -> &Once {
+        &self.0.first_thread
     }
 
     /// The folder that a file belongs to: its workspace folder, else the folder it lies in.
