@@ -46,7 +46,7 @@ fn plays_a_tool_server() {
     let Ok(script) = std::env::var(SCRIPT) else { return };
     let script: Value = serde_json::from_str(&script).expect("a script");
     if let Some(words) = script["stderr"].as_str() {
-        eprintln!("{words}");
+        writeln!(std::io::stderr(), "{words}").expect("a reader");
     }
     if let Some(code) = script["exit"].as_i64() {
         std::process::exit(i32::try_from(code).expect("a code"));
