@@ -56,4 +56,6 @@ ids! {
     HunkId,
     /// One question to the person.
     ApprovalId,
+    /// One question of a tool server to the person.
+    ElicitationId,
 }

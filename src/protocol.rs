@@ -14,10 +14,13 @@ pub mod config;
 pub mod document;
 pub mod error;
 pub mod event;
+pub mod file;
 #[cfg(test)]
 mod generate;
+pub mod git;
 pub mod guardian;
 pub mod item;
+pub mod mcp;
 pub mod method;
 pub mod model;
 pub mod permission;

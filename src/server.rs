@@ -21,8 +21,8 @@ pub mod wire;
 pub use call::after_reply;
 
 use crate::handlers::{
-    Context, approval, code_action, code_lens, command, config, document, guardian, lifecycle, model, one_off,
-    permission, progress, proposal, sandbox, terminal, thread, turn, undo,
+    Context, approval, code_action, code_lens, command, config, document, file, git, guardian, lifecycle, mcp, model,
+    one_off, permission, progress, proposal, sandbox, terminal, thread, turn, undo,
 };
 use crate::lsp::error::RequestError;
 use crate::protocol::approval::{ApprovalRespondParams, ApprovalRespondResult};
@@ -31,7 +31,13 @@ use crate::protocol::command::{
     ThreadShellCommandResult,
 };
 use crate::protocol::config::{ConfigReadParams, ConfigReadResult};
+use crate::protocol::file::{FileSearchParams, FileSearchResult};
+use crate::protocol::git::{GitDiffToRemoteParams, GitDiffToRemoteResult};
 use crate::protocol::guardian::{GuardianApproveDeniedParams, GuardianApproveDeniedResult};
+use crate::protocol::mcp::{
+    McpElicitationRespondParams, McpElicitationRespondResult, McpListParams, McpListResult, McpRefreshParams,
+    McpRefreshResult, McpResourceListParams, McpResourceListResult, McpResourceReadParams, McpResourceReadResult,
+};
 use crate::protocol::method;
 use crate::protocol::model::{ModelListParams, ModelListResult};
 use crate::protocol::permission::{PermissionProfilesParams, PermissionProfilesResult};
@@ -52,6 +58,7 @@ use crate::protocol::turn::{
     TurnInterruptParams, TurnInterruptResult, TurnStartParams, TurnStartResult, TurnSteerParams, TurnSteerResult,
 };
 use crate::protocol::undo::{TurnDiffParams, TurnDiffResult, TurnUndoParams, TurnUndoResult};
+use crate::tools::mcp_resources::Kind;
 use lsp_types::*;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -226,6 +233,14 @@ impl Server {
         Ok(one_off::terminate(self.0.session()?, &params))
     }
 
+    async fn file_search(&self, params: FileSearchParams) -> Result<FileSearchResult> {
+        Ok(file::search(self.0.session()?, params).await?)
+    }
+
+    async fn git_diff_to_remote(&self, params: GitDiffToRemoteParams) -> Result<GitDiffToRemoteResult> {
+        Ok(git::diff_to_remote(self.0.session()?, params).await?)
+    }
+
     async fn guardian_approve_denied(
         &self,
         params: GuardianApproveDeniedParams,
@@ -293,6 +308,33 @@ impl Server {
         Ok(terminal::kill(self.0.session()?, &params)?)
     }
 
+    async fn mcp_list(&self, params: McpListParams) -> Result<McpListResult> {
+        Ok(mcp::list(self.0.session()?, params).await?)
+    }
+
+    async fn mcp_refresh(&self, params: McpRefreshParams) -> Result<McpRefreshResult> {
+        Ok(mcp::refresh(self.0.session()?, params).await?)
+    }
+
+    async fn mcp_resource_list(&self, params: McpResourceListParams) -> Result<McpResourceListResult> {
+        Ok(mcp::resources(self.0.session()?, params, Kind::Resources).await?)
+    }
+
+    async fn mcp_resource_templates(&self, params: McpResourceListParams) -> Result<McpResourceListResult> {
+        Ok(mcp::resources(self.0.session()?, params, Kind::Templates).await?)
+    }
+
+    async fn mcp_resource_read(&self, params: McpResourceReadParams) -> Result<McpResourceReadResult> {
+        Ok(mcp::read(self.0.session()?, params).await?)
+    }
+
+    async fn mcp_elicitation_respond(
+        &self,
+        params: McpElicitationRespondParams,
+    ) -> Result<McpElicitationRespondResult> {
+        Ok(mcp::respond(self.0.session()?, params))
+    }
+
     async fn model_list(&self, params: ModelListParams) -> Result<ModelListResult> {
         Ok(model::list(self.0.session()?, &params)?)
     }
@@ -335,6 +377,8 @@ pub(crate) fn service(context: Arc<Context>) -> (LspService<Server>, ClientSocke
         .custom_method(method::THREAD_SHELL_COMMAND, Server::thread_shell_command)
         .custom_method(method::COMMAND_EXEC, Server::command_exec)
         .custom_method(method::COMMAND_TERMINATE, Server::command_terminate)
+        .custom_method(method::FILE_SEARCH, Server::file_search)
+        .custom_method(method::GIT_DIFF_TO_REMOTE, Server::git_diff_to_remote)
         .custom_method(method::GUARDIAN_APPROVE_DENIED, Server::guardian_approve_denied)
         .custom_method(method::TURN_START, Server::turn_start)
         .custom_method(method::TURN_STEER, Server::turn_steer)
@@ -351,6 +395,12 @@ pub(crate) fn service(context: Arc<Context>) -> (LspService<Server>, ClientSocke
         .custom_method(method::TERMINAL_WRITE, Server::terminal_write)
         .custom_method(method::TERMINAL_RESIZE, Server::terminal_resize)
         .custom_method(method::TERMINAL_KILL, Server::terminal_kill)
+        .custom_method(method::MCP_LIST, Server::mcp_list)
+        .custom_method(method::MCP_REFRESH, Server::mcp_refresh)
+        .custom_method(method::MCP_RESOURCE_LIST, Server::mcp_resource_list)
+        .custom_method(method::MCP_RESOURCE_TEMPLATES, Server::mcp_resource_templates)
+        .custom_method(method::MCP_RESOURCE_READ, Server::mcp_resource_read)
+        .custom_method(method::MCP_ELICITATION_RESPOND, Server::mcp_elicitation_respond)
         .custom_method(method::MODEL_LIST, Server::model_list)
         .custom_method(method::CONFIG_READ, Server::config_read)
         .custom_method(method::PERMISSIONS_PROFILES, Server::permissions_profiles)

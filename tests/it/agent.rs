@@ -9,6 +9,7 @@ mod diff;
 mod grants;
 mod injected;
 mod interrupt;
+mod mcp;
 mod notifier;
 mod patch;
 mod permissions;

@@ -263,7 +263,9 @@ impl View {
             }
             ThreadItem::CommandExecution { .. } => self.command_completed(stage, item).await,
             ThreadItem::FileChange { status, .. } => self.change_completed(stage, status).await,
-            ThreadItem::Plan { .. }
+            // The demonstration has no tool servers.
+            ThreadItem::McpToolCall { .. }
+            | ThreadItem::Plan { .. }
             | ThreadItem::UserMessage { .. }
             | ThreadItem::Undo { .. }
             | ThreadItem::ContextCompaction { .. } => Ok(()),

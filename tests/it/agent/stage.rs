@@ -520,7 +520,8 @@ impl Rules {
             let of_thread = ["thread/", "proposal/", "file/", "terminal/"]
                 .iter()
                 .any(|start| method.starts_with(start))
-                || method == "warning";
+                || matches!(method, "warning" | "mcp/status")
+                || method == "error" && params["error"]["kind"] == "toolServerFailed";
             assert!(of_thread, "{method} without a turn: {params}");
             return;
         };

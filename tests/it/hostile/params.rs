@@ -44,6 +44,8 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
         "turn/interrupt" | "turn/undo" | "turn/diff" | "thread/compact" => vec![("threadId", id)],
         "thread/shellCommand" => vec![("threadId", id), ("command", json!("true"))],
         "command/exec" => vec![("command", json!(["true"]))],
+        "file/search" => vec![("query", json!("a"))],
+        "git/diffToRemote" => vec![("cwd", json!("/nowhere"))],
         "command/terminate" => vec![("processId", id)],
         "guardian/approveDenied" => vec![("threadId", id.clone()), ("assessmentId", id)],
         "terminal/read" => vec![("terminalId", json!(1000))],
@@ -55,6 +57,13 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
         "proposal/read" => vec![("proposalId", id)],
         "proposal/decide" => vec![("proposalId", id), ("decision", json!("accept"))],
         "proposal/edit" => vec![("proposalId", id.clone()), ("hunkId", id)],
+        "mcp/resource/list" | "mcp/resource/templates" => vec![("server", json!("docs"))],
+        "mcp/resource/read" => vec![("server", json!("docs")), ("uri", json!("docs://x"))],
+        "mcp/elicitation/respond" => vec![
+            ("server", json!("docs")),
+            ("requestId", json!(7)),
+            ("response", json!({"action": "decline"})),
+        ],
         "approval/respond" => vec![("approvalId", id), ("response", json!({"decision": "accept"}))],
         "thread/start"
         | "thread/resume"
@@ -63,6 +72,8 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
         | "model/list"
         | "config/read"
         | "sandbox/status"
+        | "mcp/list"
+        | "mcp/refresh"
         | "terminal/list"
         | "terminal/kill"
         | "permissions/profiles" => vec![],
