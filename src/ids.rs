@@ -56,4 +56,6 @@ ids! {
     HunkId,
     /// One question to the person.
     ApprovalId,
+    /// One input that waits for its turn.
+    QueuedId,
 }
