@@ -58,4 +58,6 @@ ids! {
     ApprovalId,
     /// One input that waits for its turn.
     QueuedId,
+    /// One question of a tool server to the person.
+    ElicitationId,
 }

@@ -1,5 +1,6 @@
 //! One running turn: what it shows, what it records, and that it ends exactly once.
 
+use super::apart::Apart;
 use super::asking::Asking;
 use super::conversation::Conversation;
 use super::desk::Desk;
@@ -9,6 +10,7 @@ use super::undo::Track;
 use crate::config::Config;
 use crate::config::permissions::Profile;
 use crate::ids::{ItemId, TurnId};
+use crate::mcp::Server;
 use crate::patch::turn_diff::TurnDiff;
 use crate::protocol::event::{
     ErrorEvent, EventKind, ItemCompleted, ItemDelta, ItemPartDelta, ItemStarted, ThreadStatusChanged, TurnCompleted,
@@ -45,10 +47,14 @@ pub struct Turn {
     pub profile: Profile,
     /// Folders of the workspace at the start of the turn: the editor's, the thread's own, the profile's.
     pub roots: Vec<PathBuf>,
+    /// The tool servers of the turn.
+    pub servers: Arc<[Arc<Server>]>,
     /// Which model answers; set once, before the first request.
     pub provider: OnceLock<Provider>,
     pub output_schema: Option<serde_json::Value>,
     pub base_instructions: String,
+    /// A history of the turn's own, in place of the conversation's.
+    pub apart: Option<Apart>,
     /// Fires when the turn is to stop.
     pub cancel: CancellationToken,
     /// Fires when the turn's first event is out.
@@ -107,6 +113,7 @@ pub struct TurnParts {
     pub roots: Vec<PathBuf>,
     pub output_schema: Option<serde_json::Value>,
     pub base_instructions: String,
+    pub apart: Option<Apart>,
 }
 
 impl Turn {
@@ -121,6 +128,7 @@ impl Turn {
             roots,
             output_schema,
             base_instructions,
+            apart,
         } = parts;
         let shown = Shown {
             kind,
@@ -136,6 +144,7 @@ impl Turn {
             status: TurnStatus::InProgress,
         };
         let cancel = CancellationToken::new();
+        let servers = super::servers::take_up(&desk, &conversation);
         Self {
             id,
             conversation,
@@ -144,9 +153,11 @@ impl Turn {
             settings,
             profile,
             roots,
+            servers,
             provider: OnceLock::new(),
             output_schema,
             base_instructions,
+            apart,
             own_commands: cancel.child_token(),
             stopped_by: OnceLock::new(),
             denials: AtomicUsize::new(0),
@@ -470,7 +481,7 @@ impl Turn {
         // Of the person's own commands it knows nothing.
         if status == TurnStatus::Interrupted && shown.kind != TurnKind::OwnCommands {
             // What the model must know of a stopped turn.
-            self.conversation.say([super::prompt::interrupted()]);
+            self.say([super::prompt::interrupted()]);
         }
         if let Some(error) = &error {
             tracing::warn!(thread = %self.conversation.id, turn = %self.id, kind = ?error.kind, "{}", error.message);
@@ -519,6 +530,7 @@ fn stopped(mut item: ThreadItem) -> ThreadItem {
         ThreadItem::CommandExecution { status, .. }
         | ThreadItem::FileChange { status, .. }
         | ThreadItem::ToolCall { status, .. }
+        | ThreadItem::McpToolCall { status, .. }
         | ThreadItem::Undo { status, .. } => *status = ItemStatus::Interrupted,
         ThreadItem::UserMessage { .. } | ThreadItem::Reasoning { .. } | ThreadItem::Plan { .. } => {}
     }

@@ -139,7 +139,7 @@ impl Thread {
         }
         match params["turnId"].as_str() {
             Some(turn) => self.of_turn(method, params, turn),
-            None => of_thread(method),
+            None => of_thread(method, params),
         }
     }
 
@@ -157,7 +157,10 @@ impl Thread {
             return same(params, turn);
         }
         // A proposal is settled after its turn where applying it takes longer, and a question where its turn was ended by force.
-        let may_be_late = matches!(method, "proposal/updated" | "approval/resolved");
+        let may_be_late = matches!(
+            method,
+            "proposal/updated" | "approval/resolved" | "mcp/elicitationResolved"
+        );
         if self.running.as_deref() != Some(turn) && !(may_be_late && self.ended.contains(turn)) {
             return Err(match self.ended.contains(turn) {
                 true => "after the end of its turn",
@@ -241,11 +244,13 @@ impl Thread {
 }
 
 /// What may come without a turn. Proposals of an earlier server belong to no turn of this one.
-fn of_thread(method: &str) -> Result<(), String> {
-    let of_thread = ["thread/", "proposal/", "file/", "terminal/"]
+fn of_thread(method: &str, params: &Value) -> Result<(), String> {
+    let of_thread = ["thread/", "proposal/", "file/", "terminal/", "mcp/"]
         .iter()
         .any(|start| method.starts_with(start));
-    match of_thread || matches!(method, "warning" | "turn/queueChanged") {
+    // A tool server fails beside all turns.
+    let server_failed = method == "error" && params["error"]["kind"] == "toolServerFailed";
+    match of_thread || server_failed || matches!(method, "warning" | "turn/queueChanged") {
         true => Ok(()),
         false => Err("no turn is named".to_owned()),
     }

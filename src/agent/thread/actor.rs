@@ -368,6 +368,7 @@ impl Actor {
             roots,
             output_schema,
             base_instructions: self.base_instructions.clone(),
+            apart: None,
         };
         let turn = Arc::new(Turn::new(promised.id.clone(), parts));
         if !promised.kind().takes_input() {
@@ -567,6 +568,7 @@ impl Actor {
         self.keep_mail();
         self.show_running(None);
         self.desk.terminals.end_thread(&self.conversation.id).await;
+        self.conversation.servers.release();
         if let Some(recorder) = &self.conversation.recorder
             && let Err(error) = recorder.close().await
         {

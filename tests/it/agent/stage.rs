@@ -33,6 +33,8 @@ pub(super) struct Setting {
     /// Further tables.
     pub(super) tables: String,
     pub(super) env: Vec<(String, String)>,
+    /// See [`ServerOptions::launcher`].
+    pub(super) launcher: Vec<String>,
     pub(super) caps: Value,
     /// Files of the workspace.
     pub(super) files: Vec<(String, String)>,
@@ -51,6 +53,7 @@ impl Default for Setting {
             provider: String::new(),
             tables: String::new(),
             env: Vec::new(),
+            launcher: Vec::new(),
             caps: plugin(),
             files: Vec::new(),
             home: None,
@@ -123,6 +126,7 @@ impl Stage {
             home: setting.home,
             config: Some(config),
             env: setting.env,
+            launcher: setting.launcher,
             ..ServerOptions::default()
         })
         .await;

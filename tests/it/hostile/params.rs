@@ -65,6 +65,13 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
         "proposal/read" => vec![("proposalId", id)],
         "proposal/decide" => vec![("proposalId", id), ("decision", json!("accept"))],
         "proposal/edit" => vec![("proposalId", id.clone()), ("hunkId", id)],
+        "mcp/resource/list" | "mcp/resource/templates" => vec![("server", json!("docs"))],
+        "mcp/resource/read" => vec![("server", json!("docs")), ("uri", json!("docs://x"))],
+        "mcp/elicitation/respond" => vec![
+            ("server", json!("docs")),
+            ("requestId", json!(7)),
+            ("response", json!({"action": "decline"})),
+        ],
         "approval/respond" => vec![("approvalId", id), ("response", json!({"decision": "accept"}))],
         "thread/start"
         | "thread/resume"
@@ -73,6 +80,8 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
         | "model/list"
         | "config/read"
         | "sandbox/status"
+        | "mcp/list"
+        | "mcp/refresh"
         | "terminal/list"
         | "terminal/kill"
         | "permissions/profiles" => vec![],
