@@ -1,6 +1,7 @@
 //! The turn loop: rounds of one model request and the tool calls it brought, until an answer needs nothing more.
 
 use super::calls::Calls;
+use super::mail;
 use super::pending::Input;
 use super::prompt;
 use super::turn::{Ended, Turn};
@@ -44,6 +45,7 @@ pub(super) async fn run(turn: &Arc<Turn>) -> Ended {
         }
         take_input(turn, turn.pending.take(), false);
         if !turn.is_apart() {
+            mail::read(turn, turn.pending.take_mail());
             super::restore::tell_model(turn);
             turn.conversation.say_notes();
         }
@@ -69,8 +71,9 @@ pub(super) async fn run(turn: &Arc<Turn>) -> Ended {
 /// Whether nothing is left to answer. Waits for what the person runs beside the turn; they may say something meanwhile.
 pub(super) async fn is_over(turn: &Turn) -> bool {
     tokio::select! {
-        over = turn.pending.close_when_done() => over,
+        biased;
         () = turn.cancel.cancelled() => false,
+        over = turn.pending.close_when_done() => over,
     }
 }
 
@@ -86,6 +89,7 @@ fn failure(kind: TurnErrorKind, message: String) -> TurnError {
 pub(super) fn take_input(turn: &Turn, inputs: Vec<Input>, first: bool) {
     for (index, input) in inputs.into_iter().enumerate() {
         turn.hear();
+        turn.metadata().extend(input.metadata);
         turn.say(super::person::sent_along(turn, &input.content));
         if let Some(context) = &input.context {
             let open = turn.desk.open_files();
@@ -204,6 +208,9 @@ async fn finish_calls(turn: &Arc<Turn>, calls: Calls) -> Option<String> {
 
 /// Writes down what the turn has changed so far, and shows it if it is news.
 pub(super) async fn show_diff(turn: &Arc<Turn>) {
+    if super::undo::is_untouched(turn) {
+        return;
+    }
     let comparing = turn.clone();
     // A diff that panics is missed by nobody as much as the rest of the turn would be.
     let compared = tokio::task::spawn_blocking(move || {
@@ -240,6 +247,7 @@ fn request(turn: &Turn) -> ModelRequest {
         summary: turn.settings.summary,
         output_schema: turn.output_schema.clone(),
         max_output_tokens: turn.config.max_output_tokens,
+        metadata: turn.metadata().clone(),
         cache_key: turn.cache_key(),
         turn_id: turn.id.to_string(),
     }
@@ -257,12 +265,14 @@ async fn attempt(turn: &Arc<Turn>, calls: &mut Calls) -> Result<(), Broken> {
     let request = request(turn);
     // What the person said outlives the server from here on, whatever the model does with it.
     tokio::select! {
-        () = turn.conversation.recorded() => {}
+        biased;
         () = turn.cancel.cancelled() => return Err(Broken::Stopped),
+        () = turn.conversation.recorded() => {}
     }
     let mut stream = tokio::select! {
-        stream = turn.provider().client.stream(&request) => stream?,
+        biased;
         () = turn.cancel.cancelled() => return Err(Broken::Stopped),
+        stream = turn.provider().client.stream(&request) => stream?,
     };
     let mut answer = Answer {
         turn,
