@@ -20,6 +20,7 @@ pub mod one_off;
 pub mod permission;
 pub mod progress;
 pub mod proposal;
+pub mod queue;
 pub mod sandbox;
 pub mod terminal;
 pub mod thread;

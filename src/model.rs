@@ -32,7 +32,7 @@ pub use stream::ModelStream;
 use crate::model::item::{ResponseItem, ToolSpec};
 use crate::protocol::model::{RateLimits, TokenUsage};
 use crate::protocol::settings::ReasoningSummary;
-use std::collections::BTreeMap;
+use crate::protocol::turn::Metadata;
 use std::sync::Arc;
 
 /// What a request is for. Sent as `x-countersign-task`, so that logs tell requests apart.
@@ -74,6 +74,8 @@ pub struct ModelRequest {
     /// JSON Schema of the final answer.
     pub output_schema: Option<serde_json::Value>,
     pub max_output_tokens: Option<u32>,
+    /// What the client wants the provider to be told.
+    pub metadata: Metadata,
     /// The thread's id: lets the provider find the prefix that it has seen before.
     pub cache_key: String,
     /// Sent as `x-client-request-id`, to be found in the provider's logs.
@@ -81,8 +83,6 @@ pub struct ModelRequest {
     pub task: Task,
     /// How urgent it is, in the provider's words.
     pub service_tier: Option<String>,
-    /// The client's own words to the provider, passed through.
-    pub client_metadata: BTreeMap<String, String>,
 }
 
 /// What a stream says, in order.

@@ -22,7 +22,7 @@ pub use call::after_reply;
 
 use crate::handlers::{
     Context, approval, code_action, code_lens, command, config, document, file, git, guardian, lifecycle, mcp, model,
-    one_off, permission, progress, proposal, sandbox, terminal, thread, turn, undo,
+    one_off, permission, progress, proposal, queue, sandbox, terminal, thread, turn, undo,
 };
 use crate::lsp::error::RequestError;
 use crate::protocol::approval::{ApprovalRespondParams, ApprovalRespondResult};
@@ -44,6 +44,10 @@ use crate::protocol::permission::{PermissionProfilesParams, PermissionProfilesRe
 use crate::protocol::proposal::{
     ProposalDecideParams, ProposalDecideResult, ProposalEditParams, ProposalEditResult, ProposalListParams,
     ProposalListResult, ProposalReadParams, ProposalReadResult,
+};
+use crate::protocol::queue::{
+    TurnQueueAddParams, TurnQueueAddResult, TurnQueueEditParams, TurnQueueListParams, TurnQueueRemoveParams,
+    TurnQueueReorderParams, TurnQueueResult, TurnQueueResumeParams,
 };
 use crate::protocol::sandbox::{SandboxStatusParams, SandboxStatusResult};
 use crate::protocol::terminal::{
@@ -260,6 +264,30 @@ impl Server {
         Ok(turn::interrupt(self.0.session()?, params).await?)
     }
 
+    async fn turn_queue_add(&self, params: TurnQueueAddParams) -> Result<TurnQueueAddResult> {
+        Ok(queue::add(self.0.session()?, params).await?)
+    }
+
+    async fn turn_queue_list(&self, params: TurnQueueListParams) -> Result<TurnQueueResult> {
+        Ok(queue::list(self.0.session()?, params).await?)
+    }
+
+    async fn turn_queue_edit(&self, params: TurnQueueEditParams) -> Result<TurnQueueResult> {
+        Ok(queue::edit(self.0.session()?, params).await?)
+    }
+
+    async fn turn_queue_remove(&self, params: TurnQueueRemoveParams) -> Result<TurnQueueResult> {
+        Ok(queue::remove(self.0.session()?, params).await?)
+    }
+
+    async fn turn_queue_reorder(&self, params: TurnQueueReorderParams) -> Result<TurnQueueResult> {
+        Ok(queue::reorder(self.0.session()?, params).await?)
+    }
+
+    async fn turn_queue_resume(&self, params: TurnQueueResumeParams) -> Result<TurnQueueResult> {
+        Ok(queue::resume(self.0.session()?, params).await?)
+    }
+
     async fn turn_undo(&self, params: TurnUndoParams) -> Result<TurnUndoResult> {
         Ok(undo::undo(self.0.session()?, params).await?)
     }
@@ -383,6 +411,12 @@ pub(crate) fn service(context: Arc<Context>) -> (LspService<Server>, ClientSocke
         .custom_method(method::TURN_START, Server::turn_start)
         .custom_method(method::TURN_STEER, Server::turn_steer)
         .custom_method(method::TURN_INTERRUPT, Server::turn_interrupt)
+        .custom_method(method::TURN_QUEUE_ADD, Server::turn_queue_add)
+        .custom_method(method::TURN_QUEUE_LIST, Server::turn_queue_list)
+        .custom_method(method::TURN_QUEUE_EDIT, Server::turn_queue_edit)
+        .custom_method(method::TURN_QUEUE_REMOVE, Server::turn_queue_remove)
+        .custom_method(method::TURN_QUEUE_REORDER, Server::turn_queue_reorder)
+        .custom_method(method::TURN_QUEUE_RESUME, Server::turn_queue_resume)
         .custom_method(method::TURN_UNDO, Server::turn_undo)
         .custom_method(method::TURN_DIFF, Server::turn_diff)
         .custom_method(method::PROPOSAL_LIST, Server::proposal_list)

@@ -289,8 +289,8 @@ fn note_limits(turn: &Turn, said: &Said) {
 fn no_summary(why: &str) -> Broken {
     Broken::Failed(TurnError {
         message: format!(
-            "The model was asked to sum up the conversation, which has become too long, but {why}. The conversation is as it was: \
-             send the message again, choose another model, or start a new thread."
+            "The model was asked to sum up the conversation, but {why}. The conversation is as it was: try again, choose another \
+             model, or start a new thread."
         ),
         kind: TurnErrorKind::Incomplete,
         http_status: None,
@@ -300,7 +300,8 @@ fn no_summary(why: &str) -> Broken {
 /// What must not depend on a summary: the plan as it stands, and the patches that wait for the person.
 fn still_open(turn: &Turn) -> String {
     let mut text = String::new();
-    if let Some((explanation, steps)) = plan(turn) {
+    let is_open = |steps: &[PlanStep]| steps.iter().any(|step| step.status != PlanStepStatus::Completed);
+    if let Some((explanation, steps)) = plan(turn).filter(|(_, steps)| is_open(steps)) {
         text.push_str("The plan as it stands:\n");
         if let Some(explanation) = explanation {
             let _ = writeln!(text, "{explanation}");

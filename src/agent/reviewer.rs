@@ -282,6 +282,7 @@ impl Turn {
             summary: ReasoningSummary::None,
             output_schema: Some(schema.clone()),
             cache_key: format!("{}-{what}", self.conversation.id),
+            metadata: self.metadata().clone(),
             turn_id: self.id.to_string(),
             task: Task::Approval,
             ..ModelRequest::default()

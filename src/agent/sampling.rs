@@ -2,6 +2,7 @@
 
 use super::calls::Calls;
 use super::compaction::Room;
+use super::mail;
 use super::pending::Input;
 use super::prompt;
 use super::turn::{Ended, Turn};
@@ -14,7 +15,6 @@ use crate::protocol::item::{ItemStatus, ThreadItem};
 use crate::protocol::model::TokenUsage;
 use crate::protocol::turn::{TurnError, TurnErrorKind, TurnKind};
 use crate::store::{RolloutItem, TurnContextRecord};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Rounds of one turn. A model that calls tools without end is stopped here.
@@ -92,6 +92,7 @@ async fn next_round(turn: &Arc<Turn>, room: &mut Room) -> Result<bool, Broken> {
 fn listen(turn: &Turn) {
     take_input(turn, turn.pending.take(), false);
     if !turn.is_apart() {
+        mail::read(turn, turn.pending.take_mail());
         super::restore::tell_model(turn);
         turn.conversation.say_notes();
     }
@@ -100,8 +101,9 @@ fn listen(turn: &Turn) {
 /// Whether nothing is left to answer. Waits for what the person runs beside the turn; they may say something meanwhile.
 pub(super) async fn is_over(turn: &Turn) -> bool {
     tokio::select! {
-        over = turn.pending.close_when_done() => over,
+        biased;
         () = turn.cancel.cancelled() => false,
+        over = turn.pending.close_when_done() => over,
     }
 }
 
@@ -117,6 +119,7 @@ fn failure(kind: TurnErrorKind, message: String) -> TurnError {
 pub(super) fn take_input(turn: &Turn, inputs: Vec<Input>, first: bool) {
     for (index, input) in inputs.into_iter().enumerate() {
         turn.hear();
+        turn.metadata().extend(input.metadata);
         turn.say(super::person::sent_along(turn, &input.content));
         if let Some(context) = &input.context {
             let open = turn.desk.open_files();
@@ -235,6 +238,9 @@ async fn finish_calls(turn: &Arc<Turn>, calls: Calls) -> Option<String> {
 
 /// Writes down what the turn has changed so far, and shows it if it is news.
 pub(super) async fn show_diff(turn: &Arc<Turn>) {
+    if super::undo::is_untouched(turn) {
+        return;
+    }
     let comparing = turn.clone();
     // A diff that panics is missed by nobody as much as the rest of the turn would be.
     let compared = tokio::task::spawn_blocking(move || {
@@ -280,6 +286,7 @@ pub(super) fn request(turn: &Turn) -> ModelRequest {
         summary: turn.settings.summary,
         output_schema: turn.output_schema.clone(),
         max_output_tokens: turn.config.max_output_tokens,
+        metadata: turn.metadata().clone(),
         cache_key: turn.cache_key(),
         turn_id: turn.id.to_string(),
         task: match turn.kind() {
@@ -287,7 +294,6 @@ pub(super) fn request(turn: &Turn) -> ModelRequest {
             _ => Task::Turn,
         },
         service_tier: turn.settings.service_tier.clone(),
-        client_metadata: BTreeMap::new(),
     }
 }
 
@@ -301,8 +307,9 @@ pub(super) async fn before_request(turn: &Turn) -> Result<(), Broken> {
         }));
     }
     tokio::select! {
-        () = turn.conversation.recorded() => Ok(()),
+        biased;
         () = turn.cancel.cancelled() => Err(Broken::Stopped),
+        () = turn.conversation.recorded() => Ok(()),
     }
 }
 
@@ -314,8 +321,9 @@ async fn attempt(turn: &Arc<Turn>, calls: &mut Calls) -> Result<(), Broken> {
         // Gone once it is sent, so that the history is not copied for what comes next.
         let request = request(turn);
         tokio::select! {
-            stream = turn.provider().client.stream(&request) => stream?,
+            biased;
             () = turn.cancel.cancelled() => return Err(Broken::Stopped),
+            stream = turn.provider().client.stream(&request) => stream?,
         }
     };
     let mut answer = Answer {

@@ -94,6 +94,10 @@ kinds! {
     TURN_MISMATCH = "turnMismatch" (-32803),
     /// A turn runs; stop it or wait for its end.
     TURN_RUNNING = "turnRunning" (-32803),
+    /// No such input waits in the thread's queue: its turn has begun, or it was removed.
+    QUEUED_NOT_FOUND = "queuedNotFound" (-32803),
+    /// The thread's queue is full.
+    QUEUE_FULL = "queueFull" (-32803),
     /// The thread has no turn with this id.
     TURN_NOT_FOUND = "turnNotFound" (-32803),
     /// There is no proposal with this id.

@@ -68,6 +68,7 @@ fn request(input: Vec<ResponseItem>) -> ModelRequest {
         parallel_tool_calls: true,
         summary: ReasoningSummary::Auto,
         cache_key: "thread-1".into(),
+        metadata: Default::default(),
         turn_id: "turn-1".into(),
         ..ModelRequest::default()
     }

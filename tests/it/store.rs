@@ -136,6 +136,7 @@ impl Play {
             EventKind::TurnCompleted(event::TurnCompleted {
                 turn,
                 last_agent_message: None,
+                unanswered: vec![],
             }),
         );
     }

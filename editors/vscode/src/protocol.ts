@@ -926,6 +926,17 @@ export type ProposalReadResult = {
  */
 export type ProposalStatus = "proposed" | "partlyDecided" | "conflicting" | "stale" | "accepted" | "applied" | "rejected" | "failed" | "superseded" | "withdrawn" | "undone";
 
+/** One input that waits for its turn. */
+export type QueuedId = string;
+
+/** One input that waits for its turn. */
+export type QueuedInput = {
+  id: QueuedId;
+  input: Array<UserInput>;
+  clientUserMessageId?: string | null;
+  queuedAtMs: number;
+};
+
 /** How much of its reasoning the model is asked to sum up. */
 export type ReasoningSummary = "auto" | "concise" | "detailed" | "none";
 
@@ -1411,6 +1422,8 @@ export type TurnCompleted = {
   turn: Turn;
   /** The agent's last text in the turn's last round: its answer. Absent if it said nothing there. */
   lastAgentMessage: string | null;
+  /** Input that came while the turn ran and that it was stopped before reading, in order. */
+  unanswered: Array<UnansweredInput>;
 };
 
 export type TurnDiff = {
@@ -1458,6 +1471,74 @@ export type TurnInterruptResult = {
 /** What a turn is about. */
 export type TurnKind = "regular" | "ownCommands" | "undo" | "review" | "compaction";
 
+/** What waits, in the order in which it will be said. */
+export type TurnQueue = {
+  inputs: Array<QueuedInput>;
+  /**
+   * Nothing is taken from the queue until `turn/queue/resume`: the person stopped a turn, or one failed. Never of an
+   * empty queue.
+   */
+  paused: boolean;
+};
+
+export type TurnQueueAddParams = {
+  threadId: ThreadId;
+  /** As for `turn/start`, also a command of the person's own. */
+  input: Array<UserInput>;
+  context?: EditorContext | null;
+  /** Changed when its turn begins; stays in force for later turns. */
+  settings?: SettingsOverride | null;
+  /** JSON Schema of the final answer; for its turn only. */
+  outputSchema?: JsonValue | null;
+  metadata?: { [key in string]: string } | null;
+  /** Echoed as `clientId` on the user message. */
+  clientUserMessageId?: string | null;
+};
+
+/** Exactly one of the two. */
+export type TurnQueueAddResult = {
+  /** It waits. */
+  queued?: QueuedInput | null;
+  /** Nothing was running or waiting, so this turn begins with it. */
+  turn?: Turn | null;
+};
+
+export type TurnQueueChanged = {
+  queue: TurnQueue;
+};
+
+export type TurnQueueEditParams = {
+  threadId: ThreadId;
+  queuedId: QueuedId;
+  /** In place of what it said. The rest of it stays, and so does its place. */
+  input: Array<UserInput>;
+};
+
+export type TurnQueueListParams = {
+  threadId: ThreadId;
+};
+
+export type TurnQueueRemoveParams = {
+  threadId: ThreadId;
+  /** Absent means all. */
+  queuedId?: QueuedId | null;
+};
+
+export type TurnQueueReorderParams = {
+  threadId: ThreadId;
+  /** The ones to come first, in this order; the others keep theirs behind them. */
+  queuedIds: Array<QueuedId>;
+};
+
+/** The queue after the change, or as it is. */
+export type TurnQueueResult = {
+  queue: TurnQueue;
+};
+
+export type TurnQueueResumeParams = {
+  threadId: ThreadId;
+};
+
 export type TurnRetrying = {
   /** Counted from 1. */
   attempt: number;
@@ -1476,6 +1557,8 @@ export type TurnStartParams = {
   settings?: SettingsOverride | null;
   /** JSON Schema of the final answer; for this turn only. */
   outputSchema?: JsonValue | null;
+  /** Sent to the provider with this turn's requests. */
+  metadata?: { [key in string]: string } | null;
   /** Echoed as `clientId` on the user message. */
   clientUserMessageId?: string | null;
 };
@@ -1499,6 +1582,8 @@ export type TurnSteerParams = {
   /** The turn that the person sees running; refused if another one runs. */
   expectedTurnId: TurnId;
   input: Array<UserInput>;
+  /** Sent to the provider with the turn's requests from now on, beside what it has; the same key is replaced. */
+  metadata?: { [key in string]: string } | null;
   clientUserMessageId?: string | null;
 };
 
@@ -1519,6 +1604,15 @@ export type TurnUndoParams = {
 export type TurnUndoResult = {
   /** The undo's own turn; its events follow. */
   turnId: TurnId;
+};
+
+/**
+ * The person's words that no model has read: their turn was stopped before. They are in no later turn, so an editor offers
+ * them again.
+ */
+export type UnansweredInput = {
+  input: Array<UserInput>;
+  clientUserMessageId?: string | null;
 };
 
 /** What happens to a file that the person has changed where the turn had changed it. */
@@ -1580,6 +1674,18 @@ export interface ClientRequests {
   "countersign/turn/steer": { params: TurnSteerParams; result: TurnSteerResult };
   /** Stops the running turn. Answered at once, also when nothing runs. */
   "countersign/turn/interrupt": { params: TurnInterruptParams; result: TurnInterruptResult };
+  /** Gives input its own turn: at once if nothing runs or waits, else after what does. */
+  "countersign/turn/queue/add": { params: TurnQueueAddParams; result: TurnQueueAddResult };
+  /** What waits for its turn. */
+  "countersign/turn/queue/list": { params: TurnQueueListParams; result: TurnQueueResult };
+  /** Changes what an input that waits will say. */
+  "countersign/turn/queue/edit": { params: TurnQueueEditParams; result: TurnQueueResult };
+  /** Takes one input out of the queue, or all. */
+  "countersign/turn/queue/remove": { params: TurnQueueRemoveParams; result: TurnQueueResult };
+  /** Changes the order in which the inputs get their turns. */
+  "countersign/turn/queue/reorder": { params: TurnQueueReorderParams; result: TurnQueueResult };
+  /** Goes on with a queue that is paused. */
+  "countersign/turn/queue/resume": { params: TurnQueueResumeParams; result: TurnQueueResult };
   /** Takes the last turn back, or all turns from one on. Answered at once; it is a turn of its own. */
   "countersign/turn/undo": { params: TurnUndoParams; result: TurnUndoResult };
   /** What a turn has changed, as one diff. */
@@ -1666,6 +1772,8 @@ export interface Notifications {
   "countersign/turn/started": At & TurnStarted;
   /** The turn's last event, exactly one for each `turn/started`. */
   "countersign/turn/completed": At & TurnCompleted;
+  /** What waits for its turn is another list, or in another order, or paused, or not any more. The whole of it each time. */
+  "countersign/turn/queueChanged": At & TurnQueueChanged;
   /** Unified diff of all the turn has changed so far; replaces the one before. */
   "countersign/turn/diff": At & TurnDiff;
   /** A transient failure; the request is sent again. A notice, not an error. */

@@ -219,7 +219,7 @@ mod tests {
     }
 
     fn output(id: &str) -> ResponseItem {
-        output_for(&call(id), id, "out".into())
+        output_for(&call(id), id, "out".to_owned())
     }
 
     fn agents(text: &str) -> ResponseItem {

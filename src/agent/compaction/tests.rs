@@ -100,7 +100,7 @@ async fn play(home: &Path, steps: Vec<Step>) -> (Vec<ResponseItem>, Vec<Response
                 };
                 conversation.say([call.clone()]);
                 if is_answered {
-                    conversation.say([output_for(&call, &id, "out".into())]);
+                    conversation.say([output_for(&call, &id, "out".to_owned())]);
                 }
             }
             Step::Compact {

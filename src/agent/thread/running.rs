@@ -69,10 +69,12 @@ async fn close(turn: &Turn, ended: Ended) {
 /// A stopped turn that does not listen is ended by force, and closed all the same, whoever stopped it.
 async fn end_by_force(turn: Arc<Turn>, task: AbortHandle, thread: Weak<Shared>) {
     tokio::select! {
+        biased;
         () = turn.closed.cancelled() => return,
         () = turn.cancel.cancelled() => {}
     }
     tokio::select! {
+        biased;
         () = turn.closed.cancelled() => return,
         () = tokio::time::sleep(GRACE) => {}
     }

@@ -47,8 +47,8 @@ fn optional_parts(request: &ModelRequest, openai: bool, body: &mut Map<String, V
     if let Some(tier) = &request.service_tier {
         body.insert("service_tier".into(), json!(tier));
     }
-    if !request.client_metadata.is_empty() {
-        body.insert("metadata".into(), json!(request.client_metadata));
+    if !request.metadata.is_empty() {
+        body.insert("metadata".into(), json!(request.metadata));
     }
     if openai {
         body.insert("store".into(), json!(false));
@@ -291,6 +291,7 @@ mod tests {
             parallel_tool_calls: true,
             summary: ReasoningSummary::Auto,
             cache_key: "thread-1".into(),
+            metadata: Default::default(),
             turn_id: "turn-1".into(),
             ..ModelRequest::default()
         }

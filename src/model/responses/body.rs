@@ -5,9 +5,9 @@ use crate::model::ModelRequest;
 use crate::model::catalogue;
 use crate::model::item::{ContentPart, LocalShellAction, ReasoningPart, ResponseItem, ToolOutputPayload, ToolSpec};
 use crate::protocol::settings::ReasoningSummary;
+use crate::protocol::turn::Metadata;
 use serde::Serialize;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -33,8 +33,8 @@ struct Body<'a> {
     max_output_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     service_tier: Option<&'a str>,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    client_metadata: &'a BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Metadata::is_empty")]
+    metadata: &'a Metadata,
 }
 
 #[derive(Serialize)]
@@ -140,7 +140,7 @@ pub(in crate::model) fn body(request: &ModelRequest, openai: bool) -> Result<Vec
         }),
         max_output_tokens: request.max_output_tokens,
         service_tier: request.service_tier.as_deref(),
-        client_metadata: &request.client_metadata,
+        metadata: &request.metadata,
     })
 }
 
@@ -245,6 +245,7 @@ mod tests {
             parallel_tool_calls: true,
             summary: ReasoningSummary::Auto,
             cache_key: "thread-1".into(),
+            metadata: Metadata::new(),
             turn_id: "turn-1".into(),
             ..ModelRequest::default()
         }

@@ -14,6 +14,7 @@ use crate::protocol::method::*;
 use crate::protocol::model::*;
 use crate::protocol::permission::*;
 use crate::protocol::proposal::*;
+use crate::protocol::queue::*;
 use crate::protocol::sandbox::*;
 use crate::protocol::settings::*;
 use crate::protocol::terminal::*;
@@ -267,6 +268,7 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
             }),
             settings: None,
             output_schema: None,
+            metadata: None,
             client_user_message_id: Some("m-1".into()),
         }),
         value(TurnStartResult {
@@ -282,6 +284,7 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
             input: vec![UserInput::Text {
                 text: "Leave the public names alone.".into(),
             }],
+            metadata: None,
             client_user_message_id: None,
         }),
         value(TurnSteerResult { turn_id: TURN.into() }),
@@ -293,6 +296,66 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
             turn_id: Some(TURN.into()),
         }),
         value(TurnInterruptResult { interrupted: true }),
+    );
+    add(
+        TURN_QUEUE_ADD,
+        value(TurnQueueAddParams {
+            thread_id: THREAD.into(),
+            input: vec![UserInput::Text {
+                text: "Then update the changelog.".into(),
+            }],
+            context: None,
+            settings: None,
+            output_schema: None,
+            metadata: Some([("ticket".to_owned(), "SUMS-12".to_owned())].into()),
+            client_user_message_id: None,
+        }),
+        value(TurnQueueAddResult {
+            queued: queue().inputs.pop(),
+            turn: None,
+        }),
+    );
+    let result = || value(TurnQueueResult { queue: queue() });
+    add(
+        TURN_QUEUE_LIST,
+        value(TurnQueueListParams {
+            thread_id: THREAD.into(),
+        }),
+        result(),
+    );
+    add(
+        TURN_QUEUE_EDIT,
+        value(TurnQueueEditParams {
+            thread_id: THREAD.into(),
+            queued_id: "q-1".into(),
+            input: vec![UserInput::Text {
+                text: "Then update the changelog.".into(),
+            }],
+        }),
+        result(),
+    );
+    add(
+        TURN_QUEUE_REMOVE,
+        value(TurnQueueRemoveParams {
+            thread_id: THREAD.into(),
+            queued_id: Some("q-2".into()),
+        }),
+        result(),
+    );
+    add(
+        TURN_QUEUE_REORDER,
+        value(TurnQueueReorderParams {
+            thread_id: THREAD.into(),
+            queued_ids: vec!["q-1".into()],
+        }),
+        result(),
+    );
+    add(
+        TURN_QUEUE_RESUME,
+        value(TurnQueueResumeParams {
+            thread_id: THREAD.into(),
+        }),
+        result(),
     );
     add(
         TURN_UNDO,
@@ -622,7 +685,9 @@ fn events() -> Vec<EventKind> {
         EventKind::TurnCompleted(event::TurnCompleted {
             turn: turn(TurnStatus::Completed),
             last_agent_message: Some("The test passes now.".into()),
+            unanswered: vec![],
         }),
+        EventKind::TurnQueueChanged(event::TurnQueueChanged { queue: queue() }),
         EventKind::TurnDiff(event::TurnDiff { diff: DIFF.into() }),
         EventKind::TurnRetrying(event::TurnRetrying {
             attempt: 1,
@@ -825,6 +890,20 @@ fn settings() -> ThreadSettings {
         edit_approval: EditApproval::Ask,
         service_tier: None,
         personality: Personality::None,
+    }
+}
+
+fn queue() -> TurnQueue {
+    TurnQueue {
+        inputs: vec![QueuedInput {
+            id: "q-1".into(),
+            input: vec![UserInput::Text {
+                text: "Then update the changelog.".into(),
+            }],
+            client_user_message_id: None,
+            queued_at_ms: AT_MS,
+        }],
+        paused: false,
     }
 }
 

@@ -465,31 +465,27 @@ async fn a_resumed_thread_goes_on_with_the_compacted_history() {
         call("one", 100),
         answer("Done", 100),
         answer("More", 100),
-        answer("Resumed", 100),
     ]);
     let stage = Stage::configured("model_auto_compact_token_limit = 700", script).await;
     let thread = stage.thread().await;
     stage.complete(&thread, "Work").await;
     stage.complete(&thread, "Next").await;
-    let params = json!({ "threadId": thread });
     let live = stage.requests(5)[4].clone();
     let summary = told(&live)
         .into_iter()
         .find(|text| text.starts_with("<compaction_summary>"));
     let summary = summary.expect("a summary");
     assert!(summary.contains("- (done) Look\n- (under way) Mend"), "{summary}");
-    let home = stage.client.home().to_owned();
-    let again = Stage::with(
-        json!([answer("Resumed", 100)]),
-        Setting {
-            home: Some(home),
-            folder: Some(stage.dir.clone()),
-            config: "model_auto_compact_token_limit = 700".into(),
-            ..Setting::default()
-        },
-    );
-    drop(params);
-    let again = again.await;
+    stage.client.call("shutdown", Value::Null).await;
+    stage.client.notify("exit", Value::Null);
+    stage.client.expect_end().await;
+    let setting = Setting {
+        home: Some(stage.client.home().to_owned()),
+        folder: Some(stage.dir.clone()),
+        config: "model_auto_compact_token_limit = 700".into(),
+        ..Setting::default()
+    };
+    let again = Stage::with(json!([answer("Resumed", 100)]), setting).await;
     again.resume(json!({"threadId": thread})).await;
     again.complete(&thread, "Still there?").await;
     let resumed = again.requests(1)[0].clone();
