@@ -17,10 +17,12 @@ pub mod event;
 #[cfg(test)]
 mod generate;
 pub mod guardian;
+pub mod history;
 pub mod item;
 pub mod method;
 pub mod model;
 pub mod permission;
+pub mod prompt;
 pub mod proposal;
 pub mod sandbox;
 pub mod settings;

@@ -21,8 +21,8 @@ pub mod wire;
 pub use call::after_reply;
 
 use crate::handlers::{
-    Context, approval, code_action, code_lens, command, config, document, guardian, lifecycle, model, one_off,
-    permission, progress, proposal, sandbox, terminal, thread, turn, undo,
+    Context, approval, code_action, code_lens, command, config, document, guardian, history, lifecycle, model, one_off,
+    permission, progress, prompt, proposal, sandbox, terminal, thread, turn, undo,
 };
 use crate::lsp::error::RequestError;
 use crate::protocol::approval::{ApprovalRespondParams, ApprovalRespondResult};
@@ -32,9 +32,14 @@ use crate::protocol::command::{
 };
 use crate::protocol::config::{ConfigReadParams, ConfigReadResult};
 use crate::protocol::guardian::{GuardianApproveDeniedParams, GuardianApproveDeniedResult};
+use crate::protocol::history::{
+    HistoryAppendParams, HistoryAppendResult, HistoryListParams, HistoryListResult, HistoryReadParams,
+    HistoryReadResult,
+};
 use crate::protocol::method;
 use crate::protocol::model::{ModelListParams, ModelListResult};
 use crate::protocol::permission::{PermissionProfilesParams, PermissionProfilesResult};
+use crate::protocol::prompt::{PromptListParams, PromptListResult};
 use crate::protocol::proposal::{
     ProposalDecideParams, ProposalDecideResult, ProposalEditParams, ProposalEditResult, ProposalListParams,
     ProposalListResult, ProposalReadParams, ProposalReadResult,
@@ -180,6 +185,10 @@ impl LanguageServer for Server {
         Ok(command::execute(session, params)?)
     }
 
+    async fn did_change_watched_files(&self, params: DidChangeWatchedFilesParams) {
+        self.note(|context| lifecycle::watched_files_changed(context, &params));
+    }
+
     async fn did_change_configuration(&self, params: DidChangeConfigurationParams) {
         self.note(|context| lifecycle::configuration_changed(context, params));
     }
@@ -293,6 +302,22 @@ impl Server {
         Ok(model::list(self.0.session()?, &params)?)
     }
 
+    async fn prompt_list(&self, params: PromptListParams) -> Result<PromptListResult> {
+        Ok(prompt::list(self.0.session()?, params).await?)
+    }
+
+    async fn history_read(&self, params: HistoryReadParams) -> Result<HistoryReadResult> {
+        Ok(history::read(self.0.session()?, params).await?)
+    }
+
+    async fn history_list(&self, params: HistoryListParams) -> Result<HistoryListResult> {
+        Ok(history::list(self.0.session()?, params).await?)
+    }
+
+    async fn history_append(&self, params: HistoryAppendParams) -> Result<HistoryAppendResult> {
+        Ok(history::append(self.0.session()?, &params)?)
+    }
+
     async fn config_read(&self, params: ConfigReadParams) -> Result<ConfigReadResult> {
         Ok(config::read(self.0.session()?, &params)?)
     }
@@ -314,6 +339,7 @@ const NOTIFICATIONS: &[&str] = &[
     "textDocument/didSave",
     "textDocument/didClose",
     "workspace/didChangeConfiguration",
+    "workspace/didChangeWatchedFiles",
     "workspace/didChangeWorkspaceFolders",
     "workspace/didRenameFiles",
     "window/workDoneProgress/cancel",
@@ -347,6 +373,10 @@ pub(crate) fn service(context: Arc<Context>) -> (LspService<Server>, ClientSocke
         .custom_method(method::TERMINAL_RESIZE, Server::terminal_resize)
         .custom_method(method::TERMINAL_KILL, Server::terminal_kill)
         .custom_method(method::MODEL_LIST, Server::model_list)
+        .custom_method(method::PROMPT_LIST, Server::prompt_list)
+        .custom_method(method::HISTORY_READ, Server::history_read)
+        .custom_method(method::HISTORY_LIST, Server::history_list)
+        .custom_method(method::HISTORY_APPEND, Server::history_append)
         .custom_method(method::CONFIG_READ, Server::config_read)
         .custom_method(method::PERMISSIONS_PROFILES, Server::permissions_profiles)
         .custom_method(method::SANDBOX_STATUS, Server::sandbox_status)

@@ -1,6 +1,7 @@
 //! The turn loop: rounds of one model request and the tool calls it brought, until an answer needs nothing more.
 
 use super::calls::Calls;
+use super::context::{self, Gathered};
 use super::pending::Input;
 use super::prompt;
 use super::turn::{Ended, Turn};
@@ -39,7 +40,7 @@ pub(super) async fn run(turn: &Arc<Turn>) -> Ended {
         if turn.cancel.is_cancelled() {
             return Ended::Interrupted;
         }
-        take_input(turn, turn.pending.take(), false);
+        take_input(turn, turn.pending.take(), false).await;
         super::restore::tell_model(turn);
         turn.conversation.say_notes();
         turn.begin_round();
@@ -78,21 +79,17 @@ fn failure(kind: TurnErrorKind, message: String) -> TurnError {
 }
 
 /// Puts the person's input into the history and shows it, before the model is asked.
-pub(super) fn take_input(turn: &Turn, inputs: Vec<Input>, first: bool) {
-    for (index, input) in inputs.into_iter().enumerate() {
+pub(super) async fn take_input(turn: &Arc<Turn>, inputs: Vec<Input>, first: bool) {
+    say_input(turn, context::gather(turn, inputs).await, first);
+}
+
+/// The same with all that belongs to the input.
+pub(super) fn say_input(turn: &Turn, inputs: Vec<Gathered>, first: bool) {
+    for (index, Gathered { input, told }) in inputs.into_iter().enumerate() {
         turn.set_private(false);
         turn.conversation.say(super::person::sent_along(turn, &input.content));
-        if let Some(context) = &input.context {
-            let open = turn.desk.open_files();
-            turn.conversation
-                .say(prompt::editor_context(context, &open, &turn.settings.cwd));
-        }
-        let image = |path: &std::path::Path| match turn.closed().may_read(&turn.settings.cwd.join(path)) {
-            true => super::images::data_url(path),
-            false => Err("it is in a place that is kept from the model".to_owned()),
-        };
-        let message = prompt::user_message(&input.content, &turn.settings.cwd, &image);
-        turn.conversation.say(message);
+        turn.conversation.say(told.messages);
+        turn.conversation.say(told.message);
         {
             let mut data = turn.conversation.data();
             if data.preview.is_empty() {
@@ -109,7 +106,11 @@ pub(super) fn take_input(turn: &Turn, inputs: Vec<Input>, first: bool) {
             id,
             content: input.content,
             client_id: input.client_id,
+            context: told.sent,
         });
+        for warning in told.warnings {
+            turn.warn(warning);
+        }
     }
 }
 

@@ -2,8 +2,8 @@
 
 #[cfg(test)]
 use super::{
-    approval::*, command::*, config::*, document::*, generate::Visitor, guardian::*, model::*, permission::*,
-    proposal::*, sandbox::*, terminal::*, thread::*, turn::*, undo::*,
+    approval::*, command::*, config::*, document::*, generate::Visitor, guardian::*, history::*, model::*,
+    permission::*, prompt::*, proposal::*, sandbox::*, terminal::*, thread::*, turn::*, undo::*,
 };
 
 macro_rules! requests {
@@ -77,6 +77,14 @@ requests! { CLIENT_REQUESTS, each_client_request:
     TERMINAL_KILL = "countersign/terminal/kill" (TerminalKillParams) -> TerminalKillResult,
     /// The models that can be chosen.
     MODEL_LIST = "countersign/model/list" (ModelListParams) -> ModelListResult,
+    /// The prompts that can be called by name, as their files say at this moment.
+    PROMPT_LIST = "countersign/prompt/list" (PromptListParams) -> PromptListResult,
+    /// One thing that the person typed, by its number.
+    HISTORY_READ = "countersign/history/read" (HistoryReadParams) -> HistoryReadResult,
+    /// What the person typed, newest first.
+    HISTORY_LIST = "countersign/history/list" (HistoryListParams) -> HistoryListResult,
+    /// Adds what the person typed elsewhere than in `turn/start` and `turn/steer`, which add it themselves.
+    HISTORY_APPEND = "countersign/history/append" (HistoryAppendParams) -> HistoryAppendResult,
     /// The effective configuration and where each value came from.
     CONFIG_READ = "countersign/config/read" (ConfigReadParams) -> ConfigReadResult,
     /// The permission profiles that can be chosen.

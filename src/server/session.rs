@@ -9,6 +9,7 @@ use crate::agent::{Agent, Setup};
 use crate::ids::ThreadId;
 use crate::lsp::client::Client;
 use crate::model::ModelClient;
+use crate::protocol::turn::EditorContext;
 use crate::server;
 use crate::workspace::Workspace;
 use std::collections::BTreeMap;
@@ -87,6 +88,14 @@ impl Session {
     /// Hears of the person's keys.
     pub fn idle(&self) -> &Idle {
         &self.0.idle
+    }
+
+    /// What is known of an editor that does not tell: our plugin does, and when it tells nothing, that is meant.
+    pub fn own_context(&self) -> Option<EditorContext> {
+        (!self.client().can.plugin).then(|| EditorContext {
+            active_file: self.workspace().attended(),
+            ..EditorContext::default()
+        })
     }
 
     /// The folder that a file belongs to: its workspace folder, else the folder it lies in.

@@ -176,6 +176,7 @@ impl Turns {
                         id,
                         content,
                         client_id: None,
+                        context: Vec::new(),
                     },
                 );
             }
@@ -248,6 +249,7 @@ impl Turns {
                             id,
                             content,
                             client_id: None,
+                            context: Vec::new(),
                         },
                     );
                 }

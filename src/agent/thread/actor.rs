@@ -8,11 +8,11 @@ use crate::agent::person::{self, OwnCommand, Queued};
 use crate::agent::prompt::BASE_INSTRUCTIONS;
 use crate::agent::turn::{Ended, Turn, TurnParts};
 use crate::agent::undo;
-use crate::agent::{AgentError, now_ms, permissions, sampling, settings};
+use crate::agent::{AgentError, mode, now_ms, permissions, sampling, settings};
 use crate::config::Config;
 use crate::config::permissions::Profile;
 use crate::ids::TurnId;
-use crate::protocol::event::{EventKind, ThreadClosed, ThreadConfigured};
+use crate::protocol::event::{EventKind, ThreadClosed};
 use crate::protocol::item::{ItemStatus, ThreadItem, UserInput};
 use crate::protocol::settings::{SettingsOverride, ThreadSettings};
 use crate::protocol::turn::{Turn as TurnRecord, TurnStatus};
@@ -290,13 +290,14 @@ impl Actor {
 
     /// A turn with the settings of now, and its first input.
     fn make_turn(&self, id: TurnId, start: Start, more: Vec<Input>) -> (Arc<Turn>, Input) {
-        let profile = permissions::profile(&self.config, &self.settings);
+        let settings = mode::held(&self.settings);
+        let profile = permissions::profile(&self.config, &settings);
         let roots = self.roots(&profile);
         let parts = TurnParts {
             conversation: self.conversation.clone(),
             desk: self.desk.clone(),
             config: self.config.clone(),
-            settings: self.settings.clone(),
+            settings,
             profile,
             roots,
             output_schema: start.output_schema,
@@ -373,7 +374,7 @@ impl Actor {
                 }
                 // Whoever added to a turn that fails is not forgotten: the words are in the conversation.
                 while matches!(ended, Ended::Failed(_)) && !turn.pending.close_if_empty() {
-                    sampling::take_input(&turn, turn.pending.take(), false);
+                    sampling::take_input(&turn, turn.pending.take(), false).await;
                 }
                 turn.end(ended);
                 say_ended(&thread, &turn).await;
@@ -469,8 +470,10 @@ impl Actor {
             face.thread.model_provider.clone_from(&self.settings.model_provider);
         }
         let settings = self.settings.clone();
-        self.conversation
-            .publish(None, EventKind::ThreadConfigured(ThreadConfigured { settings }));
+        self.conversation.publish(
+            None,
+            EventKind::ThreadConfigured(self.desk.configured(&self.config, settings)),
+        );
         Ok(())
     }
 
@@ -498,9 +501,11 @@ impl Actor {
             let (turn, input) = self.make_turn(next.id, next.start, next.more);
             turn.begin(None);
             turn.set_private(true);
+            // Nothing is read for it any more.
+            turn.cancel.cancel();
             let own = Some(input).filter(|input| !input.content.is_empty());
-            sampling::take_input(&turn, own.into_iter().collect(), true);
-            sampling::take_input(&turn, turn.pending.take(), false);
+            sampling::take_input(&turn, own.into_iter().collect(), true).await;
+            sampling::take_input(&turn, turn.pending.take(), false).await;
             turn.end(Ended::Interrupted);
         }
         self.show_running(None);
@@ -551,6 +556,7 @@ fn first_record(id: &TurnId, start: &Start) -> TurnRecord {
         id: id.as_str().into(),
         content: start.content.clone(),
         client_id: start.client_id.clone(),
+        context: Vec::new(),
     };
     TurnRecord {
         id: id.clone(),

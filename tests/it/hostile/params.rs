@@ -56,12 +56,16 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
         "proposal/decide" => vec![("proposalId", id), ("decision", json!("accept"))],
         "proposal/edit" => vec![("proposalId", id.clone()), ("hunkId", id)],
         "approval/respond" => vec![("approvalId", id), ("response", json!({"decision": "accept"}))],
+        "history/read" => vec![("logId", json!("1")), ("offset", json!(0))],
+        "history/append" => vec![("text", json!("hello"))],
         "thread/start"
         | "thread/resume"
         | "thread/list"
         | "proposal/list"
         | "model/list"
         | "config/read"
+        | "prompt/list"
+        | "history/list"
         | "sandbox/status"
         | "terminal/list"
         | "terminal/kill"
