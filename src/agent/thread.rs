@@ -145,6 +145,8 @@ pub struct ThreadHandle {
 
 struct Shared {
     conversation: Arc<Conversation>,
+    desk: Arc<Desk>,
+    config: Arc<Config>,
     mailbox: mpsc::Sender<Op>,
     /// What a reader sees of the thread without asking its task.
     face: Mutex<Face>,
@@ -180,6 +182,8 @@ impl ThreadHandle {
         };
         let shared = Arc::new(Shared {
             conversation: parts.conversation.clone(),
+            desk: parts.desk.clone(),
+            config: parts.config.clone(),
             mailbox,
             face: Mutex::new(face),
         });
@@ -193,6 +197,15 @@ impl ThreadHandle {
 
     pub fn conversation(&self) -> &Arc<Conversation> {
         &self.shared.conversation
+    }
+
+    pub(super) fn desk(&self) -> &Arc<Desk> {
+        &self.shared.desk
+    }
+
+    /// The configuration that the thread began with.
+    pub(super) fn config(&self) -> &Arc<Config> {
+        &self.shared.config
     }
 
     fn face(&self) -> std::sync::MutexGuard<'_, Face> {

@@ -174,7 +174,13 @@ macro_rules! params {
 
 params! {
     ThreadStarted { thread: Thread }
-    ThreadConfigured { settings: ThreadSettings }
+    ThreadConfigured {
+        settings: ThreadSettings,
+        /// Of the file of what the person typed, as `history/read` takes it; `0` where none is kept.
+        history_log_id: String,
+        /// Entries in that file: one can go back from this number.
+        history_entry_count: u64,
+    }
     ThreadStatusChanged { status: ThreadStatus }
     ThreadClosed {}
     TurnStarted {

@@ -2,8 +2,9 @@
 
 #[cfg(test)]
 use super::{
-    approval::*, command::*, config::*, document::*, file::*, generate::Visitor, git::*, guardian::*, mcp::*, model::*,
-    permission::*, proposal::*, queue::*, sandbox::*, terminal::*, thread::*, turn::*, undo::*,
+    approval::*, command::*, config::*, document::*, file::*, generate::Visitor, git::*, guardian::*, history::*,
+    mcp::*, model::*, permission::*, prompt::*, proposal::*, queue::*, sandbox::*, terminal::*, thread::*, turn::*,
+    undo::*,
 };
 
 macro_rules! requests {
@@ -106,6 +107,14 @@ requests! { CLIENT_REQUESTS, each_client_request:
     MCP_ELICITATION_RESPOND = "countersign/mcp/elicitation/respond" (McpElicitationRespondParams) -> McpElicitationRespondResult,
     /// The models that can be chosen.
     MODEL_LIST = "countersign/model/list" (ModelListParams) -> ModelListResult,
+    /// The prompts that can be called by name, as their files say at this moment.
+    PROMPT_LIST = "countersign/prompt/list" (PromptListParams) -> PromptListResult,
+    /// One thing that the person typed, by its number.
+    HISTORY_READ = "countersign/history/read" (HistoryReadParams) -> HistoryReadResult,
+    /// What the person typed, newest first.
+    HISTORY_LIST = "countersign/history/list" (HistoryListParams) -> HistoryListResult,
+    /// Adds what the person typed elsewhere than in `turn/start` and `turn/steer`, which add it themselves.
+    HISTORY_APPEND = "countersign/history/append" (HistoryAppendParams) -> HistoryAppendResult,
     /// The effective configuration and where each value came from.
     CONFIG_READ = "countersign/config/read" (ConfigReadParams) -> ConfigReadResult,
     /// The permission profiles that can be chosen.

@@ -1,7 +1,7 @@
 //! Turns: from one input of the person to the agent's final answer.
 
 use crate::ids::{ThreadId, TurnId};
-use crate::protocol::item::{LineRange, ThreadItem, UserInput};
+use crate::protocol::item::{LineRange, SentContextKind, ThreadItem, UserInput};
 use crate::protocol::settings::SettingsOverride;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -150,6 +150,9 @@ pub struct EditorContext {
     pub selection: Option<LineRange>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub diagnostics: Vec<EditorDiagnostic>,
+    /// What the model is not told this time, whatever the thread's settings say.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub leave_out: Vec<SentContextKind>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

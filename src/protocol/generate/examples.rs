@@ -8,11 +8,13 @@ use crate::protocol::event::{self, At, Event, EventKind};
 use crate::protocol::file::*;
 use crate::protocol::git::*;
 use crate::protocol::guardian::*;
+use crate::protocol::history::*;
 use crate::protocol::item::*;
 use crate::protocol::mcp::*;
 use crate::protocol::method::*;
 use crate::protocol::model::*;
 use crate::protocol::permission::*;
+use crate::protocol::prompt::*;
 use crate::protocol::proposal::*;
 use crate::protocol::queue::*;
 use crate::protocol::sandbox::*;
@@ -255,6 +257,7 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
                 text: "Make the test pass.".into(),
             }],
             context: Some(EditorContext {
+                leave_out: vec![SentContextKind::OpenFiles],
                 active_file: Some("/home/ada/sums/src/lib.rs".into()),
                 selection: Some(LineRange { start: 3, end: 5 }),
                 diagnostics: vec![],
@@ -568,6 +571,65 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
         }),
     );
     add(
+        PROMPT_LIST,
+        value(PromptListParams { cwd: None }),
+        value(PromptListResult {
+            data: vec![Prompt {
+                name: "review".into(),
+                description: Some("Look for faults".into()),
+                argument_hint: "<file>".into(),
+                arguments: vec![PromptArgument {
+                    name: "file".into(),
+                    hint: Some("what to look at".into()),
+                    default: None,
+                }],
+                code: false,
+                source: PromptSource::Person,
+                path: "/home/ada/.countersign/prompts/review.md".into(),
+                content: "Review $FILE.".into(),
+            }],
+            problems: vec![],
+        }),
+    );
+    let entry = || HistoryEntry {
+        offset: 17,
+        thread_id: Some(THREAD.into()),
+        at: AT_MS / 1000,
+        text: "Make the test pass.".into(),
+    };
+    add(
+        HISTORY_READ,
+        value(HistoryReadParams {
+            log_id: "5374221".into(),
+            offset: 17,
+        }),
+        value(HistoryReadResult {
+            log_id: "5374221".into(),
+            offset: 17,
+            entry: Some(entry()),
+        }),
+    );
+    add(
+        HISTORY_LIST,
+        value(HistoryListParams {
+            limit: Some(1),
+            ..HistoryListParams::default()
+        }),
+        value(HistoryListResult {
+            log_id: "5374221".into(),
+            count: 18,
+            data: vec![entry()],
+        }),
+    );
+    add(
+        HISTORY_APPEND,
+        value(HistoryAppendParams {
+            thread_id: None,
+            text: "Make the test pass.".into(),
+        }),
+        value(HistoryAppendResult { kept: true }),
+    );
+    add(
         CONFIG_READ,
         value(ConfigReadParams {
             cwd: Some("/home/ada/sums".into()),
@@ -666,7 +728,11 @@ fn events() -> Vec<EventKind> {
     };
     vec![
         EventKind::ThreadStarted(event::ThreadStarted { thread: thread() }),
-        EventKind::ThreadConfigured(event::ThreadConfigured { settings: settings() }),
+        EventKind::ThreadConfigured(event::ThreadConfigured {
+            settings: settings(),
+            history_log_id: "5374221".into(),
+            history_entry_count: 18,
+        }),
         EventKind::ThreadStatusChanged(event::ThreadStatusChanged {
             status: ThreadStatus::Active,
         }),
@@ -872,6 +938,8 @@ fn settings() -> ThreadSettings {
         permissions: Some(":workspace".into()),
         runtime_workspace_roots: vec!["/home/ada/shared".into()],
         edit_approval: EditApproval::Ask,
+        editor_context: EditorContextSettings::default(),
+        mode: Mode::Agent,
     }
 }
 
@@ -899,6 +967,14 @@ fn turn(status: TurnStatus) -> Turn {
                     text: "Make the test pass.".into(),
                 }],
                 client_id: Some("m-1".into()),
+                context: vec![SentContext {
+                    kind: SentContextKind::File,
+                    label: "src/lib.rs, lines 1-3".into(),
+                    path: Some("/home/ada/project/src/lib.rs".into()),
+                    line_range: Some(LineRange { start: 0, end: 3 }),
+                    bytes: 48,
+                    note: None,
+                }],
             },
             command(ItemStatus::Completed),
         ],

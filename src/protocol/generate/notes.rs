@@ -173,6 +173,20 @@ pub(super) fn of(method: &str) -> Notes {
              ended before is in nobody's way and is not named in the answer.",
             &[error::TERMINAL_NOT_FOUND],
         ),
+        "prompt/list" => notes(
+            "The files are read anew. A file that cannot be used is in `problems` and keeps no other from being offered.",
+            &[],
+        ),
+        "history/read" => notes(
+            "Nothing follows. A number that is not there, and the log id of a file that another one has replaced, are no errors: \
+             the answer has no `entry`.",
+            &[error::STORE_FAILED],
+        ),
+        "history/list" => notes(
+            "Nothing follows. Under another log id than the file\u{2019}s, `data` is empty; the answer has the one that counts now.",
+            &[error::STORE_FAILED],
+        ),
+        "history/append" => notes("Answered at once; the entry is written in the background.", &[]),
         "model/list" => notes(
             "May ask the provider; nothing follows.",
             &[error::INVALID_CURSOR, error::PROVIDER_FAILED],

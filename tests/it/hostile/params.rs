@@ -75,12 +75,16 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
             ("response", json!({"action": "decline"})),
         ],
         "approval/respond" => vec![("approvalId", id), ("response", json!({"decision": "accept"}))],
+        "history/read" => vec![("logId", json!("1")), ("offset", json!(0))],
+        "history/append" => vec![("text", json!("hello"))],
         "thread/start"
         | "thread/resume"
         | "thread/list"
         | "proposal/list"
         | "model/list"
         | "config/read"
+        | "prompt/list"
+        | "history/list"
         | "sandbox/status"
         | "mcp/list"
         | "mcp/refresh"
