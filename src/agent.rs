@@ -26,6 +26,7 @@ pub mod proposals;
 mod propose;
 pub mod provider;
 pub mod restore;
+pub mod review;
 mod reviewer;
 mod sampling;
 pub mod settings;
@@ -40,7 +41,7 @@ use crate::exec::ExecError;
 use crate::ids::{ItemId, ThreadId};
 use crate::protocol::error as kinds;
 use crate::protocol::event::{EventKind, ThreadConfigured, ThreadStarted};
-use crate::protocol::settings::ThreadSettings;
+use crate::protocol::settings::{SettingsOverride, ThreadSettings};
 use crate::protocol::thread::{
     GitInfo, Thread, ThreadListParams, ThreadListResult, ThreadResumeParams, ThreadStartParams, ThreadStatus,
 };
@@ -103,6 +104,8 @@ pub enum AgentError {
     #[error("This conversation has no turn {0}.")]
     UnknownTurn(crate::ids::TurnId),
     #[error("{0}")]
+    BadReview(String),
+    #[error("{0}")]
     BadSettings(String),
     #[error("Neither a thread id nor a path was given. Name the thread to resume.")]
     NothingToResume,
@@ -127,7 +130,9 @@ impl AgentError {
         match self {
             Self::UnknownThread(_) => kinds::THREAD_NOT_LOADED,
             Self::ThreadDied(_) => kinds::THREAD_CLOSED,
-            Self::EmptyInput | Self::NothingToResume | Self::BadCommand(_) => kinds::INVALID_PARAMS,
+            Self::EmptyInput | Self::NothingToResume | Self::BadCommand(_) | Self::BadReview(_) => {
+                kinds::INVALID_PARAMS
+            }
             Self::EmptyCommand => kinds::EMPTY_COMMAND,
             Self::UnknownCommand(_) => kinds::COMMAND_NOT_FOUND,
             Self::CommandRuns(_) => kinds::COMMAND_RUNNING,
@@ -212,6 +217,7 @@ impl Agent {
             editor: setup.editor,
             snapshots: Snapshots::new(&setup.home, &setup.env),
             rules: crate::exec::rules::Shelf::default(),
+            findings: review::Findings::default(),
             changing: Arc::default(),
             persons: undo::Persons::default(),
             home: setup.home,
@@ -338,6 +344,29 @@ impl Agent {
             handle,
             instruction_sources: instructions.sources,
         })
+    }
+
+    /// Starts a thread with the settings of another, and nothing of what was said there.
+    pub async fn start_beside(&self, thread: &ThreadHandle) -> Result<Opened, AgentError> {
+        let now = thread.settings();
+        let settings = SettingsOverride {
+            model: Some(now.model).filter(|model| !model.is_empty()),
+            model_provider: Some(now.model_provider),
+            effort: Some(now.effort),
+            summary: Some(now.summary),
+            cwd: Some(now.cwd),
+            approval_policy: Some(now.approval_policy),
+            approvals_reviewer: Some(now.approvals_reviewer),
+            sandbox_policy: now.permissions.is_none().then_some(now.sandbox_policy),
+            permissions: now.permissions,
+            runtime_workspace_roots: Some(now.runtime_workspace_roots),
+            edit_approval: Some(now.edit_approval),
+        };
+        let params = ThreadStartParams {
+            settings,
+            ..ThreadStartParams::default()
+        };
+        self.start_thread(params).await
     }
 
     /// Brings a stored thread back; joins it if it is live.

@@ -56,4 +56,6 @@ ids! {
     HunkId,
     /// One question to the person.
     ApprovalId,
+    /// One thing that a review found.
+    FindingId,
 }

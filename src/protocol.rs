@@ -22,6 +22,7 @@ pub mod method;
 pub mod model;
 pub mod permission;
 pub mod proposal;
+pub mod review;
 pub mod sandbox;
 pub mod settings;
 pub mod terminal;

@@ -269,6 +269,13 @@ impl Registry {
         Self::new(others.cloned().collect())
     }
 
+    /// The same with only those tools that fit.
+    #[must_use]
+    pub fn only(&self, fits: impl Fn(&dyn Tool) -> bool) -> Self {
+        let fitting = self.tools.iter().filter(|tool| fits(tool.as_ref()));
+        Self::new(fitting.cloned().collect())
+    }
+
     pub fn specs(&self) -> Vec<ToolSpec> {
         self.tools.iter().map(|tool| tool.spec()).collect()
     }

@@ -8,7 +8,7 @@ pub(super) use show::cut_middle;
 
 use super::terminals::{self, Begun, Came};
 use super::turn::Turn;
-use super::{line, undo};
+use super::{line, review, undo};
 use crate::exec::command;
 use crate::exec::decide::{self, Case, Escalation, SessionGrants, Verdict};
 use crate::exec::rules::Rules;
@@ -69,12 +69,18 @@ pub(super) async fn run(turn: &Arc<Turn>, call: CommandCall, how: How) -> Result
                 (outer, inner) => outer.or_else(|| inner.map(|dir| dir.display().to_string())),
             };
             line::reached().await;
+            if let Some(refused) = review::refuses_patch(turn) {
+                return Ok(refused);
+            }
             return super::propose::run(turn, call.item_id, text, workdir).await;
         }
         Recognised::BarePatch => {
             return Err(ToolError::Answer(format!("Nothing was run: {BARE_PATCH_ADVICE}.")));
         }
         Recognised::NotAPatch => {}
+    }
+    if let Some(refused) = review::refuses(turn, &call) {
+        return Ok(refused);
     }
     let escalated = call.escalated;
     let mut run = match Run::of(turn, call.clone()) {
@@ -194,6 +200,9 @@ impl<'a> Run<'a> {
     /// The sandbox stood in the way: where the policy lets the person be asked, one question offers the run outside.
     async fn offer_outside(&self, confined: Confined, finished: &Finished) -> Option<ToolOutput> {
         let denial = finished.denied.as_ref().filter(|_| confined != Confined::Outside)?;
+        if self.turn.is_apart() {
+            return None;
+        }
         if !matches!(
             self.turn.settings.approval_policy,
             ApprovalPolicy::OnFailure | ApprovalPolicy::Untrusted

@@ -3,7 +3,7 @@
 use super::apply::Scope;
 use super::permissions::{self, Asked};
 use super::turn::Turn;
-use super::{command, propose, terminals};
+use super::{command, propose, review, terminals};
 use crate::config::permissions::is_built_in;
 use crate::exec::Confinement;
 use crate::ids::ItemId;
@@ -117,10 +117,14 @@ impl Turn {
             (!self.config.unified_exec()).then_some(write_stdin::NAME),
         ];
         let all = self.desk.tools.clone();
-        left_out
+        let tools = left_out
             .into_iter()
             .flatten()
-            .fold(all, |tools, name| tools.without(name))
+            .fold(all, |tools, name| tools.without(name));
+        match self.is_apart() {
+            true => tools.only(review::allows),
+            false => tools,
+        }
     }
 
     /// Where patches may write: the workspace, whatever the policy for commands, since the person decides on each.

@@ -441,6 +441,7 @@ impl Turn {
     /// stop in its last moment counts as stopped.
     pub fn end(&self, ended: Ended) {
         self.pending.close();
+        super::review::left(self);
         let mut shown = self.shown();
         if shown.ended {
             return;
@@ -507,7 +508,11 @@ fn stopped(mut item: ThreadItem) -> ThreadItem {
         | ThreadItem::FileChange { status, .. }
         | ThreadItem::ToolCall { status, .. }
         | ThreadItem::Undo { status, .. } => *status = ItemStatus::Interrupted,
-        ThreadItem::UserMessage { .. } | ThreadItem::Reasoning { .. } | ThreadItem::Plan { .. } => {}
+        ThreadItem::UserMessage { .. }
+        | ThreadItem::Reasoning { .. }
+        | ThreadItem::Plan { .. }
+        | ThreadItem::EnteredReviewMode { .. }
+        | ThreadItem::ExitedReviewMode { .. } => {}
     }
     item
 }

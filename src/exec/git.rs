@@ -1,5 +1,9 @@
 //! The `git` program in a clean environment: what a folder's repository says of itself, and repositories of our own.
 
+mod reading;
+
+pub use reading::Reading;
+
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Stdio};

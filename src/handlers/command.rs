@@ -5,6 +5,7 @@ mod review;
 
 pub use review::{Decide, NextChange, ShowProposal};
 
+use super::review as reviews;
 use super::{terminal, undo};
 use crate::agent::person::OwnCommand;
 use crate::agent::thread::{Start, ThreadHandle};
@@ -39,6 +40,9 @@ pub const REJECT_ALL: &str = "countersign.rejectAll";
 pub const NEW_THREAD: &str = "countersign.newThread";
 pub const UNDO: &str = "countersign.undoLastTurn";
 pub const SHOW_DIFF: &str = "countersign.showTurnDiff";
+pub const REVIEW_CHANGES: &str = "countersign.reviewChanges";
+pub const FIX_FINDING: &str = "countersign.fixFinding";
+pub const DISMISS_FINDINGS: &str = "countersign.dismissFindings";
 pub const STOP_TERMINALS: &str = "countersign.stopTerminals";
 
 type Run = fn(&Session, Vec<Value>) -> Result<(), RequestError>;
@@ -68,6 +72,16 @@ const COMMANDS: &[(&str, Run)] = &[
     }),
     (SHOW_DIFF, |session, arguments| {
         undo::show_diff(session, optional(SHOW_DIFF, arguments)?.unwrap_or_default());
+        Ok(())
+    }),
+    (REVIEW_CHANGES, |session, arguments| {
+        reviews::review_changes(session, optional(REVIEW_CHANGES, arguments)?.unwrap_or_default())
+    }),
+    (FIX_FINDING, |session, arguments| {
+        reviews::fix_finding(session, &first(FIX_FINDING, arguments)?)
+    }),
+    (DISMISS_FINDINGS, |session, arguments| {
+        reviews::dismiss_findings(session, first(DISMISS_FINDINGS, arguments)?);
         Ok(())
     }),
     (STOP_TERMINALS, |session, _arguments| {
@@ -310,7 +324,7 @@ async fn start_turn(session: &Session, task: Task, text: String) -> Result<(), S
 }
 
 /// The folder's conversation, or a new one: where there is none yet, and where the present one is busy.
-async fn thread_for(session: &Session, folder: &Path) -> Result<ThreadHandle, String> {
+pub(super) async fn thread_for(session: &Session, folder: &Path) -> Result<ThreadHandle, String> {
     let current = session
         .current_thread(folder)
         .and_then(|id| session.agent().thread(&id));

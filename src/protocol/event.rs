@@ -9,6 +9,7 @@ use crate::protocol::guardian::GuardianAssessment;
 use crate::protocol::item::{PlanStep, ThreadItem};
 use crate::protocol::model::ThreadTokenUsage;
 use crate::protocol::proposal::{Proposal, ProposalMoved};
+use crate::protocol::review::{OpenFinding, ReviewOutput, ReviewTarget};
 use crate::protocol::settings::ThreadSettings;
 use crate::protocol::terminal::Terminal;
 use crate::protocol::thread::{Thread, ThreadStatus};
@@ -124,6 +125,13 @@ events! {
     TerminalOutput = "countersign/terminal/output" (TerminalOutput),
     /// The command in a terminal has ended, by itself or not.
     TerminalExited = "countersign/terminal/exited" (TerminalExited),
+    /// A reviewer looks at a change from here on; in the turn of the review, before anything it says.
+    ReviewEntered = "countersign/review/entered" (ReviewEntered),
+    /// The review is over, once for each `review/entered`: with its result, or with none if it was stopped or failed.
+    ReviewCompleted = "countersign/review/completed" (ReviewCompleted),
+    /// Findings of the thread went: dismissed, their lines changed, their file gone, or the same reviewed again. Belongs to
+    /// the thread.
+    ReviewFindingsChanged = "countersign/review/findingsChanged" (ReviewFindingsChanged),
     /// The plan as it stands.
     PlanUpdated = "countersign/turn/planUpdated" (PlanUpdated),
     /// Tokens used; after each response.
@@ -200,6 +208,20 @@ params! {
         exit_code: i32,
         /// From the command's start.
         duration_ms: u64,
+    }
+    ReviewEntered {
+        target: ReviewTarget,
+        /// What is reviewed, for people: "Review of …".
+        review: String,
+    }
+    ReviewCompleted {
+        output: Option<ReviewOutput>,
+        /// Those that lie on lines of a file.
+        findings: Vec<OpenFinding>,
+    }
+    ReviewFindingsChanged {
+        /// All that are left.
+        findings: Vec<OpenFinding>,
     }
     PlanUpdated { explanation: Option<String>, steps: Vec<PlanStep> }
     TokenUsageUpdated { token_usage: ThreadTokenUsage }

@@ -15,6 +15,7 @@ mod person;
 mod profiles;
 mod proposals;
 mod retry;
+mod review;
 mod reviewer;
 mod stage;
 mod steer;

@@ -84,6 +84,12 @@ export type ChangedPath = {
   kind: ChangedKind;
 };
 
+/** Where a finding lies. */
+export type CodeLocation = {
+  absoluteFilePath: string;
+  lineRange: LineRange;
+};
+
 /** What a command does, as far as its text tells. */
 export type CommandAction =
   | {
@@ -302,6 +308,9 @@ export type FilesChanged = {
   paths: Array<ChangedPath>;
 };
 
+/** One thing that a review found. */
+export type FindingId = string;
+
 export type GitInfo = {
   sha?: string | null;
   branch?: string | null;
@@ -474,6 +483,24 @@ export type MovedHunk = {
   status: HunkStatus;
   range: LineRange;
   conflict?: string | null;
+};
+
+/** A finding that lies on its lines until it is dismissed, its lines change, or the same is reviewed again. */
+export type OpenFinding = {
+  id: FindingId;
+  threadId: ThreadId;
+  /** The review. */
+  turnId: TurnId;
+  uri: string;
+  /** Where its lines are now. */
+  codeLocation: CodeLocation;
+  title: string;
+  /** Markdown. */
+  body: string;
+  /** From 0 to 1. */
+  confidenceScore: number;
+  /** 0 must be mended at once, 3 is a trifle. */
+  priority: number;
 };
 
 export type OutputStream = "stdout" | "stderr";
@@ -703,6 +730,112 @@ export type ProposalStatus = "proposed" | "partlyDecided" | "conflicting" | "sta
 
 /** How much of its reasoning the model is asked to sum up. */
 export type ReasoningSummary = "auto" | "concise" | "detailed" | "none";
+
+export type ReviewCompleted = {
+  output: ReviewOutput | null;
+  /** Those that lie on lines of a file. */
+  findings: Array<OpenFinding>;
+};
+
+/** Where a review runs. */
+export type ReviewDelivery = "inline" | "detached";
+
+/** The findings that are to go: those to which all that is given applies. */
+export type ReviewDismissParams = {
+  threadId: ThreadId;
+  /** Those of this review. */
+  turnId?: TurnId | null;
+  /** This one. */
+  findingId?: FindingId | null;
+};
+
+export type ReviewDismissResult = {
+  /** How many went; what is gone already does not count. */
+  dismissed: number;
+};
+
+export type ReviewEntered = {
+  target: ReviewTarget;
+  /** What is reviewed, for people: "Review of …". */
+  review: string;
+};
+
+/** One thing that a review found. */
+export type ReviewFinding = {
+  /** At most 80 characters. */
+  title: string;
+  /** Markdown. */
+  body: string;
+  /** From 0 to 1. */
+  confidenceScore: number;
+  /** 0 must be mended at once, 3 is a trifle. */
+  priority: number;
+  /** Absent where the reviewer named no place in a file of the workspace. */
+  codeLocation?: CodeLocation | null;
+};
+
+export type ReviewFindingsChanged = {
+  /** All that are left. */
+  findings: Array<OpenFinding>;
+};
+
+export type ReviewFindingsParams = {
+  /** Only those of this thread. */
+  threadId?: ThreadId | null;
+  /** Only those of this review. */
+  turnId?: TurnId | null;
+};
+
+export type ReviewFindingsResult = {
+  /** In the order of the reviews, and within one in the reviewer's. */
+  data: Array<OpenFinding>;
+};
+
+/** What a review came to. */
+export type ReviewOutput = {
+  findings: Array<ReviewFinding>;
+  /** Absent where the reviewer gave none. */
+  overallCorrectness?: ReviewVerdict | null;
+  overallExplanation: string;
+  /** From 0 to 1; absent where the reviewer gave none. */
+  overallConfidenceScore?: number | null;
+};
+
+export type ReviewStartParams = {
+  threadId: ThreadId;
+  target: ReviewTarget;
+  delivery?: ReviewDelivery;
+};
+
+export type ReviewStartResult = {
+  /** The thread in which it runs. */
+  reviewThreadId: ThreadId;
+  turn: Turn;
+};
+
+/** What is to be reviewed. */
+export type ReviewTarget =
+  | {
+    "type": "uncommittedChanges"
+  }
+  | {
+    "type": "baseBranch";
+    branch: string;
+  }
+  | {
+    "type": "commit";
+  /** As git understands it: whole, short, or a name such as `HEAD`. */
+  sha: string;
+  /** Its first line, for display; read from git where absent. */
+  title?: string | null;
+  }
+  | {
+    "type": "custom";
+    instructions: string;
+  };
+
+/** The verdict on all that was reviewed. */
+export type ReviewVerdict = "patch is correct" | "patch is incorrect";
 
 /** What a model says of the risk of a command that the person is asked about. */
 export type Risk = {
@@ -987,6 +1120,21 @@ export type ThreadItem =
     durationMs?: number | null;
   }
   | {
+    "type": "enteredReviewMode";
+    id: ItemId;
+  /** What is reviewed, for people: "Review of …". */
+  review: string;
+    target?: ReviewTarget | null;
+  }
+  | {
+    "type": "exitedReviewMode";
+    id: ItemId;
+  /** What it came to, in Markdown; empty if it has no result. */
+  review: string;
+  /** Absent if it was stopped, or failed. */
+  output?: ReviewOutput | null;
+  }
+  | {
     "type": "undo";
     id: ItemId;
   /** The turns, oldest first. */
@@ -1171,7 +1319,7 @@ export type TurnError = {
 };
 
 /** The machine-readable side of a turn's error; the message says the same in words and what to do. */
-export type TurnErrorKind = "missingKey" | "unauthorized" | "modelNotFound" | "contextWindowExceeded" | "usageLimitExceeded" | "rateLimitExceeded" | "serverOverloaded" | "badRequest" | "serverError" | "connectionFailed" | "streamDisconnected" | "incomplete" | "tooManyRounds" | "sandboxError" | "undoFailed" | "internal";
+export type TurnErrorKind = "missingKey" | "unauthorized" | "modelNotFound" | "contextWindowExceeded" | "usageLimitExceeded" | "rateLimitExceeded" | "serverOverloaded" | "badRequest" | "serverError" | "connectionFailed" | "streamDisconnected" | "incomplete" | "tooManyRounds" | "sandboxError" | "undoFailed" | "reviewFailed" | "internal";
 
 /** From one input of the person to the agent's final answer. A UUIDv7. */
 export type TurnId = string;
@@ -1332,6 +1480,12 @@ export interface ClientRequests {
   "countersign/proposal/decide": { params: ProposalDecideParams; result: ProposalDecideResult };
   /** Changes what a waiting hunk would put into its file. */
   "countersign/proposal/edit": { params: ProposalEditParams; result: ProposalEditResult };
+  /** Has a change reviewed. Answered at once; it is a turn of its own. */
+  "countersign/review/start": { params: ReviewStartParams; result: ReviewStartResult };
+  /** What reviews found and what still lies on its lines. */
+  "countersign/review/findings": { params: ReviewFindingsParams; result: ReviewFindingsResult };
+  /** Takes findings off their lines. */
+  "countersign/review/dismiss": { params: ReviewDismissParams; result: ReviewDismissResult };
   /** Settles an open question from another surface than the one that was asked. */
   "countersign/approval/respond": { params: ApprovalRespondParams; result: ApprovalRespondResult };
   /** The commands of the agent that run on in terminals. */
@@ -1400,6 +1554,12 @@ export interface Notifications {
   "countersign/terminal/output": At & TerminalOutput;
   /** The command in a terminal has ended, by itself or not. */
   "countersign/terminal/exited": At & TerminalExited;
+  /** A reviewer looks at a change from here on; in the turn of the review, before anything it says. */
+  "countersign/review/entered": At & ReviewEntered;
+  /** The review is over, once for each `review/entered`: with its result, or with none if it was stopped or failed. */
+  "countersign/review/completed": At & ReviewCompleted;
+  /** Findings of the thread went: dismissed, their lines changed, their file gone, or the same reviewed again. Belongs to the thread. */
+  "countersign/review/findingsChanged": At & ReviewFindingsChanged;
   /** The plan as it stands. */
   "countersign/turn/planUpdated": At & PlanUpdated;
   /** Tokens used; after each response. */

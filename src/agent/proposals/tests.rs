@@ -73,6 +73,7 @@ impl Table {
             snapshots: crate::snapshot::Snapshots::new(home.path(), &BTreeMap::new()),
             persons: crate::agent::undo::Persons::default(),
             rules: Default::default(),
+            findings: Default::default(),
             changing: Arc::default(),
             home: home.path().to_owned(),
             env: BTreeMap::new(),

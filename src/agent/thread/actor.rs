@@ -10,7 +10,7 @@ use crate::agent::pending::Input;
 use crate::agent::person::{self, OwnCommand, Queued};
 use crate::agent::prompt::BASE_INSTRUCTIONS;
 use crate::agent::turn::{Ended, Turn, TurnParts};
-use crate::agent::{AgentError, permissions, sampling, settings};
+use crate::agent::{AgentError, permissions, review, sampling, settings};
 use crate::config::Config;
 use crate::config::permissions::Profile;
 use crate::ids::TurnId;
@@ -276,6 +276,10 @@ impl Actor {
             base_instructions: self.base_instructions.clone(),
             apart: None,
         };
+        let parts = match promised.kind() {
+            TurnKind::Review => review::parts(parts),
+            _ => parts,
+        };
         let turn = Arc::new(Turn::new(promised.id.clone(), parts));
         if !promised.kind().takes_input() {
             turn.pending.close();
@@ -456,6 +460,7 @@ impl Actor {
             turn.end(Ended::Interrupted);
         }
         self.show_running(None);
+        self.desk.findings.close(&self.conversation.id);
         self.desk.terminals.end_thread(&self.conversation.id).await;
         if let Some(recorder) = &self.conversation.recorder
             && let Err(error) = recorder.close().await

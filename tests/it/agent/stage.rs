@@ -513,7 +513,7 @@ impl Rules {
         assert!(last.is_none_or(|last| last < seq), "{method}: {seq} after {last:?}");
         let Some(turn) = params["turnId"].as_str().map(str::to_owned) else {
             // Proposals of an earlier server belong to no turn of this one.
-            let of_thread = ["thread/", "proposal/", "file/", "terminal/"]
+            let of_thread = ["thread/", "proposal/", "file/", "terminal/", "review/"]
                 .iter()
                 .any(|start| method.starts_with(start))
                 || method == "warning";

@@ -55,11 +55,14 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
         "proposal/read" => vec![("proposalId", id)],
         "proposal/decide" => vec![("proposalId", id), ("decision", json!("accept"))],
         "proposal/edit" => vec![("proposalId", id.clone()), ("hunkId", id)],
+        "review/start" => vec![("threadId", id), ("target", json!({"type": "uncommittedChanges"}))],
+        "review/dismiss" => vec![("threadId", id)],
         "approval/respond" => vec![("approvalId", id), ("response", json!({"decision": "accept"}))],
         "thread/start"
         | "thread/resume"
         | "thread/list"
         | "proposal/list"
+        | "review/findings"
         | "model/list"
         | "config/read"
         | "sandbox/status"
