@@ -29,6 +29,7 @@ pub mod proposals;
 mod propose;
 pub mod provider;
 pub mod restore;
+pub mod review;
 mod reviewer;
 mod sampling;
 pub mod servers;
@@ -45,7 +46,7 @@ use crate::exec::ExecError;
 use crate::ids::{ItemId, ThreadId};
 use crate::protocol::error as kinds;
 use crate::protocol::event::{EventKind, ThreadStarted};
-use crate::protocol::settings::ThreadSettings;
+use crate::protocol::settings::{SettingsOverride, ThreadSettings};
 use crate::protocol::thread::{
     GitInfo, Thread, ThreadListParams, ThreadListResult, ThreadResumeParams, ThreadStartParams, ThreadStatus,
 };
@@ -122,6 +123,8 @@ pub enum AgentError {
     #[error("This conversation has no turn {0}.")]
     UnknownTurn(crate::ids::TurnId),
     #[error("{0}")]
+    BadReview(String),
+    #[error("{0}")]
     BadSettings(String),
     #[error("Neither a thread id nor a path was given. Name the thread to resume.")]
     NothingToResume,
@@ -155,7 +158,8 @@ impl AgentError {
             | Self::BadCommand(_)
             | Self::QueuedTwice(_)
             | Self::BadMetadata(_)
-            | Self::Prompt(_) => kinds::INVALID_PARAMS,
+            | Self::Prompt(_)
+            | Self::BadReview(_) => kinds::INVALID_PARAMS,
             Self::EmptyCommand => kinds::EMPTY_COMMAND,
             Self::UnknownCommand(_) => kinds::COMMAND_NOT_FOUND,
             Self::CommandRuns(_) => kinds::COMMAND_RUNNING,
@@ -248,6 +252,7 @@ impl Agent {
             rules: crate::exec::rules::Shelf::default(),
             instructions: Default::default(),
             typed: crate::store::typed::Typed::new(&setup.home),
+            findings: review::Findings::default(),
             changing: Arc::default(),
             persons: undo::Persons::default(),
             home: setup.home,
@@ -384,6 +389,31 @@ impl Agent {
             handle,
             instruction_sources: instructions.sources,
         })
+    }
+
+    /// Starts a thread with the settings of another, and nothing of what was said there.
+    pub async fn start_beside(&self, thread: &ThreadHandle) -> Result<Opened, AgentError> {
+        let now = thread.settings();
+        let settings = SettingsOverride {
+            model: Some(now.model).filter(|model| !model.is_empty()),
+            model_provider: Some(now.model_provider),
+            effort: Some(now.effort),
+            summary: Some(now.summary),
+            cwd: Some(now.cwd),
+            approval_policy: Some(now.approval_policy),
+            approvals_reviewer: Some(now.approvals_reviewer),
+            sandbox_policy: now.permissions.is_none().then_some(now.sandbox_policy),
+            permissions: now.permissions,
+            runtime_workspace_roots: Some(now.runtime_workspace_roots),
+            edit_approval: Some(now.edit_approval),
+            editor_context: Some(now.editor_context.into()),
+            mode: Some(now.mode),
+        };
+        let params = ThreadStartParams {
+            settings,
+            ..ThreadStartParams::default()
+        };
+        self.start_thread(params).await
     }
 
     /// Brings a stored thread back; joins it if it is live.

@@ -67,6 +67,8 @@ pub struct Config {
     pub home: PathBuf,
     /// Absent: the provider's default.
     pub model: Option<String>,
+    /// The model of reviews; absent: the thread's.
+    pub review_model: Option<String>,
     /// Id of a provider; see [`Config::provider`].
     pub model_provider: String,
     /// Whether someone chose the provider, so that no local server is looked for in its place.

@@ -23,6 +23,7 @@ pub mod progress;
 pub mod prompt;
 pub mod proposal;
 pub mod queue;
+pub mod review;
 pub mod sandbox;
 pub mod terminal;
 pub mod thread;

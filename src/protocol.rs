@@ -29,6 +29,7 @@ pub mod permission;
 pub mod prompt;
 pub mod proposal;
 pub mod queue;
+pub mod review;
 pub mod sandbox;
 pub mod settings;
 pub mod terminal;

@@ -22,7 +22,7 @@ pub use call::after_reply;
 
 use crate::handlers::{
     Context, approval, code_action, code_lens, command, config, document, file, git, guardian, history, lifecycle, mcp,
-    model, one_off, permission, progress, prompt, proposal, queue, sandbox, terminal, thread, turn, undo,
+    model, one_off, permission, progress, prompt, proposal, queue, review, sandbox, terminal, thread, turn, undo,
 };
 use crate::lsp::error::RequestError;
 use crate::protocol::approval::{ApprovalRespondParams, ApprovalRespondResult};
@@ -53,6 +53,10 @@ use crate::protocol::proposal::{
 use crate::protocol::queue::{
     TurnQueueAddParams, TurnQueueAddResult, TurnQueueEditParams, TurnQueueListParams, TurnQueueRemoveParams,
     TurnQueueReorderParams, TurnQueueResult, TurnQueueResumeParams,
+};
+use crate::protocol::review::{
+    ReviewDismissParams, ReviewDismissResult, ReviewFindingsParams, ReviewFindingsResult, ReviewStartParams,
+    ReviewStartResult,
 };
 use crate::protocol::sandbox::{SandboxStatusParams, SandboxStatusResult};
 use crate::protocol::terminal::{
@@ -174,6 +178,7 @@ impl LanguageServer for Server {
         self.note(|context| {
             if let Ok(session) = context.session() {
                 proposal::renamed(session, &params);
+                review::renamed(session, &params);
             }
         });
     }
@@ -317,6 +322,18 @@ impl Server {
         Ok(proposal::edit(self.0.session()?, params).await?)
     }
 
+    async fn review_start(&self, params: ReviewStartParams) -> Result<ReviewStartResult> {
+        Ok(review::start(self.0.session()?, params).await?)
+    }
+
+    async fn review_findings(&self, params: ReviewFindingsParams) -> Result<ReviewFindingsResult> {
+        Ok(review::findings(self.0.session()?, params).await?)
+    }
+
+    async fn review_dismiss(&self, params: ReviewDismissParams) -> Result<ReviewDismissResult> {
+        Ok(review::dismiss(self.0.session()?, &params))
+    }
+
     async fn approval_respond(&self, params: ApprovalRespondParams) -> Result<ApprovalRespondResult> {
         Ok(approval::respond(self.0.session()?, params)?)
     }
@@ -444,6 +461,9 @@ pub(crate) fn service(context: Arc<Context>) -> (LspService<Server>, ClientSocke
         .custom_method(method::PROPOSAL_READ, Server::proposal_read)
         .custom_method(method::PROPOSAL_DECIDE, Server::proposal_decide)
         .custom_method(method::PROPOSAL_EDIT, Server::proposal_edit)
+        .custom_method(method::REVIEW_START, Server::review_start)
+        .custom_method(method::REVIEW_FINDINGS, Server::review_findings)
+        .custom_method(method::REVIEW_DISMISS, Server::review_dismiss)
         .custom_method(method::APPROVAL_RESPOND, Server::approval_respond)
         .custom_method(method::TERMINAL_LIST, Server::terminal_list)
         .custom_method(method::TERMINAL_READ, Server::terminal_read)

@@ -8,7 +8,7 @@ pub(super) use show::cut_middle;
 
 use super::terminals::{self, Begun, Came};
 use super::turn::Turn;
-use super::{line, undo};
+use super::{line, review, undo};
 use crate::exec::command;
 use crate::exec::decide::{self, Case, Escalation, SessionGrants, Verdict};
 use crate::exec::rules::Rules;
@@ -70,12 +70,18 @@ pub(super) async fn run(turn: &Arc<Turn>, call: CommandCall, how: How) -> Result
             };
             turn.may_change()?;
             line::reached().await;
+            if let Some(refused) = review::refuses_patch(turn) {
+                return Ok(refused);
+            }
             return super::propose::run(turn, call.item_id, text, workdir).await;
         }
         Recognised::BarePatch => {
             return Err(ToolError::Answer(format!("Nothing was run: {BARE_PATCH_ADVICE}.")));
         }
         Recognised::NotAPatch => {}
+    }
+    if let Some(refused) = review::refuses(turn, &call) {
+        return Ok(refused);
     }
     if call.escalated || !call.permissions.is_empty() {
         turn.may_change()?;
@@ -208,6 +214,9 @@ impl<'a> Run<'a> {
     async fn offer_outside(&self, confined: Confined, finished: &Finished) -> Option<ToolOutput> {
         let denial = finished.denied.as_ref().filter(|_| confined != Confined::Outside)?;
         self.turn.may_change().ok()?;
+        if self.turn.is_apart() {
+            return None;
+        }
         if !matches!(
             self.turn.settings.approval_policy,
             ApprovalPolicy::OnFailure | ApprovalPolicy::Untrusted

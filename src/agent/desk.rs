@@ -4,6 +4,7 @@ use super::approvals::Approvals;
 use super::editor::Editor;
 use super::proposals::Proposals;
 use super::provider::Clients;
+use super::review::Findings;
 use super::servers::Elicitations;
 use super::terminals::Terminals;
 use super::undo::Persons;
@@ -52,6 +53,8 @@ pub struct Desk {
     pub snapshots: Snapshots,
     /// The standing rules on commands.
     pub rules: rules::Shelf,
+    /// What reviews found.
+    pub findings: Findings,
     /// Shared by commands that may write while they run, held alone by what takes turns back.
     pub changing: Arc<RwLock<()>>,
     /// What the person's own commands change while commands of the agent run.

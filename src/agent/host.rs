@@ -3,8 +3,7 @@
 use super::apply::Scope;
 use super::permissions::{self, Asked};
 use super::turn::Turn;
-use super::{command, mode, propose, terminals};
-use super::{command, propose, servers, terminals};
+use super::{command, mode, propose, review, servers, terminals};
 use crate::config::permissions::is_built_in;
 use crate::exec::Confinement;
 use crate::ids::ItemId;
@@ -126,15 +125,18 @@ impl Turn {
             (!self.config.unified_exec()).then_some(exec_command::NAME),
             (!self.config.unified_exec()).then_some(write_stdin::NAME),
         ];
-        let all = mode::offered(self.settings.mode, self.desk.tools.clone());
         let own = left_out
             .into_iter()
             .flatten()
-            .fold(all, |tools, name| tools.without(name));
-        match self.servers.is_empty() {
+            .fold(self.desk.tools.clone(), |tools, name| tools.without(name));
+        if self.is_apart() {
+            return own.only(review::allows);
+        }
+        let all = match self.servers.is_empty() {
             true => own,
             false => own.with(self.server_tools()),
-        }
+        };
+        mode::offered(self.settings.mode, all)
     }
 
     /// Where patches may write: the workspace, whatever the policy for commands, since the person decides on each.

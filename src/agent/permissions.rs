@@ -276,8 +276,12 @@ impl Turn {
         Reader::new(self.closed())
     }
 
-    /// Narrow grants that hold now: for the turn, for the session, for always.
+    /// Narrow grants that hold now: for the turn, for the session, for always. Nothing was granted to a turn that only
+    /// reads.
     pub fn granted(&self) -> Vec<Permission> {
+        if self.is_apart() {
+            return Vec::new();
+        }
         let mut granted = standing(self);
         granted.extend(self.conversation.data().permissions.iter().cloned());
         granted.extend(self.permissions().iter().cloned());

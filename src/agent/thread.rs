@@ -5,7 +5,7 @@ mod promised;
 mod queue;
 mod running;
 mod task;
-mod whole;
+pub(super) mod whole;
 
 pub use queue::Change as QueueChange;
 pub use task::{Task, WhenBusy, Work};
@@ -16,6 +16,7 @@ use super::desk::Desk;
 use super::mail::Mail;
 use super::pending::Input;
 use super::person::OwnCommand;
+use super::review;
 use super::reviewer;
 use super::stream::Subscription;
 use super::turn::Turn;
@@ -24,6 +25,7 @@ use crate::config::Config;
 use crate::ids::{ItemId, ThreadId, TurnId};
 use crate::protocol::item::UserInput;
 use crate::protocol::queue::{QueuedInput, TurnQueue};
+use crate::protocol::review::ReviewTarget;
 use crate::protocol::settings::{SettingsOverride, ThreadSettings};
 use crate::protocol::thread::{Thread, ThreadStatus};
 use crate::protocol::turn::{EditorContext, Metadata, Turn as TurnRecord, TurnKind, TurnStatus};
@@ -322,6 +324,14 @@ impl ThreadHandle {
     /// Starts a turn whose work is the task's.
     pub async fn start_task(&self, task: Task) -> Result<Started, AgentError> {
         self.ask(|reply| Op::Task { task, reply }).await?
+    }
+
+    /// Has a change reviewed, in a turn of its own.
+    pub async fn review(&self, target: ReviewTarget) -> Result<Started, AgentError> {
+        review::check(&target)?;
+        let work = |turn| review::run(turn, target);
+        self.start_task(Task::new(TurnKind::Review, WhenBusy::Refuse, work))
+            .await
     }
 
     /// The person allows what the automatic reviewer denied; false if there is nothing of the kind. The model is told in the

@@ -35,6 +35,7 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
     Config {
         home: home.to_owned(),
         model: text(values, "model"),
+        review_model: text(values, "review_model"),
         model_provider: text(values, "model_provider").unwrap_or_else(|| "openai".to_owned()),
         model_provider_chosen: merged
             .origins

@@ -130,7 +130,7 @@ const REVIEWERS: &[&str] = &["user", "auto", "auto_review", "guardian_subagent"]
 /// The keys of the top level.
 pub(super) const KEYS: &[Key] = &[
     anyone("model", Kind::Name),
-    later("review_model", Kind::Name),
+    anyone("review_model", Kind::Name),
     person("model_provider", Kind::Name),
     person("model_providers", Kind::Map(PROVIDER)),
     person("openai_base_url", Kind::Url),

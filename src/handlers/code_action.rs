@@ -1,6 +1,7 @@
 //! `textDocument/codeAction`: what the agent can do at a place. Only commands are offered, never edits, so that nothing
 //! waits for a model; and never under the kinds that editors run on save.
 
+mod findings;
 mod waiting;
 
 use super::command::{self, Place};
@@ -8,6 +9,7 @@ use super::prompt;
 use crate::lsp::convert;
 use crate::protocol::item::LineRange;
 use crate::protocol::turn::EditorDiagnostic;
+use crate::server::presenter::FINDINGS_SOURCE;
 use crate::server::session::Session;
 use crate::workspace::uri;
 use lsp_types::{
@@ -24,7 +26,7 @@ pub const SOURCE: &str = "source.countersign";
 /// The kinds, for the capabilities.
 pub const KINDS: &[&str] = &[QUICKFIX, REWRITE, SOURCE];
 
-/// Source of our own diagnostics, which are not offered to be fixed as foreign ones.
+/// Source of our own hints. What is ours is not offered to be fixed as foreign diagnostics are.
 pub const OWN_SOURCE: &str = "countersign";
 
 pub fn actions(session: &Session, params: &CodeActionParams) -> CodeActionResponse {
@@ -42,8 +44,11 @@ pub fn actions(session: &Session, params: &CodeActionParams) -> CodeActionRespon
                 by_hand: params.context.trigger_kind != Some(CodeActionTriggerKind::AUTOMATIC),
             };
             let here = waiting::here(session, &place);
-            let nothing_here = here.is_empty();
+            let mut nothing_here = here.is_empty();
             actions.extend(here);
+            let found = findings::here(session, &place);
+            nothing_here &= found.is_empty();
+            actions.extend(found);
             actions.extend(fixes(document, path, &params.context.diagnostics));
             if nothing_here && place.by_hand {
                 actions.extend(waiting::elsewhere(session, &place));
@@ -75,6 +80,7 @@ pub fn actions(session: &Session, params: &CodeActionParams) -> CodeActionRespon
         if wanted(SOURCE) {
             let title = "Review this file with agent";
             actions.push(action(title, SOURCE, command::REVIEW_FILE, &place(None)));
+            actions.extend(findings::reviews(document, path));
         }
     }
     if wanted(SOURCE) && session.agent().live().iter().any(|thread| thread.running().is_some()) {
@@ -106,6 +112,10 @@ pub fn actions(session: &Session, params: &CodeActionParams) -> CodeActionRespon
             false => action.command.map(CodeActionOrCommand::Command),
         })
         .collect()
+}
+
+fn is_own(source: Option<&str>) -> bool {
+    matches!(source, Some(OWN_SOURCE | FINDINGS_SOURCE))
 }
 
 /// Whether the client asked for actions of a kind. One that asks for kinds by itself does so to run them, on save or
@@ -152,7 +162,7 @@ fn action(title: &str, kind: &str, command: &str, argument: &impl Serialize) -> 
 fn fixes(document: &str, path: &Path, diagnostics: &[Diagnostic]) -> Vec<CodeAction> {
     let foreign: Vec<_> = diagnostics
         .iter()
-        .filter(|diagnostic| diagnostic.source.as_deref() != Some(OWN_SOURCE))
+        .filter(|diagnostic| !is_own(diagnostic.source.as_deref()))
         .collect();
     let fix = |title: &str, of: &[&Diagnostic]| {
         let lines = of.first().map(|diagnostic| lines_of(diagnostic));

@@ -6,8 +6,8 @@ mod review;
 pub use review::{Decide, NextChange, ShowProposal};
 
 use super::prompt::PromptCall;
+use super::review as reviews;
 use super::{sandbox, terminal, undo};
-use super::{terminal, undo};
 use crate::agent::AgentError;
 use crate::agent::person::OwnCommand;
 use crate::agent::thread::{Start, ThreadHandle};
@@ -44,6 +44,9 @@ pub const NEW_THREAD: &str = "countersign.newThread";
 pub const UNDO: &str = "countersign.undoLastTurn";
 pub const SHOW_DIFF: &str = "countersign.showTurnDiff";
 pub const PROMPT: &str = "countersign.prompt";
+pub const REVIEW_CHANGES: &str = "countersign.reviewChanges";
+pub const FIX_FINDING: &str = "countersign.fixFinding";
+pub const DISMISS_FINDINGS: &str = "countersign.dismissFindings";
 pub const STOP_TERMINALS: &str = "countersign.stopTerminals";
 
 type Run = fn(&Session, Vec<Value>) -> Result<(), RequestError>;
@@ -74,6 +77,16 @@ const COMMANDS: &[(&str, Run)] = &[
     }),
     (SHOW_DIFF, |session, arguments| {
         undo::show_diff(session, optional(SHOW_DIFF, arguments)?.unwrap_or_default());
+        Ok(())
+    }),
+    (REVIEW_CHANGES, |session, arguments| {
+        reviews::review_changes(session, optional(REVIEW_CHANGES, arguments)?.unwrap_or_default())
+    }),
+    (FIX_FINDING, |session, arguments| {
+        reviews::fix_finding(session, &first(FIX_FINDING, arguments)?)
+    }),
+    (DISMISS_FINDINGS, |session, arguments| {
+        reviews::dismiss_findings(session, first(DISMISS_FINDINGS, arguments)?);
         Ok(())
     }),
     (STOP_TERMINALS, |session, _arguments| {
@@ -332,7 +345,7 @@ async fn start_in(
 }
 
 /// The folder's conversation, or a new one: where there is none yet, and where the present one is busy.
-async fn thread_for(session: &Session, folder: &Path) -> Result<ThreadHandle, String> {
+pub(super) async fn thread_for(session: &Session, folder: &Path) -> Result<ThreadHandle, String> {
     let current = session
         .current_thread(folder)
         .and_then(|id| session.agent().thread(&id));

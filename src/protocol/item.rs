@@ -1,6 +1,7 @@
 //! Items: the things in a turn.
 
 use crate::ids::{ItemId, ProposalId, TurnId};
+use crate::protocol::review::{ReviewOutput, ReviewTarget};
 use crate::protocol::undo::UndoFile;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -306,6 +307,23 @@ pub enum ThreadItem {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         duration_ms: Option<u64>,
     },
+    /// A review begins.
+    EnteredReviewMode {
+        id: ItemId,
+        /// What is reviewed, for people: "Review of …".
+        review: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        target: Option<ReviewTarget>,
+    },
+    /// A review is over.
+    ExitedReviewMode {
+        id: ItemId,
+        /// What it came to, in Markdown; empty if it has no result.
+        review: String,
+        /// Absent if it was stopped, or failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        output: Option<ReviewOutput>,
+    },
     /// Turns that the person takes back.
     Undo {
         id: ItemId,
@@ -331,6 +349,8 @@ impl ThreadItem {
             | Self::FileChange { id, .. }
             | Self::ToolCall { id, .. }
             | Self::McpToolCall { id, .. }
+            | Self::EnteredReviewMode { id, .. }
+            | Self::ExitedReviewMode { id, .. }
             | Self::Undo { id, .. } => id,
         }
     }

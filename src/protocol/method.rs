@@ -3,8 +3,8 @@
 #[cfg(test)]
 use super::{
     approval::*, command::*, config::*, document::*, file::*, generate::Visitor, git::*, guardian::*, history::*,
-    mcp::*, model::*, permission::*, prompt::*, proposal::*, queue::*, sandbox::*, terminal::*, thread::*, turn::*,
-    undo::*,
+    mcp::*, model::*, permission::*, prompt::*, proposal::*, queue::*, review::*, sandbox::*, terminal::*, thread::*,
+    turn::*, undo::*,
 };
 
 macro_rules! requests {
@@ -80,6 +80,12 @@ requests! { CLIENT_REQUESTS, each_client_request:
     PROPOSAL_DECIDE = "countersign/proposal/decide" (ProposalDecideParams) -> ProposalDecideResult,
     /// Changes what a waiting hunk would put into its file.
     PROPOSAL_EDIT = "countersign/proposal/edit" (ProposalEditParams) -> ProposalEditResult,
+    /// Has a change reviewed. Answered at once; it is a turn of its own.
+    REVIEW_START = "countersign/review/start" (ReviewStartParams) -> ReviewStartResult,
+    /// What reviews found and what still lies on its lines.
+    REVIEW_FINDINGS = "countersign/review/findings" (ReviewFindingsParams) -> ReviewFindingsResult,
+    /// Takes findings off their lines.
+    REVIEW_DISMISS = "countersign/review/dismiss" (ReviewDismissParams) -> ReviewDismissResult,
     /// Settles an open question from another surface than the one that was asked.
     APPROVAL_RESPOND = "countersign/approval/respond" (ApprovalRespondParams) -> ApprovalRespondResult,
     /// The commands of the agent that run on in terminals.

@@ -282,6 +282,19 @@ pub struct EditorContextChange {
     pub recent_edits: Option<bool>,
 }
 
+impl From<EditorContextSettings> for EditorContextChange {
+    /// What makes any settings these.
+    fn from(settings: EditorContextSettings) -> Self {
+        Self {
+            active_file: Some(settings.active_file),
+            selection: Some(settings.selection),
+            open_files: Some(settings.open_files),
+            diagnostics: Some(settings.diagnostics),
+            recent_edits: Some(settings.recent_edits),
+        }
+    }
+}
+
 impl EditorContextSettings {
     /// The settings after a change.
     #[must_use]

@@ -88,6 +88,8 @@ pub enum TurnErrorKind {
     ToolServerFailed,
     /// Nothing was taken back; the message says why.
     UndoFailed,
+    /// Nothing was reviewed, or nothing came of it; the message says why.
+    ReviewFailed,
     /// A fault of Countersign itself.
     Internal,
 }

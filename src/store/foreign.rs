@@ -57,6 +57,16 @@ pub(super) fn thread_item(value: &Value) -> Option<ThreadItem> {
                 &map,
             )
         }
+        "enteredReviewMode" => ThreadItem::EnteredReviewMode {
+            id,
+            review: text("review").unwrap_or_default(),
+            target: None,
+        },
+        "exitedReviewMode" => ThreadItem::ExitedReviewMode {
+            id,
+            review: text("review").unwrap_or_default(),
+            output: None,
+        },
         "webSearch" => {
             let query = text("query").unwrap_or_default();
             tool_call(

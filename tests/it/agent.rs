@@ -20,6 +20,7 @@ mod prompts;
 mod proposals;
 mod queue;
 mod retry;
+mod review;
 mod reviewer;
 mod stage;
 mod steer;

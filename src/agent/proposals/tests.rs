@@ -77,6 +77,7 @@ impl Table {
             rules: Default::default(),
             instructions: Default::default(),
             typed: crate::store::typed::Typed::new(home.path()),
+            findings: Default::default(),
             changing: Arc::default(),
             home: home.path().to_owned(),
             env: BTreeMap::new(),

@@ -12,14 +12,11 @@ use crate::agent::pending::Input;
 use crate::agent::person::{self, OwnCommand, Queued};
 use crate::agent::prompt::BASE_INSTRUCTIONS;
 use crate::agent::turn::{Ended, Turn, TurnParts};
-use crate::agent::undo;
-use crate::agent::{AgentError, mode, now_ms, permissions, sampling, settings};
-use crate::agent::{AgentError, permissions, sampling, settings};
+use crate::agent::{AgentError, mode, permissions, review, sampling, settings};
 use crate::config::Config;
 use crate::config::permissions::Profile;
 use crate::ids::TurnId;
-use crate::protocol::event::{EventKind, ThreadClosed};
-use crate::protocol::event::{EventKind, ThreadClosed, ThreadConfigured, TurnQueueChanged};
+use crate::protocol::event::{EventKind, ThreadClosed, TurnQueueChanged};
 use crate::protocol::item::{ItemStatus, ThreadItem, UserInput};
 use crate::protocol::queue::TurnQueue;
 use crate::protocol::settings::{SettingsOverride, ThreadSettings};
@@ -374,6 +371,10 @@ impl Actor {
             base_instructions: self.base_instructions.clone(),
             apart: None,
         };
+        let parts = match promised.kind() {
+            TurnKind::Review => review::parts(parts),
+            _ => parts,
+        };
         let turn = Arc::new(Turn::new(promised.id.clone(), parts));
         if !promised.kind().takes_input() {
             turn.pending.close();
@@ -573,6 +574,7 @@ impl Actor {
         }
         self.keep_mail();
         self.show_running(None);
+        self.desk.findings.close(&self.conversation.id);
         self.desk.terminals.end_thread(&self.conversation.id).await;
         self.conversation.servers.release();
         if let Some(recorder) = &self.conversation.recorder

@@ -17,6 +17,7 @@ use crate::protocol::permission::*;
 use crate::protocol::prompt::*;
 use crate::protocol::proposal::*;
 use crate::protocol::queue::*;
+use crate::protocol::review::*;
 use crate::protocol::sandbox::*;
 use crate::protocol::settings::*;
 use crate::protocol::terminal::*;
@@ -55,7 +56,8 @@ pub(super) fn all_events() -> BTreeMap<&'static str, Example> {
             | EventKind::ThreadClosed(_)
             | EventKind::TerminalStarted(_)
             | EventKind::TerminalOutput(_)
-            | EventKind::TerminalExited(_) => None,
+            | EventKind::TerminalExited(_)
+            | EventKind::ReviewFindingsChanged(_) => None,
             _ => Some(TURN.into()),
         };
         let event = Event {
@@ -417,6 +419,38 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
         value(ProposalEditResult {
             proposal: edited_proposal(),
         }),
+    );
+    add(
+        REVIEW_START,
+        value(ReviewStartParams {
+            thread_id: THREAD.into(),
+            target: ReviewTarget::BaseBranch { branch: "main".into() },
+            delivery: ReviewDelivery::Inline,
+        }),
+        value(ReviewStartResult {
+            review_thread_id: THREAD.into(),
+            turn: Turn {
+                items: Vec::new(),
+                ..turn(TurnStatus::InProgress)
+            },
+        }),
+    );
+    add(
+        REVIEW_FINDINGS,
+        value(ReviewFindingsParams {
+            thread_id: Some(THREAD.into()),
+            turn_id: None,
+        }),
+        value(ReviewFindingsResult { data: vec![finding()] }),
+    );
+    add(
+        REVIEW_DISMISS,
+        value(ReviewDismissParams {
+            thread_id: THREAD.into(),
+            turn_id: None,
+            finding_id: Some("f-1".into()),
+        }),
+        value(ReviewDismissResult { dismissed: 1 }),
     );
     add(
         APPROVAL_RESPOND,
@@ -790,6 +824,15 @@ fn events() -> Vec<EventKind> {
             item_id: "i-3".into(),
             delta: "running 1 test\n".into(),
         }),
+        EventKind::ReviewEntered(event::ReviewEntered {
+            target: ReviewTarget::BaseBranch { branch: "main".into() },
+            review: "changes against main".into(),
+        }),
+        EventKind::ReviewCompleted(event::ReviewCompleted {
+            output: Some(review()),
+            findings: vec![finding()],
+        }),
+        EventKind::ReviewFindingsChanged(event::ReviewFindingsChanged { findings: vec![] }),
         EventKind::PlanUpdated(event::PlanUpdated {
             explanation: None,
             steps: vec![
@@ -954,6 +997,39 @@ fn queue() -> TurnQueue {
             queued_at_ms: AT_MS,
         }],
         paused: false,
+    }
+}
+
+fn review() -> ReviewOutput {
+    let finding = finding();
+    ReviewOutput {
+        findings: vec![ReviewFinding {
+            title: finding.title,
+            body: finding.body,
+            confidence_score: finding.confidence_score,
+            priority: finding.priority,
+            code_location: Some(finding.code_location),
+        }],
+        overall_correctness: Some(ReviewVerdict::Incorrect),
+        overall_explanation: "Large inputs give a wrong sum.".into(),
+        overall_confidence_score: Some(0.9),
+    }
+}
+
+fn finding() -> OpenFinding {
+    OpenFinding {
+        id: "f-1".into(),
+        thread_id: THREAD.into(),
+        turn_id: TURN.into(),
+        uri: "file:///home/ada/sums/src/lib.rs".into(),
+        code_location: CodeLocation {
+            absolute_file_path: "/home/ada/sums/src/lib.rs".into(),
+            line_range: LineRange { start: 3, end: 5 },
+        },
+        title: "Add up in u64 so that large inputs do not overflow".into(),
+        body: "Three values of `u32::MAX / 2` already wrap around in release builds.".into(),
+        confidence_score: 0.9,
+        priority: 1,
     }
 }
 

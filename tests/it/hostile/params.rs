@@ -74,6 +74,8 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
             ("requestId", json!(7)),
             ("response", json!({"action": "decline"})),
         ],
+        "review/start" => vec![("threadId", id), ("target", json!({"type": "uncommittedChanges"}))],
+        "review/dismiss" => vec![("threadId", id)],
         "approval/respond" => vec![("approvalId", id), ("response", json!({"decision": "accept"}))],
         "history/read" => vec![("logId", json!("1")), ("offset", json!(0))],
         "history/append" => vec![("text", json!("hello"))],
@@ -81,6 +83,7 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
         | "thread/resume"
         | "thread/list"
         | "proposal/list"
+        | "review/findings"
         | "model/list"
         | "config/read"
         | "prompt/list"
