@@ -252,6 +252,11 @@ impl Play {
                     .expect("a child");
                 text(json!([std::process::id(), child.id()]).to_string())
             }
+            "write_file" => {
+                let path = arguments["path"].as_str().expect("a path");
+                std::fs::write(path, "changed by the server\n").expect("written");
+                text("written".to_owned())
+            }
             "pid" => text(std::process::id().to_string()),
             "add_tool" => {
                 self.tools.push(reading("added"));
