@@ -3,6 +3,7 @@
 //! Knows no LSP, no HTTP and no editor: what it needs of an editor it asks through [`editor::Editor`], and what there is
 //! to see it publishes as events, one stream a thread.
 
+pub mod apart;
 pub mod apply;
 pub mod approvals;
 mod asking;
@@ -15,6 +16,7 @@ pub mod history;
 mod host;
 mod images;
 mod line;
+pub mod mail;
 pub mod notifier;
 pub mod one_off;
 pub mod pending;
@@ -98,8 +100,18 @@ pub enum AgentError {
         expected: crate::ids::TurnId,
         running: crate::ids::TurnId,
     },
-    #[error("A turn is running. Wait for its end or stop it, then undo.")]
+    #[error("A turn is running. Wait for its end or stop it, then try again.")]
     TurnRunning,
+    #[error("{0} inputs wait in this conversation already, which is the most. Remove some, or wait for their turns.")]
+    QueueFull(usize),
+    #[error(
+        "No input {0} waits in this conversation: its turn has begun, or it was removed. Look at the queue as it is now."
+    )]
+    UnknownQueued(crate::ids::QueuedId),
+    #[error("The new order names {0} twice. Name each input once.")]
+    QueuedTwice(crate::ids::QueuedId),
+    #[error("{0}")]
+    BadMetadata(String),
     #[error("This conversation has no turn {0}.")]
     UnknownTurn(crate::ids::TurnId),
     #[error("{0}")]
@@ -131,7 +143,11 @@ impl AgentError {
         match self {
             Self::UnknownThread(_) => kinds::THREAD_NOT_LOADED,
             Self::ThreadDied(_) => kinds::THREAD_CLOSED,
-            Self::EmptyInput | Self::NothingToResume | Self::BadCommand(_) => kinds::INVALID_PARAMS,
+            Self::EmptyInput
+            | Self::NothingToResume
+            | Self::BadCommand(_)
+            | Self::QueuedTwice(_)
+            | Self::BadMetadata(_) => kinds::INVALID_PARAMS,
             Self::EmptyCommand => kinds::EMPTY_COMMAND,
             Self::UnknownCommand(_) => kinds::COMMAND_NOT_FOUND,
             Self::CommandRuns(_) => kinds::COMMAND_RUNNING,
@@ -139,6 +155,8 @@ impl AgentError {
             Self::NoTurn { .. } => kinds::NO_ACTIVE_TURN,
             Self::OtherTurn { .. } => kinds::TURN_MISMATCH,
             Self::TurnRunning => kinds::TURN_RUNNING,
+            Self::QueueFull(_) => kinds::QUEUE_FULL,
+            Self::UnknownQueued(_) => kinds::QUEUED_NOT_FOUND,
             Self::UnknownTurn(_) => kinds::TURN_NOT_FOUND,
             Self::BadSettings(_) | Self::Config(_) => kinds::INVALID_CONFIG,
             Self::Store(StoreError::NotFound { .. } | StoreError::BadId { .. }) => kinds::THREAD_NOT_FOUND,

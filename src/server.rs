@@ -21,8 +21,8 @@ pub mod wire;
 pub use call::after_reply;
 
 use crate::handlers::{
-    Context, approval, code_action, code_lens, command, config, document, guardian, lifecycle, mcp, model, one_off,
-    permission, progress, proposal, sandbox, terminal, thread, turn, undo,
+    Context, approval, code_action, code_lens, command, config, document, file, git, guardian, lifecycle, mcp, model,
+    one_off, permission, progress, proposal, queue, sandbox, terminal, thread, turn, undo,
 };
 use crate::lsp::error::RequestError;
 use crate::protocol::approval::{ApprovalRespondParams, ApprovalRespondResult};
@@ -31,6 +31,8 @@ use crate::protocol::command::{
     ThreadShellCommandResult,
 };
 use crate::protocol::config::{ConfigReadParams, ConfigReadResult};
+use crate::protocol::file::{FileSearchParams, FileSearchResult};
+use crate::protocol::git::{GitDiffToRemoteParams, GitDiffToRemoteResult};
 use crate::protocol::guardian::{GuardianApproveDeniedParams, GuardianApproveDeniedResult};
 use crate::protocol::mcp::{
     McpElicitationRespondParams, McpElicitationRespondResult, McpListParams, McpListResult, McpRefreshParams,
@@ -42,6 +44,10 @@ use crate::protocol::permission::{PermissionProfilesParams, PermissionProfilesRe
 use crate::protocol::proposal::{
     ProposalDecideParams, ProposalDecideResult, ProposalEditParams, ProposalEditResult, ProposalListParams,
     ProposalListResult, ProposalReadParams, ProposalReadResult,
+};
+use crate::protocol::queue::{
+    TurnQueueAddParams, TurnQueueAddResult, TurnQueueEditParams, TurnQueueListParams, TurnQueueRemoveParams,
+    TurnQueueReorderParams, TurnQueueResult, TurnQueueResumeParams,
 };
 use crate::protocol::sandbox::{SandboxStatusParams, SandboxStatusResult};
 use crate::protocol::terminal::{
@@ -227,6 +233,14 @@ impl Server {
         Ok(one_off::terminate(self.0.session()?, &params))
     }
 
+    async fn file_search(&self, params: FileSearchParams) -> Result<FileSearchResult> {
+        Ok(file::search(self.0.session()?, params).await?)
+    }
+
+    async fn git_diff_to_remote(&self, params: GitDiffToRemoteParams) -> Result<GitDiffToRemoteResult> {
+        Ok(git::diff_to_remote(self.0.session()?, params).await?)
+    }
+
     async fn guardian_approve_denied(
         &self,
         params: GuardianApproveDeniedParams,
@@ -244,6 +258,30 @@ impl Server {
 
     async fn turn_interrupt(&self, params: TurnInterruptParams) -> Result<TurnInterruptResult> {
         Ok(turn::interrupt(self.0.session()?, params).await?)
+    }
+
+    async fn turn_queue_add(&self, params: TurnQueueAddParams) -> Result<TurnQueueAddResult> {
+        Ok(queue::add(self.0.session()?, params).await?)
+    }
+
+    async fn turn_queue_list(&self, params: TurnQueueListParams) -> Result<TurnQueueResult> {
+        Ok(queue::list(self.0.session()?, params).await?)
+    }
+
+    async fn turn_queue_edit(&self, params: TurnQueueEditParams) -> Result<TurnQueueResult> {
+        Ok(queue::edit(self.0.session()?, params).await?)
+    }
+
+    async fn turn_queue_remove(&self, params: TurnQueueRemoveParams) -> Result<TurnQueueResult> {
+        Ok(queue::remove(self.0.session()?, params).await?)
+    }
+
+    async fn turn_queue_reorder(&self, params: TurnQueueReorderParams) -> Result<TurnQueueResult> {
+        Ok(queue::reorder(self.0.session()?, params).await?)
+    }
+
+    async fn turn_queue_resume(&self, params: TurnQueueResumeParams) -> Result<TurnQueueResult> {
+        Ok(queue::resume(self.0.session()?, params).await?)
     }
 
     async fn turn_undo(&self, params: TurnUndoParams) -> Result<TurnUndoResult> {
@@ -362,10 +400,18 @@ pub(crate) fn service(context: Arc<Context>) -> (LspService<Server>, ClientSocke
         .custom_method(method::THREAD_SHELL_COMMAND, Server::thread_shell_command)
         .custom_method(method::COMMAND_EXEC, Server::command_exec)
         .custom_method(method::COMMAND_TERMINATE, Server::command_terminate)
+        .custom_method(method::FILE_SEARCH, Server::file_search)
+        .custom_method(method::GIT_DIFF_TO_REMOTE, Server::git_diff_to_remote)
         .custom_method(method::GUARDIAN_APPROVE_DENIED, Server::guardian_approve_denied)
         .custom_method(method::TURN_START, Server::turn_start)
         .custom_method(method::TURN_STEER, Server::turn_steer)
         .custom_method(method::TURN_INTERRUPT, Server::turn_interrupt)
+        .custom_method(method::TURN_QUEUE_ADD, Server::turn_queue_add)
+        .custom_method(method::TURN_QUEUE_LIST, Server::turn_queue_list)
+        .custom_method(method::TURN_QUEUE_EDIT, Server::turn_queue_edit)
+        .custom_method(method::TURN_QUEUE_REMOVE, Server::turn_queue_remove)
+        .custom_method(method::TURN_QUEUE_REORDER, Server::turn_queue_reorder)
+        .custom_method(method::TURN_QUEUE_RESUME, Server::turn_queue_resume)
         .custom_method(method::TURN_UNDO, Server::turn_undo)
         .custom_method(method::TURN_DIFF, Server::turn_diff)
         .custom_method(method::PROPOSAL_LIST, Server::proposal_list)

@@ -4,6 +4,7 @@ use super::turn::Turn;
 use crate::ids::{ApprovalId, ThreadId};
 use crate::protocol::approval::{Approval, ApprovalDecision, ApprovalResponse};
 use crate::protocol::event::{ApprovalRequested, ApprovalResolved, EventKind};
+use crate::protocol::turn::InterruptedBy;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
@@ -129,7 +130,7 @@ impl Turn {
             .as_ref()
             .is_some_and(|response| response.decision == ApprovalDecision::Cancel)
         {
-            self.cancel.cancel();
+            self.stop(InterruptedBy::Person);
         }
         answer
     }

@@ -204,16 +204,16 @@ impl Conversation {
     /// Adds the usage of one response. Returns the new numbers.
     pub fn add_usage(&self, last: TokenUsage, window: Option<u32>) -> ThreadTokenUsage {
         let mut data = self.data();
-        let total = &mut data.usage.total;
-        total.input_tokens = total.input_tokens.saturating_add(last.input_tokens);
-        total.cached_input_tokens = total.cached_input_tokens.saturating_add(last.cached_input_tokens);
-        total.output_tokens = total.output_tokens.saturating_add(last.output_tokens);
-        total.reasoning_output_tokens = total
-            .reasoning_output_tokens
-            .saturating_add(last.reasoning_output_tokens);
-        total.total_tokens = total.total_tokens.saturating_add(last.total_tokens);
+        add(&mut data.usage.total, last);
         data.usage.last = last;
         data.usage.model_context_window = window;
+        data.usage
+    }
+
+    /// Adds the usage of a response to what was not this conversation. Returns the new numbers.
+    pub fn add_usage_apart(&self, last: TokenUsage) -> ThreadTokenUsage {
+        let mut data = self.data();
+        add(&mut data.usage.total, last);
         data.usage
     }
 
@@ -224,4 +224,14 @@ impl Conversation {
         data.usage.model_context_window = window;
         data.usage
     }
+}
+
+fn add(total: &mut TokenUsage, last: TokenUsage) {
+    total.input_tokens = total.input_tokens.saturating_add(last.input_tokens);
+    total.cached_input_tokens = total.cached_input_tokens.saturating_add(last.cached_input_tokens);
+    total.output_tokens = total.output_tokens.saturating_add(last.output_tokens);
+    total.reasoning_output_tokens = total
+        .reasoning_output_tokens
+        .saturating_add(last.reasoning_output_tokens);
+    total.total_tokens = total.total_tokens.saturating_add(last.total_tokens);
 }

@@ -16,6 +16,7 @@ use crate::protocol::event::EventKind;
 use crate::protocol::guardian::{GuardianAction, GuardianAssessment, GuardianStatus, Risk, RiskLevel};
 use crate::protocol::item::{Confined, ThreadItem, UserInput};
 use crate::protocol::settings::{ApprovalsReviewer, ReasoningSummary};
+use crate::protocol::turn::InterruptedBy;
 use answer::Verdict;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -196,7 +197,7 @@ impl Turn {
                 "The automatic reviewer has denied {MOST_DENIALS} actions in this turn, so it was stopped. Look at what the agent \
                  wanted, and say what it may do, or answer its questions yourself (approvals_reviewer = \"user\")."
             ));
-            self.cancel.cancel();
+            self.stop(InterruptedBy::Reviewer);
         }
         let words = format!(
             "The automatic reviewer, who answers in the person's place, denied it: {}",
@@ -214,7 +215,7 @@ impl Turn {
         let said = tokio::select! {
             biased;
             () = self.cancel.cancelled() => return None,
-            said = tokio::time::timeout(RISK_LIMIT, self.say(&request)) => said,
+            said = tokio::time::timeout(RISK_LIMIT, self.ask_model(&request)) => said,
         };
         match said {
             Ok(Ok(text)) => answer::risk(&text),
@@ -261,7 +262,7 @@ impl Turn {
     async fn review_once(&self, action: &GuardianAction) -> Result<Verdict, String> {
         let request = self.model_request(action, INSTRUCTIONS, "review", &answer::verdict_schema());
         let request = request.ok_or("there is no model to ask")?;
-        let text = self.say(&request).await?;
+        let text = self.ask_model(&request).await?;
         answer::verdict(&text).ok_or_else(|| "the reviewer's answer could not be understood".to_owned())
     }
 
@@ -285,12 +286,13 @@ impl Turn {
             output_schema: Some(schema.clone()),
             max_output_tokens: None,
             cache_key: format!("{}-{what}", self.conversation.id),
+            metadata: self.metadata().clone(),
             turn_id: self.id.to_string(),
         })
     }
 
     /// One attempt: all that the model says.
-    async fn say(&self, request: &ModelRequest) -> Result<String, String> {
+    async fn ask_model(&self, request: &ModelRequest) -> Result<String, String> {
         let provider = self.provider.get().ok_or("there is no model to ask")?;
         let failed = |error: crate::model::ModelError| error.turn_error().message;
         let mut stream = provider.client.stream(request).await.map_err(failed)?;

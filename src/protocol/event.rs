@@ -10,10 +10,11 @@ use crate::protocol::item::{PlanStep, ThreadItem};
 use crate::protocol::mcp::{McpElicitation, McpElicitationAction, McpServerStatus};
 use crate::protocol::model::ThreadTokenUsage;
 use crate::protocol::proposal::{Proposal, ProposalMoved};
+use crate::protocol::queue::TurnQueue;
 use crate::protocol::settings::ThreadSettings;
 use crate::protocol::terminal::Terminal;
 use crate::protocol::thread::{Thread, ThreadStatus};
-use crate::protocol::turn::{Turn, TurnError};
+use crate::protocol::turn::{Turn, TurnError, UnansweredInput};
 use serde::{Deserialize, Serialize};
 
 /// Where in the conversation an event belongs. Part of the params of every notification of a thread.
@@ -102,6 +103,8 @@ events! {
     TurnStarted = "countersign/turn/started" (TurnStarted),
     /// The turn's last event, exactly one for each `turn/started`.
     TurnCompleted = "countersign/turn/completed" (TurnCompleted),
+    /// What waits for its turn is another list, or in another order, or paused, or not any more. The whole of it each time.
+    TurnQueueChanged = "countersign/turn/queueChanged" (TurnQueueChanged),
     /// Unified diff of all the turn has changed so far; replaces the one before.
     TurnDiff = "countersign/turn/diff" (TurnDiff),
     /// A transient failure; the request is sent again. A notice, not an error.
@@ -183,7 +186,10 @@ params! {
         turn: Turn,
         /// The agent's last text in the turn's last round: its answer. Absent if it said nothing there.
         last_agent_message: Option<String>,
+        /// Input that came while the turn ran and that it was stopped before reading, in order.
+        unanswered: Vec<UnansweredInput>,
     }
+    TurnQueueChanged { queue: TurnQueue }
     TurnDiff { diff: String }
     TurnRetrying {
         /// Counted from 1.

@@ -9,7 +9,7 @@ use crate::protocol::item::{ThreadItem, UserInput};
 use crate::protocol::model::{ThreadTokenUsage, TokenUsage};
 use crate::protocol::settings::{ApprovalPolicy, ReasoningSummary, SandboxPolicy, ThreadSettings};
 use crate::protocol::thread::GitInfo;
-use crate::protocol::turn::{TurnError, TurnErrorKind, TurnStatus};
+use crate::protocol::turn::{InterruptedBy, TurnError, TurnErrorKind, TurnKind, TurnStatus};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -304,6 +304,9 @@ pub enum EventMsg {
         started_at: Option<i64>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model_context_window: Option<u64>,
+        /// Of ours; absent in other files.
+        #[serde(default, skip_serializing_if = "TurnKind::is_regular")]
+        kind: TurnKind,
     },
     #[serde(alias = "turn_complete")]
     TaskComplete {
@@ -321,6 +324,9 @@ pub enum EventMsg {
         /// `interrupted`, `replaced` or `review_ended`.
         #[serde(default)]
         reason: Option<String>,
+        /// The same in our own words, which tell more apart.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        interrupted_by: Option<InterruptedBy>,
         /// Seconds since the epoch.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         completed_at: Option<i64>,
@@ -453,6 +459,7 @@ impl RolloutItem {
                 turn_id: Some(body.turn.id.clone()),
                 started_at: body.turn.started_at_ms.map(|ms| ms.div_euclid(1000)),
                 model_context_window: body.model_context_window.map(u64::from),
+                kind: body.turn.kind,
             }],
             EventKind::ItemCompleted(body) => {
                 let mut events = vec![EventMsg::ItemCompleted {
@@ -477,11 +484,7 @@ impl RolloutItem {
                     events.push(EventMsg::of_error(error));
                 }
                 events.push(match body.turn.status {
-                    TurnStatus::Interrupted => EventMsg::TurnAborted {
-                        turn_id,
-                        reason: Some("interrupted".to_owned()),
-                        completed_at,
-                    },
+                    TurnStatus::Interrupted => EventMsg::aborted(turn_id, body.turn.interrupted_by, completed_at),
                     _ => EventMsg::TaskComplete {
                         turn_id,
                         last_agent_message: body.last_agent_message.clone(),
@@ -604,6 +607,20 @@ pub(super) fn words(content: &[UserInput]) -> String {
 }
 
 impl EventMsg {
+    /// The end of a turn that was stopped.
+    pub fn aborted(turn_id: Option<TurnId>, by: Option<InterruptedBy>, completed_at: Option<i64>) -> Self {
+        let reason = match by {
+            Some(InterruptedBy::Replaced) => "replaced",
+            _ => "interrupted",
+        };
+        Self::TurnAborted {
+            turn_id,
+            reason: Some(reason.to_owned()),
+            interrupted_by: by,
+            completed_at,
+        }
+    }
+
     pub fn of_error(error: &TurnError) -> Self {
         let status = json!({ "http_status_code": error.http_status });
         let info = match error.kind {

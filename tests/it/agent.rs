@@ -15,6 +15,7 @@ mod permissions;
 mod person;
 mod profiles;
 mod proposals;
+mod queue;
 mod retry;
 mod reviewer;
 mod stage;

@@ -300,9 +300,72 @@ export type FileChangeKind =
     movePath?: string | null;
   };
 
+export type FileMatch = {
+  /** The folder that was searched. */
+  root: string;
+  /** Below the folder, with `/` between names. */
+  path: string;
+  /** The last part of the path. */
+  fileName: string;
+  matchType: FileMatchType;
+  /** The higher, the better it fits; of use only beside the others of the same answer. */
+  score: number;
+  /** Which characters of `path` fit, counted in Unicode scalar values from 0. */
+  indices: Array<number>;
+};
+
+export type FileMatchType = "file" | "directory";
+
+export type FileSearchParams = {
+  /**
+   * Words of which each must be found in a path, its letters in their order but not side by side. Small letters fit capital
+   * ones too. An empty query finds nothing.
+   */
+  query: string;
+  /** Absolute folders; absent: those of the workspace. */
+  roots?: Array<string> | null;
+  /** The caller's own name for its searches: a new one stops the one that runs under the same name. */
+  cancellationToken?: string | null;
+  /** Most files in an answer: 1 to 1000; absent: 50. */
+  limit?: number | null;
+  /** Tell what is found as it comes, by `file/searchUpdated` under `cancellationToken`, which must be there. */
+  stream?: boolean;
+};
+
+export type FileSearchResult = {
+  /** The best first; of those that fit as well, the shorter path first. */
+  files: Array<FileMatch>;
+  /** How many fit, told or not. */
+  total: number;
+  /** False if a newer search stopped this one, or a folder has more than a million names: there may be better ones. */
+  complete: boolean;
+};
+
+/** The best files so far of a search that runs. */
+export type FileSearchUpdated = {
+  /** As `file/search` was given it. */
+  cancellationToken: string;
+  query: string;
+  files: Array<FileMatch>;
+  /** How many fit so far. */
+  total: number;
+};
+
 /** Closed files that were written on the disk. */
 export type FilesChanged = {
   paths: Array<ChangedPath>;
+};
+
+export type GitDiffToRemoteParams = {
+  /** An absolute folder in a repository. */
+  cwd: string;
+};
+
+export type GitDiffToRemoteResult = {
+  /** The newest commit in the history of the present one that a remote has, as far as is known here. */
+  sha: string;
+  /** From that commit to the files as they are, with new files that are not ignored; paths from the repository's top. */
+  diff: string;
 };
 
 export type GitInfo = {
@@ -408,6 +471,9 @@ export type Hunk = {
 export type HunkId = string;
 
 export type HunkStatus = "pending" | "accepted" | "rejected" | "conflicting" | "applied";
+
+/** Who or what stopped a turn. */
+export type InterruptedBy = "person" | "reviewer" | "replaced" | "shutdown" | "crash";
 
 export type ItemCompleted = {
   item: ThreadItem;
@@ -859,6 +925,17 @@ export type ProposalReadResult = {
  * and types.
  */
 export type ProposalStatus = "proposed" | "partlyDecided" | "conflicting" | "stale" | "accepted" | "applied" | "rejected" | "failed" | "superseded" | "withdrawn" | "undone";
+
+/** One input that waits for its turn. */
+export type QueuedId = string;
+
+/** One input that waits for its turn. */
+export type QueuedInput = {
+  id: QueuedId;
+  input: Array<UserInput>;
+  clientUserMessageId?: string | null;
+  queuedAtMs: number;
+};
 
 /** How much of its reasoning the model is asked to sum up. */
 export type ReasoningSummary = "auto" | "concise" | "detailed" | "none";
@@ -1331,9 +1408,12 @@ export type ToolApproval = {
 
 export type Turn = {
   id: TurnId;
+  kind: TurnKind;
   status: TurnStatus;
   items: Array<ThreadItem>;
   error?: TurnError | null;
+  /** With status `interrupted`. */
+  interruptedBy?: InterruptedBy | null;
   startedAtMs?: number | null;
   completedAtMs?: number | null;
 };
@@ -1342,6 +1422,8 @@ export type TurnCompleted = {
   turn: Turn;
   /** The agent's last text in the turn's last round: its answer. Absent if it said nothing there. */
   lastAgentMessage: string | null;
+  /** Input that came while the turn ran and that it was stopped before reading, in order. */
+  unanswered: Array<UnansweredInput>;
 };
 
 export type TurnDiff = {
@@ -1386,6 +1468,77 @@ export type TurnInterruptResult = {
   interrupted: boolean;
 };
 
+/** What a turn is about. */
+export type TurnKind = "regular" | "ownCommands" | "undo" | "review" | "compaction";
+
+/** What waits, in the order in which it will be said. */
+export type TurnQueue = {
+  inputs: Array<QueuedInput>;
+  /**
+   * Nothing is taken from the queue until `turn/queue/resume`: the person stopped a turn, or one failed. Never of an
+   * empty queue.
+   */
+  paused: boolean;
+};
+
+export type TurnQueueAddParams = {
+  threadId: ThreadId;
+  /** As for `turn/start`, also a command of the person's own. */
+  input: Array<UserInput>;
+  context?: EditorContext | null;
+  /** Changed when its turn begins; stays in force for later turns. */
+  settings?: SettingsOverride | null;
+  /** JSON Schema of the final answer; for its turn only. */
+  outputSchema?: JsonValue | null;
+  metadata?: { [key in string]: string } | null;
+  /** Echoed as `clientId` on the user message. */
+  clientUserMessageId?: string | null;
+};
+
+/** Exactly one of the two. */
+export type TurnQueueAddResult = {
+  /** It waits. */
+  queued?: QueuedInput | null;
+  /** Nothing was running or waiting, so this turn begins with it. */
+  turn?: Turn | null;
+};
+
+export type TurnQueueChanged = {
+  queue: TurnQueue;
+};
+
+export type TurnQueueEditParams = {
+  threadId: ThreadId;
+  queuedId: QueuedId;
+  /** In place of what it said. The rest of it stays, and so does its place. */
+  input: Array<UserInput>;
+};
+
+export type TurnQueueListParams = {
+  threadId: ThreadId;
+};
+
+export type TurnQueueRemoveParams = {
+  threadId: ThreadId;
+  /** Absent means all. */
+  queuedId?: QueuedId | null;
+};
+
+export type TurnQueueReorderParams = {
+  threadId: ThreadId;
+  /** The ones to come first, in this order; the others keep theirs behind them. */
+  queuedIds: Array<QueuedId>;
+};
+
+/** The queue after the change, or as it is. */
+export type TurnQueueResult = {
+  queue: TurnQueue;
+};
+
+export type TurnQueueResumeParams = {
+  threadId: ThreadId;
+};
+
 export type TurnRetrying = {
   /** Counted from 1. */
   attempt: number;
@@ -1404,6 +1557,8 @@ export type TurnStartParams = {
   settings?: SettingsOverride | null;
   /** JSON Schema of the final answer; for this turn only. */
   outputSchema?: JsonValue | null;
+  /** Sent to the provider with this turn's requests. */
+  metadata?: { [key in string]: string } | null;
   /** Echoed as `clientId` on the user message. */
   clientUserMessageId?: string | null;
 };
@@ -1427,6 +1582,8 @@ export type TurnSteerParams = {
   /** The turn that the person sees running; refused if another one runs. */
   expectedTurnId: TurnId;
   input: Array<UserInput>;
+  /** Sent to the provider with the turn's requests from now on, beside what it has; the same key is replaced. */
+  metadata?: { [key in string]: string } | null;
   clientUserMessageId?: string | null;
 };
 
@@ -1447,6 +1604,15 @@ export type TurnUndoParams = {
 export type TurnUndoResult = {
   /** The undo's own turn; its events follow. */
   turnId: TurnId;
+};
+
+/**
+ * The person's words that no model has read: their turn was stopped before. They are in no later turn, so an editor offers
+ * them again.
+ */
+export type UnansweredInput = {
+  input: Array<UserInput>;
+  clientUserMessageId?: string | null;
 };
 
 /** What happens to a file that the person has changed where the turn had changed it. */
@@ -1508,6 +1674,18 @@ export interface ClientRequests {
   "countersign/turn/steer": { params: TurnSteerParams; result: TurnSteerResult };
   /** Stops the running turn. Answered at once, also when nothing runs. */
   "countersign/turn/interrupt": { params: TurnInterruptParams; result: TurnInterruptResult };
+  /** Gives input its own turn: at once if nothing runs or waits, else after what does. */
+  "countersign/turn/queue/add": { params: TurnQueueAddParams; result: TurnQueueAddResult };
+  /** What waits for its turn. */
+  "countersign/turn/queue/list": { params: TurnQueueListParams; result: TurnQueueResult };
+  /** Changes what an input that waits will say. */
+  "countersign/turn/queue/edit": { params: TurnQueueEditParams; result: TurnQueueResult };
+  /** Takes one input out of the queue, or all. */
+  "countersign/turn/queue/remove": { params: TurnQueueRemoveParams; result: TurnQueueResult };
+  /** Changes the order in which the inputs get their turns. */
+  "countersign/turn/queue/reorder": { params: TurnQueueReorderParams; result: TurnQueueResult };
+  /** Goes on with a queue that is paused. */
+  "countersign/turn/queue/resume": { params: TurnQueueResumeParams; result: TurnQueueResult };
   /** Takes the last turn back, or all turns from one on. Answered at once; it is a turn of its own. */
   "countersign/turn/undo": { params: TurnUndoParams; result: TurnUndoResult };
   /** What a turn has changed, as one diff. */
@@ -1520,6 +1698,10 @@ export interface ClientRequests {
   "countersign/command/terminate": { params: CommandTerminateParams; result: CommandTerminateResult };
   /** Allows exactly one action that the automatic reviewer denied. */
   "countersign/guardian/approveDenied": { params: GuardianApproveDeniedParams; result: GuardianApproveDeniedResult };
+  /** Finds files by a few letters of their paths. */
+  "countersign/file/search": { params: FileSearchParams; result: FileSearchResult };
+  /** What a folder's repository holds that no remote has. */
+  "countersign/git/diffToRemote": { params: GitDiffToRemoteParams; result: GitDiffToRemoteResult };
   /** The proposals that wait, or all. */
   "countersign/proposal/list": { params: ProposalListParams; result: ProposalListResult };
   /** One proposal, with its hunks placed in today's text. */
@@ -1590,6 +1772,8 @@ export interface Notifications {
   "countersign/turn/started": At & TurnStarted;
   /** The turn's last event, exactly one for each `turn/started`. */
   "countersign/turn/completed": At & TurnCompleted;
+  /** What waits for its turn is another list, or in another order, or paused, or not any more. The whole of it each time. */
+  "countersign/turn/queueChanged": At & TurnQueueChanged;
   /** Unified diff of all the turn has changed so far; replaces the one before. */
   "countersign/turn/diff": At & TurnDiff;
   /** A transient failure; the request is sent again. A notice, not an error. */
@@ -1644,4 +1828,6 @@ export interface Notifications {
   "countersign/error": At & ErrorEvent;
   /** More output of a command that `command/exec` runs with `streamOutput`. All of it comes before the answer. */
   "countersign/command/output": CommandOutput;
+  /** What a file search with `stream` has found so far. All of it comes before the answer. */
+  "countersign/file/searchUpdated": FileSearchUpdated;
 }

@@ -5,6 +5,8 @@ use crate::protocol::command::*;
 use crate::protocol::config::*;
 use crate::protocol::document::*;
 use crate::protocol::event::{self, At, Event, EventKind};
+use crate::protocol::file::*;
+use crate::protocol::git::*;
 use crate::protocol::guardian::*;
 use crate::protocol::item::*;
 use crate::protocol::mcp::*;
@@ -12,6 +14,7 @@ use crate::protocol::method::*;
 use crate::protocol::model::*;
 use crate::protocol::permission::*;
 use crate::protocol::proposal::*;
+use crate::protocol::queue::*;
 use crate::protocol::sandbox::*;
 use crate::protocol::settings::*;
 use crate::protocol::terminal::*;
@@ -75,6 +78,19 @@ pub(super) fn all_events() -> BTreeMap<&'static str, Example> {
         delta: "   Compiling sums v0.1.0\n".into(),
         cap_reached: false,
     };
+    let found = FileSearchUpdated {
+        cancellation_token: "composer".into(),
+        query: "totrs".into(),
+        files: vec![file_match()],
+        total: 1,
+    };
+    all.insert(
+        FILE_SEARCH_UPDATED,
+        Example {
+            params: value(found),
+            result: None,
+        },
+    );
     all.insert(
         COMMAND_OUTPUT,
         Example {
@@ -83,6 +99,17 @@ pub(super) fn all_events() -> BTreeMap<&'static str, Example> {
         },
     );
     all
+}
+
+fn file_match() -> FileMatch {
+    FileMatch {
+        root: "/home/ada/sums".into(),
+        path: "src/total.rs".into(),
+        file_name: "total.rs".into(),
+        match_type: FileMatchType::File,
+        score: 142,
+        indices: vec![4, 5, 6, 10, 11],
+    }
 }
 
 fn value(of: impl Serialize) -> Value {
@@ -135,6 +162,31 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
             turn_id: TURN.into(),
             item_id: "i-9".into(),
             joined: false,
+        }),
+    );
+    add(
+        FILE_SEARCH,
+        value(FileSearchParams {
+            query: "totrs".into(),
+            cancellation_token: Some("composer".into()),
+            stream: true,
+            ..FileSearchParams::default()
+        }),
+        value(FileSearchResult {
+            files: vec![file_match()],
+            total: 1,
+            complete: true,
+        }),
+    );
+    add(
+        GIT_DIFF_TO_REMOTE,
+        value(GitDiffToRemoteParams {
+            cwd: "/home/ada/sums".into(),
+        }),
+        value(GitDiffToRemoteResult {
+            sha: "5f1c0de3a7b24c9d8e6f0a1b2c3d4e5f60718293".into(),
+            diff: "diff --git a/src/total.rs b/src/total.rs\n--- a/src/total.rs\n+++ b/src/total.rs\n@@ -1 +1 @@\n-one\n+two\n"
+                .into(),
         }),
     );
     add(
@@ -209,6 +261,7 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
             }),
             settings: None,
             output_schema: None,
+            metadata: None,
             client_user_message_id: Some("m-1".into()),
         }),
         value(TurnStartResult {
@@ -224,6 +277,7 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
             input: vec![UserInput::Text {
                 text: "Leave the public names alone.".into(),
             }],
+            metadata: None,
             client_user_message_id: None,
         }),
         value(TurnSteerResult { turn_id: TURN.into() }),
@@ -235,6 +289,66 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
             turn_id: Some(TURN.into()),
         }),
         value(TurnInterruptResult { interrupted: true }),
+    );
+    add(
+        TURN_QUEUE_ADD,
+        value(TurnQueueAddParams {
+            thread_id: THREAD.into(),
+            input: vec![UserInput::Text {
+                text: "Then update the changelog.".into(),
+            }],
+            context: None,
+            settings: None,
+            output_schema: None,
+            metadata: Some([("ticket".to_owned(), "SUMS-12".to_owned())].into()),
+            client_user_message_id: None,
+        }),
+        value(TurnQueueAddResult {
+            queued: queue().inputs.pop(),
+            turn: None,
+        }),
+    );
+    let result = || value(TurnQueueResult { queue: queue() });
+    add(
+        TURN_QUEUE_LIST,
+        value(TurnQueueListParams {
+            thread_id: THREAD.into(),
+        }),
+        result(),
+    );
+    add(
+        TURN_QUEUE_EDIT,
+        value(TurnQueueEditParams {
+            thread_id: THREAD.into(),
+            queued_id: "q-1".into(),
+            input: vec![UserInput::Text {
+                text: "Then update the changelog.".into(),
+            }],
+        }),
+        result(),
+    );
+    add(
+        TURN_QUEUE_REMOVE,
+        value(TurnQueueRemoveParams {
+            thread_id: THREAD.into(),
+            queued_id: Some("q-2".into()),
+        }),
+        result(),
+    );
+    add(
+        TURN_QUEUE_REORDER,
+        value(TurnQueueReorderParams {
+            thread_id: THREAD.into(),
+            queued_ids: vec!["q-1".into()],
+        }),
+        result(),
+    );
+    add(
+        TURN_QUEUE_RESUME,
+        value(TurnQueueResumeParams {
+            thread_id: THREAD.into(),
+        }),
+        result(),
     );
     add(
         TURN_UNDO,
@@ -564,7 +678,9 @@ fn events() -> Vec<EventKind> {
         EventKind::TurnCompleted(event::TurnCompleted {
             turn: turn(TurnStatus::Completed),
             last_agent_message: Some("The test passes now.".into()),
+            unanswered: vec![],
         }),
+        EventKind::TurnQueueChanged(event::TurnQueueChanged { queue: queue() }),
         EventKind::TurnDiff(event::TurnDiff { diff: DIFF.into() }),
         EventKind::TurnRetrying(event::TurnRetrying {
             attempt: 1,
@@ -759,6 +875,20 @@ fn settings() -> ThreadSettings {
     }
 }
 
+fn queue() -> TurnQueue {
+    TurnQueue {
+        inputs: vec![QueuedInput {
+            id: "q-1".into(),
+            input: vec![UserInput::Text {
+                text: "Then update the changelog.".into(),
+            }],
+            client_user_message_id: None,
+            queued_at_ms: AT_MS,
+        }],
+        paused: false,
+    }
+}
+
 fn turn(status: TurnStatus) -> Turn {
     let items = match status {
         TurnStatus::InProgress => vec![],
@@ -775,9 +905,11 @@ fn turn(status: TurnStatus) -> Turn {
     };
     Turn {
         id: TURN.into(),
+        kind: TurnKind::Regular,
         status,
         items,
         error: None,
+        interrupted_by: None,
         started_at_ms: Some(AT_MS),
         completed_at_ms: (status != TurnStatus::InProgress).then_some(AT_MS + 2000),
     }

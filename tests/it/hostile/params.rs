@@ -41,9 +41,21 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
             ("expectedTurnId", id),
             ("input", json!([{"type": "text", "text": "hello"}])),
         ],
-        "turn/interrupt" | "turn/undo" | "turn/diff" => vec![("threadId", id)],
+        "turn/interrupt" | "turn/undo" | "turn/diff" | "turn/queue/list" | "turn/queue/remove"
+        | "turn/queue/resume" => {
+            vec![("threadId", id)]
+        }
+        "turn/queue/add" => vec![("threadId", id), ("input", json!([{"type": "text", "text": "hello"}]))],
+        "turn/queue/edit" => vec![
+            ("threadId", id.clone()),
+            ("queuedId", id),
+            ("input", json!([{"type": "text", "text": "hello"}])),
+        ],
+        "turn/queue/reorder" => vec![("threadId", id.clone()), ("queuedIds", json!([id]))],
         "thread/shellCommand" => vec![("threadId", id), ("command", json!("true"))],
         "command/exec" => vec![("command", json!(["true"]))],
+        "file/search" => vec![("query", json!("a"))],
+        "git/diffToRemote" => vec![("cwd", json!("/nowhere"))],
         "command/terminate" => vec![("processId", id)],
         "guardian/approveDenied" => vec![("threadId", id.clone()), ("assessmentId", id)],
         "terminal/read" => vec![("terminalId", json!(1000))],
@@ -117,7 +129,7 @@ async fn every_method_refuses_what_it_cannot_mean() {
             ] {
                 let same_type = right.is_string() && wrong.is_string() && *name != "decision"
                     || right.is_number() && wrong.is_number();
-                if same_type || (matches!(*name, "input" | "command") && wrong == json!([])) {
+                if same_type || (matches!(*name, "input" | "command" | "queuedIds") && wrong == json!([])) {
                     continue;
                 }
                 let mut params = full.clone();
