@@ -126,7 +126,8 @@ async fn tools_of_two_servers_are_offered_and_called_apart() {
 /// Shows S-202, S-203.
 #[tokio::test]
 async fn results_reach_the_model_as_what_they_are_by_both_wires() {
-    let server = json!({"tools": ["structured", "null_structured", "fail", "image", "odd", "large"].map(reading)});
+    let tools = ["structured", "null_structured", "fail", "image", "odd", "large"].map(reading);
+    let server = json!({"tools": tools});
     let calls = ["structured", "null_structured", "fail", "image", "odd", "large"];
     let calls: Vec<_> = calls
         .iter()
@@ -262,7 +263,8 @@ async fn a_broken_server_is_told_of_once_and_harms_nothing_else() {
 /// Shows S-278.
 #[tokio::test]
 async fn tools_are_offered_as_the_configuration_says() {
-    let server = json!({"tools": ["a", "b", "c", "hang"].map(reading), "page": 2});
+    let tools = ["a", "b", "c", "hang"].map(reading);
+    let server = json!({"tools": tools, "page": 2});
     let limits =
         |keys: &str| program("s", &server).replace("[mcp_servers.s.env]", &format!("{keys}\n[mcp_servers.s.env]"));
     for (keys, expected) in [

@@ -186,7 +186,7 @@ impl Play {
 
     fn page(&mut self, id: &Value, params: &Value, key: &str, all: &[Value]) {
         let size = self.script["page"].as_u64().map_or(usize::MAX, |size| size as usize);
-        let start = params["cursor"]
+        let start: usize = params["cursor"]
             .as_str()
             .map_or(0, |cursor| cursor.parse().expect("our cursor"));
         let end = all.len().min(start.saturating_add(size));
