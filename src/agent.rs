@@ -29,6 +29,7 @@ pub mod restore;
 pub mod review;
 mod reviewer;
 mod sampling;
+pub mod servers;
 pub mod settings;
 pub mod stream;
 pub mod terminals;
@@ -115,6 +116,10 @@ pub enum AgentError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Proposal(#[from] ProposalError),
+    #[error("This conversation has no tool server {name:?}. {}", if known.is_empty() { "It has none".to_owned() } else { format!("There are: {known}") })]
+    UnknownServer { name: String, known: String },
+    #[error("{0}")]
+    Server(String),
     #[error("There is no terminal {0}: it was never started, or it has ended and was read to its end.")]
     UnknownTerminal(u32),
     #[error("Terminal {number} refuses: {reason}.")]
@@ -148,6 +153,8 @@ impl AgentError {
             Self::Proposal(ProposalError::Unknown(_)) => kinds::PROPOSAL_NOT_FOUND,
             Self::Proposal(ProposalError::Settled(_) | ProposalError::Stopping(_)) => kinds::PROPOSAL_SETTLED,
             Self::Proposal(ProposalError::Conflicting { .. }) => kinds::HUNK_CONFLICTING,
+            Self::UnknownServer { .. } => kinds::SERVER_NOT_FOUND,
+            Self::Server(_) => kinds::SERVER_FAILED,
             Self::UnknownTerminal(_) => kinds::TERMINAL_NOT_FOUND,
             Self::TerminalRefused { .. } => kinds::TERMINAL_REFUSED,
             Self::Proposal(ProposalError::NotEditable { .. }) => kinds::HUNK_NOT_EDITABLE,
@@ -213,6 +220,8 @@ impl Agent {
             proposals,
             terminals: terminals::Terminals::default(),
             tools,
+            servers: crate::mcp::Shelf::default(),
+            elicitations: servers::Elicitations::default(),
             clients: provider::Clients::default(),
             editor: setup.editor,
             snapshots: Snapshots::new(&setup.home, &setup.env),
@@ -510,6 +519,7 @@ impl Agent {
         if let Some(recorder) = &conversation.recorder {
             tokio::spawn(warn_of_trouble(recorder.trouble(), Arc::downgrade(&conversation)));
         }
+        servers::begin(self.desk(), &conversation, &loaded.config, &settings.cwd);
         notifier::attach(self.desk(), &conversation, &loaded.config);
         place
             .insert(ThreadHandle::spawn(thread::Parts {
@@ -578,6 +588,30 @@ impl Agent {
         undo::diff(self.desk(), &thread.turns, running.as_ref(), turn, &thread.cwd)
     }
 
+    /// The tool servers that a thread has which is started now without a folder of its own.
+    pub fn configured_servers(&self) -> Result<Vec<Arc<crate::mcp::Server>>, AgentError> {
+        let cwd = self.default_folder();
+        let config = self.load_config(Some(&cwd), None)?.config;
+        Ok(servers::configured(self.desk(), &config, &cwd))
+    }
+
+    /// Reads the configuration of tool servers again, for one live thread or all; their next turns take it up.
+    pub async fn refresh_servers(&self, thread: Option<&ThreadId>) -> Result<(), AgentError> {
+        let threads = match thread {
+            Some(id) => vec![self.reach(id).await?],
+            None => self.live(),
+        };
+        for thread in threads {
+            let cwd = thread.settings().cwd;
+            let loaded = self.load_config(Some(&cwd), None)?;
+            for warning in &loaded.warnings {
+                tracing::warn!("{}", in_words(warning));
+            }
+            servers::want(thread.conversation(), &loaded.config, &cwd);
+        }
+        Ok(())
+    }
+
     pub fn list_threads(&self, params: &ThreadListParams) -> Result<ThreadListResult, AgentError> {
         let provider = self
             .load_config(None, None)
@@ -597,6 +631,7 @@ impl Agent {
         self.desk().proposals.keep_for_later().await;
         let threads: Vec<_> = std::mem::take(&mut *self.threads()).into_values().collect();
         futures::future::join_all(threads.iter().map(ThreadHandle::close)).await;
+        self.desk().servers.close().await;
         let steps = &self.desk().steps;
         steps.close();
         if tokio::time::timeout(LAST_STEPS, steps.wait()).await.is_err() {

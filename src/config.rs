@@ -10,6 +10,7 @@ pub mod environment;
 pub mod instructions;
 mod keys;
 pub(crate) mod layers;
+pub mod mcp;
 pub mod permissions;
 pub mod provider;
 mod redact;
@@ -20,6 +21,7 @@ use crate::protocol::settings::{ApprovalPolicy, ApprovalsReviewer, EditApproval,
 use check::{Checker, Layer};
 use environment::EnvironmentPolicy;
 use layers::{File, Merged};
+use mcp::ServerSettings;
 use permissions::{Profiles, Subject};
 use provider::{MissingKey, Provider};
 use serde_json::{Map, Value, json};
@@ -69,6 +71,8 @@ pub struct Config {
     /// Whether someone chose the provider, so that no local server is looked for in its place.
     pub model_provider_chosen: bool,
     pub providers: BTreeMap<String, Provider>,
+    /// The tool servers that are switched on, by their names.
+    pub mcp_servers: BTreeMap<String, ServerSettings>,
     pub approval_policy: ApprovalPolicy,
     /// Who answers the questions that a policy asks.
     pub approvals_reviewer: ApprovalsReviewer,
@@ -348,7 +352,8 @@ fn project_layers(
         entry.1.get("trust_level")?.as_str().map(str::to_owned)
     };
     // The folder's own word wins over that of the folders above it.
-    if folders.iter().rev().find_map(|folder| trust(folder)).as_deref() == Some("untrusted") {
+    let trust = folders.iter().rev().find_map(|folder| trust(folder));
+    if trust.as_deref() == Some("untrusted") {
         if merged
             .origins
             .get("approval_policy")
@@ -383,6 +388,7 @@ fn project_layers(
             }
             let mut checker = Checker::new(Layer::Project, Some(&path));
             checker.folder = Some(&folder);
+            checker.trusted = trust.as_deref() == Some("trusted");
             layers::tighten(&mut entries, merged, &mut checker);
             let values = checker.check(&entries);
             checker.warnings.sort_by_key(|warning| warning.line);

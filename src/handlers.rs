@@ -12,6 +12,7 @@ pub mod config;
 pub mod document;
 pub mod guardian;
 pub mod lifecycle;
+pub mod mcp;
 pub mod model;
 pub mod one_off;
 pub mod permission;

@@ -58,4 +58,6 @@ ids! {
     ApprovalId,
     /// One thing that a review found.
     FindingId,
+    /// One question of a tool server to the person.
+    ElicitationId,
 }

@@ -13,6 +13,7 @@ mod chat;
 mod client;
 pub mod error;
 mod failure;
+pub mod http;
 pub mod item;
 mod json;
 pub mod limits;

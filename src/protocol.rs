@@ -18,6 +18,7 @@ pub mod event;
 mod generate;
 pub mod guardian;
 pub mod item;
+pub mod mcp;
 pub mod method;
 pub mod model;
 pub mod permission;

@@ -21,7 +21,7 @@ pub mod wire;
 pub use call::after_reply;
 
 use crate::handlers::{
-    Context, approval, code_action, code_lens, command, config, document, guardian, lifecycle, model, one_off,
+    Context, approval, code_action, code_lens, command, config, document, guardian, lifecycle, mcp, model, one_off,
     permission, progress, proposal, review, sandbox, terminal, thread, turn, undo,
 };
 use crate::lsp::error::RequestError;
@@ -32,6 +32,10 @@ use crate::protocol::command::{
 };
 use crate::protocol::config::{ConfigReadParams, ConfigReadResult};
 use crate::protocol::guardian::{GuardianApproveDeniedParams, GuardianApproveDeniedResult};
+use crate::protocol::mcp::{
+    McpElicitationRespondParams, McpElicitationRespondResult, McpListParams, McpListResult, McpRefreshParams,
+    McpRefreshResult, McpResourceListParams, McpResourceListResult, McpResourceReadParams, McpResourceReadResult,
+};
 use crate::protocol::method;
 use crate::protocol::model::{ModelListParams, ModelListResult};
 use crate::protocol::permission::{PermissionProfilesParams, PermissionProfilesResult};
@@ -56,6 +60,7 @@ use crate::protocol::turn::{
     TurnInterruptParams, TurnInterruptResult, TurnStartParams, TurnStartResult, TurnSteerParams, TurnSteerResult,
 };
 use crate::protocol::undo::{TurnDiffParams, TurnDiffResult, TurnUndoParams, TurnUndoResult};
+use crate::tools::mcp_resources::Kind;
 use lsp_types::*;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -306,6 +311,33 @@ impl Server {
         Ok(terminal::kill(self.0.session()?, &params)?)
     }
 
+    async fn mcp_list(&self, params: McpListParams) -> Result<McpListResult> {
+        Ok(mcp::list(self.0.session()?, params).await?)
+    }
+
+    async fn mcp_refresh(&self, params: McpRefreshParams) -> Result<McpRefreshResult> {
+        Ok(mcp::refresh(self.0.session()?, params).await?)
+    }
+
+    async fn mcp_resource_list(&self, params: McpResourceListParams) -> Result<McpResourceListResult> {
+        Ok(mcp::resources(self.0.session()?, params, Kind::Resources).await?)
+    }
+
+    async fn mcp_resource_templates(&self, params: McpResourceListParams) -> Result<McpResourceListResult> {
+        Ok(mcp::resources(self.0.session()?, params, Kind::Templates).await?)
+    }
+
+    async fn mcp_resource_read(&self, params: McpResourceReadParams) -> Result<McpResourceReadResult> {
+        Ok(mcp::read(self.0.session()?, params).await?)
+    }
+
+    async fn mcp_elicitation_respond(
+        &self,
+        params: McpElicitationRespondParams,
+    ) -> Result<McpElicitationRespondResult> {
+        Ok(mcp::respond(self.0.session()?, params))
+    }
+
     async fn model_list(&self, params: ModelListParams) -> Result<ModelListResult> {
         Ok(model::list(self.0.session()?, &params)?)
     }
@@ -366,6 +398,12 @@ pub(crate) fn service(context: Arc<Context>) -> (LspService<Server>, ClientSocke
         .custom_method(method::TERMINAL_WRITE, Server::terminal_write)
         .custom_method(method::TERMINAL_RESIZE, Server::terminal_resize)
         .custom_method(method::TERMINAL_KILL, Server::terminal_kill)
+        .custom_method(method::MCP_LIST, Server::mcp_list)
+        .custom_method(method::MCP_REFRESH, Server::mcp_refresh)
+        .custom_method(method::MCP_RESOURCE_LIST, Server::mcp_resource_list)
+        .custom_method(method::MCP_RESOURCE_TEMPLATES, Server::mcp_resource_templates)
+        .custom_method(method::MCP_RESOURCE_READ, Server::mcp_resource_read)
+        .custom_method(method::MCP_ELICITATION_RESPOND, Server::mcp_elicitation_respond)
         .custom_method(method::MODEL_LIST, Server::model_list)
         .custom_method(method::CONFIG_READ, Server::config_read)
         .custom_method(method::PERMISSIONS_PROFILES, Server::permissions_profiles)

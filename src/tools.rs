@@ -7,8 +7,10 @@ pub mod apply_patch;
 pub mod exec_command;
 pub mod grep_files;
 pub mod list_dir;
+pub mod mcp_resources;
 pub mod read_file;
 pub mod request_permissions;
+pub mod server_tool;
 pub mod shell;
 pub mod update_plan;
 pub mod write_stdin;
@@ -28,6 +30,8 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolOutput {
     pub text: String,
+    /// As `data:` URLs; shown to the model after the text.
+    pub images: Vec<String>,
     /// Absent where the call was not carried out (refused, denied, not possible).
     pub success: Option<bool>,
 }
@@ -36,6 +40,7 @@ impl ToolOutput {
     pub fn ok(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
+            images: Vec::new(),
             success: Some(true),
         }
     }
@@ -43,6 +48,7 @@ impl ToolOutput {
     pub fn failed(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
+            images: Vec::new(),
             success: Some(false),
         }
     }
@@ -51,6 +57,7 @@ impl ToolOutput {
     pub fn not_done(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
+            images: Vec::new(),
             success: None,
         }
     }
@@ -183,6 +190,9 @@ pub trait Host: Send + Sync {
         workdir: Option<String>,
     ) -> BoxFuture<'_, Result<ToolOutput, ToolError>>;
 
+    /// Has a server carry out a call of one of its tools, if the person's policy or the person lets it be made.
+    fn call_server_tool(&self, call: server_tool::ServerCall) -> BoxFuture<'_, Result<ToolOutput, ToolError>>;
+
     fn show_plan(&self, item_id: ItemId, explanation: Option<String>, steps: Vec<PlanStep>);
 
     /// Ends when the turn is stopped.
@@ -274,6 +284,12 @@ impl Registry {
     pub fn only(&self, fits: impl Fn(&dyn Tool) -> bool) -> Self {
         let fitting = self.tools.iter().filter(|tool| fits(tool.as_ref()));
         Self::new(fitting.cloned().collect())
+    }
+
+    /// The same with these tools behind its own.
+    #[must_use]
+    pub fn with(&self, more: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
+        Self::new(self.tools.iter().cloned().chain(more).collect())
     }
 
     pub fn specs(&self) -> Vec<ToolSpec> {

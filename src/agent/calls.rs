@@ -3,7 +3,7 @@
 use super::history::output_for;
 use super::line::{self, Place};
 use super::turn::Turn;
-use crate::model::item::ResponseItem;
+use crate::model::item::{ContentPart, ResponseItem, ToolOutputPayload};
 use crate::protocol::item::{ItemStatus, ThreadItem};
 use crate::tools::{Call, Host, Look, Payload, Tool, ToolError, ToolOutput};
 use futures::FutureExt;
@@ -157,7 +157,10 @@ impl Calls {
             };
             spent |= ended.is_none();
             let text = match ended {
-                Some(Ok(Ok(output))) => output.text,
+                Some(Ok(Ok(output))) => {
+                    outputs.push(output_for(&started.item, &started.call_id, payload(output)));
+                    continue;
+                }
                 Some(Ok(Err(ToolError::Answer(text)))) => text,
                 Some(Ok(Err(ToolError::Fatal(message)))) => {
                     fatal.get_or_insert_with(|| message.clone());
@@ -177,6 +180,19 @@ impl Calls {
         }
         (outputs, fatal)
     }
+}
+
+/// An output as the history keeps it: parts where there are images.
+fn payload(output: ToolOutput) -> ToolOutputPayload {
+    if output.images.is_empty() {
+        return ToolOutputPayload::Text(output.text);
+    }
+    let images = output
+        .images
+        .into_iter()
+        .map(|image_url| ContentPart::InputImage { image_url });
+    let text = ContentPart::InputText { text: output.text };
+    ToolOutputPayload::Parts(std::iter::once(text).chain(images).collect())
 }
 
 impl Drop for Calls {

@@ -3,6 +3,7 @@
 use super::history::History;
 use super::prompt::Environment;
 use super::reviewer::Reviews;
+use super::servers::ThreadServers;
 use super::stream::Stream;
 use crate::exec::decide::SessionGrants;
 use crate::ids::{ThreadId, TurnId};
@@ -13,6 +14,7 @@ use crate::protocol::model::{ThreadTokenUsage, TokenUsage};
 use crate::protocol::permission::Permission;
 use crate::protocol::turn::Turn;
 use crate::store::{Recorder, RolloutItem};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio_util::task::TaskTracker;
@@ -24,6 +26,8 @@ pub struct Conversation {
     pub looks: TaskTracker,
     /// Absent for a thread that leaves nothing on disk.
     pub recorder: Option<Recorder>,
+    /// The tool servers of the thread.
+    pub servers: ThreadServers,
     data: Mutex<Data>,
 }
 
@@ -39,6 +43,8 @@ pub struct Data {
     pub granted_roots: Vec<PathBuf>,
     /// Narrow grants for the rest of the session.
     pub permissions: Vec<Permission>,
+    /// Tools of servers that the person allowed for the rest of the session: server and tool.
+    pub allowed_tools: BTreeSet<(String, String)>,
     /// What the model was last told of its surroundings.
     pub environment: Option<Environment>,
     /// The turns so far, for clients that read a live thread.
@@ -50,6 +56,8 @@ pub struct Data {
     pub told_no_snapshot: bool,
     /// They were told that the sandbox lacks something here.
     pub told_weaker: bool,
+    /// They were told that not all tools of servers are offered.
+    pub told_tools_left_out: bool,
     /// What the automatic reviewer has found.
     pub reviews: Reviews,
     /// What the model is to be told before it is asked again.
@@ -83,12 +91,14 @@ impl Conversation {
             grants: SessionGrants::default(),
             granted_roots: Vec::new(),
             permissions: Vec::new(),
+            allowed_tools: BTreeSet::new(),
             environment: None,
             turns: Vec::new(),
             preview: String::new(),
             updated_at_ms: super::now_ms(),
             told_no_snapshot: false,
             told_weaker: false,
+            told_tools_left_out: false,
             reviews: Reviews::default(),
             notes: Vec::new(),
             reports: Vec::new(),
@@ -98,6 +108,7 @@ impl Conversation {
             looks: TaskTracker::new(),
             id,
             recorder,
+            servers: ThreadServers::default(),
             data: Mutex::new(data),
         }
     }

@@ -5,11 +5,13 @@ use super::editor::Editor;
 use super::proposals::Proposals;
 use super::provider::Clients;
 use super::review::Findings;
+use super::servers::Elicitations;
 use super::terminals::Terminals;
 use super::undo::Persons;
 use crate::config::Config;
-use crate::exec::rules::{self, Rules, Shelf};
+use crate::exec::rules::{self, Rules};
 use crate::exec::{self, Confinement};
+use crate::mcp::Shelf;
 use crate::snapshot::Snapshots;
 use crate::tools::Registry;
 use crate::workspace::Workspace;
@@ -26,6 +28,10 @@ pub struct Desk {
     /// Commands that run on beside the conversations.
     pub terminals: Terminals,
     pub tools: Registry,
+    /// The tool servers of all threads.
+    pub servers: Shelf,
+    /// What tool servers want to know of the person.
+    pub elicitations: Elicitations,
     /// What asks the models.
     pub clients: Clients,
     pub editor: Arc<dyn Editor>,
@@ -40,7 +46,7 @@ pub struct Desk {
     /// What the workspace held before commands changed it.
     pub snapshots: Snapshots,
     /// The standing rules on commands.
-    pub rules: Shelf,
+    pub rules: rules::Shelf,
     /// What reviews found.
     pub findings: Findings,
     /// Shared by commands that may write while they run, held alone by what takes turns back.

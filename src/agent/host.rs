@@ -3,7 +3,7 @@
 use super::apply::Scope;
 use super::permissions::{self, Asked};
 use super::turn::Turn;
-use super::{command, propose, review, terminals};
+use super::{command, propose, review, servers, terminals};
 use crate::config::permissions::is_built_in;
 use crate::exec::Confinement;
 use crate::ids::ItemId;
@@ -12,6 +12,7 @@ use crate::protocol::item::{Confined, PlanStep, ThreadItem};
 use crate::protocol::permission::Permission;
 use crate::protocol::settings::SandboxPolicy;
 use crate::store::proposals::Bounds;
+use crate::tools::server_tool::ServerCall;
 use crate::tools::{
     CommandCall, Host, Reading, Registry, TerminalStart, TerminalWrite, ToolError, ToolOutput, apply_patch,
     exec_command, write_stdin,
@@ -94,6 +95,10 @@ impl Host for Arc<Turn> {
         Box::pin(propose::run(self, item_id, patch, workdir))
     }
 
+    fn call_server_tool(&self, call: ServerCall) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
+        Box::pin(servers::call(self, call))
+    }
+
     fn show_plan(&self, item_id: ItemId, explanation: Option<String>, steps: Vec<PlanStep>) {
         self.complete_item(ThreadItem::Plan {
             id: item_id,
@@ -117,13 +122,17 @@ impl Turn {
             (!self.config.unified_exec()).then_some(write_stdin::NAME),
         ];
         let all = self.desk.tools.clone();
-        let tools = left_out
+        let own = left_out
             .into_iter()
             .flatten()
             .fold(all, |tools, name| tools.without(name));
-        match self.is_apart() {
-            true => tools.only(review::allows),
-            false => tools,
+        let own = match self.is_apart() {
+            true => own.only(review::allows),
+            false => own,
+        };
+        match self.servers.is_empty() {
+            true => own,
+            false => own.with(self.server_tools()),
         }
     }
 

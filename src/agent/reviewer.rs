@@ -108,6 +108,20 @@ fn is_same(one: &GuardianAction, other: &GuardianAction) -> bool {
                 ..
             },
         ) => (a, b, c) == (x, y, z),
+        (
+            GuardianAction::Tool {
+                server: a,
+                tool: b,
+                arguments: c,
+                ..
+            },
+            GuardianAction::Tool {
+                server: x,
+                tool: y,
+                arguments: z,
+                ..
+            },
+        ) => (a, b, c) == (x, y, z),
         _ => false,
     }
 }
@@ -315,6 +329,7 @@ impl Turn {
                     "in the sandbox, which lets it write in the workspace only"
                 }
                 GuardianAction::Command { confined: Confined::ReadOnly, .. } => "in the sandbox, which lets it only read",
+                GuardianAction::Tool { .. } => "in a program of the person's choice, outside the sandbox",
                 GuardianAction::Permission { .. } => "for as long as it says, for all that the agent does",
             },
             "workspace": policy.cwd,
@@ -359,6 +374,7 @@ fn item_of(approval: &Approval) -> ItemId {
     match approval {
         Approval::Command(command) => command.item_id.clone(),
         Approval::Permission(permission) => permission.item_id.clone(),
+        Approval::Tool(tool) => tool.item_id.clone(),
     }
 }
 
@@ -370,6 +386,12 @@ fn action_of(approval: &Approval) -> GuardianAction {
             confined: command.confined,
             reason: command.reason.clone(),
             justification: command.justification.clone(),
+        },
+        Approval::Tool(tool) => GuardianAction::Tool {
+            server: tool.server.clone(),
+            tool: tool.tool.clone(),
+            arguments: tool.arguments.clone(),
+            reason: tool.reason.clone(),
         },
         Approval::Permission(permission) => GuardianAction::Permission {
             request: permission.reason.clone(),

@@ -35,6 +35,9 @@ impl From<ModelError> for Broken {
 
 /// Runs a turn whose input is in the history to its last answer. The caller closes it.
 pub(super) async fn run(turn: &Arc<Turn>) -> Ended {
+    if let Err(error) = super::servers::ready(turn).await {
+        return Ended::Failed(error);
+    }
     for _ in 0..MOST_ROUNDS {
         if turn.cancel.is_cancelled() {
             return Ended::Interrupted;

@@ -10,6 +10,7 @@ use super::undo::Track;
 use crate::config::Config;
 use crate::config::permissions::Profile;
 use crate::ids::{ItemId, TurnId};
+use crate::mcp::Server;
 use crate::patch::turn_diff::TurnDiff;
 use crate::protocol::event::{
     ErrorEvent, EventKind, ItemCompleted, ItemDelta, ItemPartDelta, ItemStarted, ThreadStatusChanged, TurnCompleted,
@@ -44,6 +45,8 @@ pub struct Turn {
     pub profile: Profile,
     /// Folders of the workspace at the start of the turn: the editor's, the thread's own, the profile's.
     pub roots: Vec<PathBuf>,
+    /// The tool servers of the turn.
+    pub servers: Arc<[Arc<Server>]>,
     /// Which model answers; set once, before the first request.
     pub provider: OnceLock<Provider>,
     pub output_schema: Option<serde_json::Value>,
@@ -134,6 +137,7 @@ impl Turn {
             ended: false,
         };
         let cancel = CancellationToken::new();
+        let servers = super::servers::take_up(&desk, &conversation);
         Self {
             id,
             conversation,
@@ -142,6 +146,7 @@ impl Turn {
             settings,
             profile,
             roots,
+            servers,
             provider: OnceLock::new(),
             output_schema,
             base_instructions,
@@ -507,6 +512,7 @@ fn stopped(mut item: ThreadItem) -> ThreadItem {
         ThreadItem::CommandExecution { status, .. }
         | ThreadItem::FileChange { status, .. }
         | ThreadItem::ToolCall { status, .. }
+        | ThreadItem::McpToolCall { status, .. }
         | ThreadItem::Undo { status, .. } => *status = ItemStatus::Interrupted,
         ThreadItem::UserMessage { .. }
         | ThreadItem::Reasoning { .. }

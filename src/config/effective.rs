@@ -5,7 +5,7 @@ use super::layers::{File, Merged, read_text};
 use super::permissions::{self, Profiles};
 use super::provider::{OPENAI_URL, Provider};
 use super::tree::Data;
-use super::{Config, Edits, History};
+use super::{Config, Edits, History, mcp};
 use crate::protocol::config::ConfigWarning;
 use crate::protocol::settings::{SandboxMode, SandboxPolicy};
 use serde::de::DeserializeOwned;
@@ -41,6 +41,7 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
             .get("model_provider")
             .is_some_and(|origin| origin != "built-in"),
         providers: providers(values, warnings),
+        mcp_servers: mcp::servers(values, &|name| place(home, &["mcp_servers", name, "command"]), warnings),
         approval_policy: parsed(values, "approval_policy").unwrap_or_default(),
         approvals_reviewer: parsed(values, "approvals_reviewer").unwrap_or_default(),
         assess_risk: flag_in(values, "approvals", "assess_risk"),
@@ -178,19 +179,7 @@ fn sandbox(values: &Map<String, Value>) -> SandboxPolicy {
 /// The permission profiles there are, and the one that threads begin with if it is one's last word.
 fn permission_profiles(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarning>) -> (Profiles, Option<String>) {
     let values = &merged.values;
-    let place = |name: &str| {
-        let path = home.join("config.toml");
-        let line = match File::read(&path) {
-            File::Parsed(entries) => line_of(&Data::Table(entries), &["permissions", name, "extends"]),
-            _ => None,
-        };
-        ConfigWarning {
-            message: String::new(),
-            path: line.map(|_| path),
-            line,
-        }
-    };
-    let (profiles, mut problems) = permissions::resolve(values, &place);
+    let (profiles, mut problems) = permissions::resolve(values, &|name| place(home, &["permissions", name, "extends"]));
     let chosen = text(values, "default_permissions").filter(|_| merged.by_profile);
     let origin = |key: &str| merged.origins.get(key).map(String::as_str);
     if chosen.is_some() && origin("default_permissions") == origin("sandbox_mode") {
@@ -221,6 +210,20 @@ fn permission_profiles(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWa
     // A name that means nothing must not leave more open than any name could.
     let known = known.or_else(|| merged.by_profile.then(|| permissions::READ_ONLY.to_owned()));
     (profiles, known)
+}
+
+/// Where a key stands in the person's file, if it stands there: the head of a complaint about it.
+fn place(home: &Path, way: &[&str]) -> ConfigWarning {
+    let path = home.join("config.toml");
+    let line = match File::read(&path) {
+        File::Parsed(entries) => line_of(&Data::Table(entries), way),
+        _ => None,
+    };
+    ConfigWarning {
+        message: String::new(),
+        path: line.map(|_| path),
+        line,
+    }
 }
 
 /// The line of a key, by its way through the tables; the last part may be missing.

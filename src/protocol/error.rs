@@ -84,6 +84,10 @@ kinds! {
     THREAD_NOT_LOADED = "threadNotLoaded" (-32803),
     /// The thread has ended while the request was on its way.
     THREAD_CLOSED = "threadClosed" (-32803),
+    /// The thread has no tool server of this name.
+    SERVER_NOT_FOUND = "toolServerNotFound" (-32803),
+    /// The tool server is not there, or refused.
+    SERVER_FAILED = "toolServerFailed" (-32803),
     /// No turn runs, so there is nothing to steer.
     NO_ACTIVE_TURN = "noActiveTurn" (-32803),
     /// Another turn runs than the one the request names.

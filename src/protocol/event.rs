@@ -2,11 +2,12 @@
 //!
 //! An [`Event`] is a notification to the client and, for those kinds that are kept, a line of the rollout.
 
-use crate::ids::{ApprovalId, ItemId, ProposalId, ThreadId, TurnId};
+use crate::ids::{ApprovalId, ElicitationId, ItemId, ProposalId, ThreadId, TurnId};
 use crate::protocol::approval::Approval;
 use crate::protocol::document::FilesChanged;
 use crate::protocol::guardian::GuardianAssessment;
 use crate::protocol::item::{PlanStep, ThreadItem};
+use crate::protocol::mcp::{McpElicitation, McpElicitationAction, McpServerStatus};
 use crate::protocol::model::ThreadTokenUsage;
 use crate::protocol::proposal::{Proposal, ProposalMoved};
 use crate::protocol::review::{OpenFinding, ReviewOutput, ReviewTarget};
@@ -118,6 +119,8 @@ events! {
     ReasoningDelta = "countersign/item/reasoning/textDelta" (ItemPartDelta),
     /// More output of a running command.
     CommandOutputDelta = "countersign/item/commandExecution/outputDelta" (ItemDelta),
+    /// How far a call of a server's tool is.
+    McpToolCallProgress = "countersign/item/mcpToolCall/progress" (McpProgress),
     /// A command runs on in a terminal of its own; its item is completed with status `background`. Belongs to the thread,
     /// as what follows of the terminal.
     TerminalStarted = "countersign/terminal/started" (TerminalStarted),
@@ -148,11 +151,17 @@ events! {
     ApprovalRequested = "countersign/approval/requested" (ApprovalRequested),
     /// The question is settled or pointless; close what shows it.
     ApprovalResolved = "countersign/approval/resolved" (ApprovalResolved),
+    /// A tool server asks the person something. Clients with the plugin protocol are asked by request.
+    McpElicitationRequested = "countersign/mcp/elicitationRequested" (McpElicitationRequested),
+    /// The server's question is settled or pointless; close what shows it.
+    McpElicitationResolved = "countersign/mcp/elicitationResolved" (McpElicitationResolved),
+    /// How a tool server is: after `thread/configured` for each, and after each change.
+    McpStatusChanged = "countersign/mcp/status" (McpStatusChanged),
     /// The automatic reviewer judges a question in the person's place: in progress, then what it found.
     GuardianAssessed = "countersign/guardian/assessment" (GuardianAssessment),
     /// Something the person should know; never ends a turn.
     Warning = "countersign/warning" (Warning),
-    /// A turn failed; `turn/completed` follows.
+    /// A turn failed, and `turn/completed` follows; or, outside of any turn, a tool server did not start.
     Error = "countersign/error" (ErrorEvent),
 }
 
@@ -222,6 +231,27 @@ params! {
     ReviewFindingsChanged {
         /// All that are left.
         findings: Vec<OpenFinding>,
+    }
+    McpProgress {
+        item_id: ItemId,
+        /// Rises with each; what it counts is the server's affair.
+        progress: f64,
+        /// What it rises to, if that is known.
+        total: Option<f64>,
+        message: Option<String>,
+    }
+    McpElicitationRequested { elicitation: McpElicitation }
+    McpElicitationResolved {
+        elicitation_id: ElicitationId,
+        server: String,
+        /// Absent: withdrawn.
+        action: Option<McpElicitationAction>,
+    }
+    McpStatusChanged {
+        server: String,
+        status: McpServerStatus,
+        /// What happened and what to do, where it is not well.
+        error: Option<String>,
     }
     PlanUpdated { explanation: Option<String>, steps: Vec<PlanStep> }
     TokenUsageUpdated { token_usage: ThreadTokenUsage }

@@ -232,6 +232,28 @@ pub enum ThreadItem {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         outcome: Option<String>,
     },
+    /// A call of a tool of a server.
+    McpToolCall {
+        id: ItemId,
+        server: String,
+        /// The server's own name for it.
+        tool: String,
+        /// What the call does, in a few words for the person.
+        title: String,
+        arguments: serde_json::Value,
+        /// The server says that the tool changes nothing.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        read_only: bool,
+        status: ItemStatus,
+        /// The server's answer, with `content`, `structuredContent` and `isError`; of what is too large, a part.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        result: Option<serde_json::Value>,
+        /// Why there is no answer, or what the server says went wrong.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        duration_ms: Option<u64>,
+    },
     /// Any other tool: reading, listing, searching, and tools still to come.
     ToolCall {
         id: ItemId,
@@ -288,6 +310,7 @@ impl ThreadItem {
             | Self::ToolCall { id, .. }
             | Self::EnteredReviewMode { id, .. }
             | Self::ExitedReviewMode { id, .. }
+            | Self::McpToolCall { id, .. }
             | Self::Undo { id, .. } => id,
         }
     }

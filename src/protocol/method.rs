@@ -2,7 +2,7 @@
 
 #[cfg(test)]
 use super::{
-    approval::*, command::*, config::*, document::*, generate::Visitor, guardian::*, model::*, permission::*,
+    approval::*, command::*, config::*, document::*, generate::Visitor, guardian::*, mcp::*, model::*, permission::*,
     proposal::*, review::*, sandbox::*, terminal::*, thread::*, turn::*, undo::*,
 };
 
@@ -81,6 +81,19 @@ requests! { CLIENT_REQUESTS, each_client_request:
     TERMINAL_RESIZE = "countersign/terminal/resize" (TerminalResizeParams) -> TerminalResizeResult,
     /// Ends one terminal, or all, with everything started in them.
     TERMINAL_KILL = "countersign/terminal/kill" (TerminalKillParams) -> TerminalKillResult,
+    /// The tool servers of a thread: how they are, their tools, resources and templates. Waits a bounded time for what must be
+    /// asked of them.
+    MCP_LIST = "countersign/mcp/list" (McpListParams) -> McpListResult,
+    /// Reads the configuration of tool servers again. It takes effect with the next turn; one that runs keeps its servers.
+    MCP_REFRESH = "countersign/mcp/refresh" (McpRefreshParams) -> McpRefreshResult,
+    /// One page of a server's resources.
+    MCP_RESOURCE_LIST = "countersign/mcp/resource/list" (McpResourceListParams) -> McpResourceListResult,
+    /// One page of a server's resource templates.
+    MCP_RESOURCE_TEMPLATES = "countersign/mcp/resource/templates" (McpResourceListParams) -> McpResourceListResult,
+    /// What a resource holds.
+    MCP_RESOURCE_READ = "countersign/mcp/resource/read" (McpResourceReadParams) -> McpResourceReadResult,
+    /// Settles a tool server's question from another surface than the one that was asked.
+    MCP_ELICITATION_RESPOND = "countersign/mcp/elicitation/respond" (McpElicitationRespondParams) -> McpElicitationRespondResult,
     /// The models that can be chosen.
     MODEL_LIST = "countersign/model/list" (ModelListParams) -> ModelListResult,
     /// The effective configuration and where each value came from.
@@ -96,6 +109,10 @@ requests! { SERVER_REQUESTS, each_server_request:
     APPROVAL_COMMAND = "countersign/approval/command" (CommandApproval) -> ApprovalResponse,
     /// May patches and commands write in these folders outside the workspace, or commands do more than the policy allows?
     APPROVAL_PERMISSION = "countersign/approval/permission" (PermissionApproval) -> ApprovalResponse,
+    /// May this tool of a server be called?
+    APPROVAL_TOOL = "countersign/approval/tool" (ToolApproval) -> ApprovalResponse,
+    /// A tool server asks the person something.
+    MCP_ELICITATION = "countersign/mcp/elicitation" (McpElicitation) -> McpElicitationResponse,
     /// Save these documents, which the agent changed, so that the command that follows sees them.
     DOCUMENT_SAVE = "countersign/document/save" (DocumentSaveParams) -> DocumentSaveResult,
 }

@@ -83,6 +83,8 @@ pub enum TurnErrorKind {
     /// The model went round in circles: more rounds than a turn may have.
     TooManyRounds,
     SandboxError,
+    /// A tool server did not start.
+    ToolServerFailed,
     /// Nothing was taken back; the message says why.
     UndoFailed,
     /// Nothing was reviewed, or nothing came of it; the message says why.

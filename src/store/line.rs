@@ -679,6 +679,7 @@ impl EventMsg {
             TurnErrorKind::TooManyRounds
             | TurnErrorKind::UndoFailed
             | TurnErrorKind::ReviewFailed
+            | TurnErrorKind::ToolServerFailed
             | TurnErrorKind::Internal => json!("other"),
         };
         Self::Error {

@@ -64,6 +64,8 @@ impl Table {
         let workspace = Workspace::new();
         workspace.open(URI, Some("/w/a.txt".into()), "text", 1, text);
         let desk = Desk {
+            servers: crate::mcp::Shelf::default(),
+            elicitations: crate::agent::servers::Elicitations::default(),
             approvals: Approvals::default(),
             proposals: Proposals::new(workspace.clone(), home.path()),
             terminals: Default::default(),

@@ -462,6 +462,7 @@ impl Actor {
         self.show_running(None);
         self.desk.findings.close(&self.conversation.id);
         self.desk.terminals.end_thread(&self.conversation.id).await;
+        self.conversation.servers.release();
         if let Some(recorder) = &self.conversation.recorder
             && let Err(error) = recorder.close().await
         {

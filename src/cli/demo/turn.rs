@@ -263,10 +263,12 @@ impl View {
             }
             ThreadItem::CommandExecution { .. } => self.command_completed(stage, item).await,
             ThreadItem::FileChange { status, .. } => self.change_completed(stage, status).await,
-            ThreadItem::Plan { .. }
-            | ThreadItem::UserMessage { .. }
+            // The demonstration has no tool servers, and no reviews.
+            ThreadItem::McpToolCall { .. }
             | ThreadItem::EnteredReviewMode { .. }
             | ThreadItem::ExitedReviewMode { .. }
+            | ThreadItem::Plan { .. }
+            | ThreadItem::UserMessage { .. }
             | ThreadItem::Undo { .. } => Ok(()),
         }
     }

@@ -7,6 +7,7 @@ use crate::protocol::document::*;
 use crate::protocol::event::{self, At, Event, EventKind};
 use crate::protocol::guardian::*;
 use crate::protocol::item::*;
+use crate::protocol::mcp::*;
 use crate::protocol::method::*;
 use crate::protocol::model::*;
 use crate::protocol::permission::*;
@@ -348,6 +349,66 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
         value(ApprovalRespondResult { taken: true }),
     );
     add(
+        MCP_LIST,
+        value(McpListParams {
+            thread_id: Some(THREAD.into()),
+        }),
+        value(McpListResult {
+            data: vec![tool_server()],
+        }),
+    );
+    add(
+        MCP_REFRESH,
+        value(McpRefreshParams { thread_id: None }),
+        value(McpRefreshResult {}),
+    );
+    let resource = json!({ "uri": "docs://guide", "name": "Guide", "mimeType": "text/markdown" });
+    let page = McpResourceListParams {
+        thread_id: Some(THREAD.into()),
+        server: "docs".into(),
+        cursor: None,
+    };
+    add(
+        MCP_RESOURCE_LIST,
+        value(&page),
+        value(McpResourceListResult {
+            data: vec![resource],
+            next_cursor: Some("2".into()),
+        }),
+    );
+    add(
+        MCP_RESOURCE_TEMPLATES,
+        value(&page),
+        value(McpResourceListResult {
+            data: vec![json!({ "uriTemplate": "docs://page/{name}", "name": "Page" })],
+            next_cursor: None,
+        }),
+    );
+    add(
+        MCP_RESOURCE_READ,
+        value(McpResourceReadParams {
+            thread_id: Some(THREAD.into()),
+            server: "docs".into(),
+            uri: "docs://guide".into(),
+        }),
+        value(McpResourceReadResult {
+            contents: vec![json!({ "uri": "docs://guide", "mimeType": "text/markdown", "text": "# Guide\n" })],
+        }),
+    );
+    add(
+        MCP_ELICITATION_RESPOND,
+        value(McpElicitationRespondParams {
+            server: "git".into(),
+            request_id: McpRequestId::Number(7),
+            response: McpElicitationResponse {
+                action: McpElicitationAction::Decline,
+                content: None,
+                meta: None,
+            },
+        }),
+        value(McpElicitationRespondResult { taken: true }),
+    );
+    add(
         TERMINAL_LIST,
         value(TerminalListParams { thread_id: None }),
         value(TerminalListResult { data: vec![terminal()] }),
@@ -477,6 +538,25 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
             turn_id: None,
             feedback: None,
             permissions: None,
+        }),
+    );
+    add(
+        APPROVAL_TOOL,
+        value(tool_approval()),
+        value(ApprovalResponse {
+            decision: ApprovalDecision::Accept,
+            turn_id: None,
+            feedback: None,
+            permissions: None,
+        }),
+    );
+    add(
+        MCP_ELICITATION,
+        value(elicitation()),
+        value(McpElicitationResponse {
+            action: McpElicitationAction::Accept,
+            content: Some(json!({ "branch": "main" })),
+            meta: None,
         }),
     );
     let uri = "file:///home/ada/sums/src/lib.rs".to_owned();
@@ -636,6 +716,25 @@ fn events() -> Vec<EventKind> {
         EventKind::ApprovalResolved(event::ApprovalResolved {
             approval_id: "a-1".into(),
             decision: Some(ApprovalDecision::Accept),
+        }),
+        EventKind::McpToolCallProgress(event::McpProgress {
+            item_id: "i-9".into(),
+            progress: 3.0,
+            total: Some(10.0),
+            message: Some("Reading the index".into()),
+        }),
+        EventKind::McpElicitationRequested(event::McpElicitationRequested {
+            elicitation: elicitation(),
+        }),
+        EventKind::McpElicitationResolved(event::McpElicitationResolved {
+            elicitation_id: "e-1".into(),
+            server: "git".into(),
+            action: Some(McpElicitationAction::Accept),
+        }),
+        EventKind::McpStatusChanged(event::McpStatusChanged {
+            server: "docs".into(),
+            status: McpServerStatus::Ready,
+            error: None,
         }),
         EventKind::GuardianAssessed(GuardianAssessment {
             id: "g-1".into(),
@@ -819,6 +918,74 @@ fn permission() -> PermissionApproval {
             ApprovalDecision::Decline,
             ApprovalDecision::Cancel,
         ],
+    }
+}
+
+fn tool_approval() -> ToolApproval {
+    ToolApproval {
+        id: "a-3".into(),
+        thread_id: THREAD.into(),
+        turn_id: TURN.into(),
+        item_id: "i-9".into(),
+        server: "issues".into(),
+        tool: "create_issue".into(),
+        title: "Create an issue".into(),
+        arguments: json!({ "title": "Sum of an empty list" }),
+        reason: "The server issues does not say that create_issue only reads. It runs with your rights, outside the sandbox."
+            .into(),
+        session_scope: "create_issue of issues, with any arguments".into(),
+        always_rule: AlwaysRule {
+            text: "create_issue of issues, with any arguments, in every session".into(),
+            title: "issues: create_issue".into(),
+            toml: "[[tool]]\nserver = \"issues\"\ntool = \"create_issue\"\ndecision = \"allow\"\n".into(),
+            file: "/home/ada/.countersign/rules/always.toml".into(),
+        },
+        available_decisions: vec![
+            ApprovalDecision::Accept,
+            ApprovalDecision::AcceptForSession,
+            ApprovalDecision::AcceptAlways,
+            ApprovalDecision::Decline,
+            ApprovalDecision::Cancel,
+        ],
+    }
+}
+
+fn elicitation() -> McpElicitation {
+    McpElicitation {
+        id: "e-1".into(),
+        thread_id: THREAD.into(),
+        turn_id: TURN.into(),
+        item_id: "i-9".into(),
+        server: "git".into(),
+        request_id: McpRequestId::Number(7),
+        message: "Which branch?".into(),
+        wish: McpWish::Form {
+            requested_schema: json!({
+                "type": "object",
+                "properties": { "branch": { "type": "string" } },
+                "required": ["branch"],
+            }),
+        },
+        meta: None,
+    }
+}
+
+fn tool_server() -> McpServer {
+    McpServer {
+        name: "docs".into(),
+        status: McpServerStatus::Ready,
+        error: None,
+        auth_status: McpAuthStatus::Unsupported,
+        tools: vec![McpTool {
+            name: "search".into(),
+            qualified_name: "mcp__docs__search".into(),
+            title: Some("Search".into()),
+            description: Some("Searches the documentation.".into()),
+            read_only: true,
+            input_schema: json!({ "type": "object", "properties": { "query": { "type": "string" } } }),
+        }],
+        resources: vec![json!({ "uri": "docs://guide", "name": "Guide" })],
+        resource_templates: Vec::new(),
     }
 }
 

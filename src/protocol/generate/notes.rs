@@ -175,6 +175,44 @@ pub(super) fn of(method: &str) -> Notes {
              patch is written, and nothing is given.",
             &[],
         ),
+        "approval/tool" => notes(
+            "Sent to clients with the plugin protocol, after `approval/requested`, before a call of a server's tool that may \
+             change something. Whatever is no clear yes is a no, as for `approval/command`. `acceptAlways` writes what \
+             `alwaysRule` shows.",
+            &[],
+        ),
+        "mcp/list" => notes(
+            "Waits for servers that still start, and some seconds for the resources of each, side by side; what did not come \
+             in time is told in its `error`, and the rest is there. Without `threadId` the servers of the configuration are \
+             started, and end again if no thread has them.",
+            &[error::THREAD_NOT_LOADED, error::INVALID_CONFIG],
+        ),
+        "mcp/refresh" => notes(
+            "Answered at once. The next turn of each thread takes the new configuration up: servers that are new or did not \
+             start are started (`mcp/status`), those that are no longer there end, all others stay as they are.",
+            &[error::THREAD_NOT_LOADED, error::INVALID_CONFIG],
+        ),
+        "mcp/resource/list" | "mcp/resource/templates" | "mcp/resource/read" => notes(
+            "Answered when the server has answered, or after some seconds with an error.",
+            &[
+                error::THREAD_NOT_LOADED,
+                error::INVALID_CONFIG,
+                error::SERVER_NOT_FOUND,
+                error::SERVER_FAILED,
+            ],
+        ),
+        "mcp/elicitation" => notes(
+            "Sent to clients with the plugin protocol, after `mcp/elicitationRequested`. An answer that cannot be understood, \
+             an error and a client that is gone count as `cancel`. If the turn is stopped or the question settled elsewhere, \
+             the request is cancelled and `mcp/elicitationResolved` comes. The server hears its own id again, with `content` \
+             only after `accept`.",
+            &[],
+        ),
+        "mcp/elicitation/respond" => notes(
+            "`mcp/elicitationResolved` follows, unless the question was settled before; the first answer counts. One that fits \
+             no question is only logged.",
+            &[],
+        ),
         other => panic!("{other} needs notes"),
     }
 }

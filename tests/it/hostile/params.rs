@@ -57,6 +57,13 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
         "proposal/edit" => vec![("proposalId", id.clone()), ("hunkId", id)],
         "review/start" => vec![("threadId", id), ("target", json!({"type": "uncommittedChanges"}))],
         "review/dismiss" => vec![("threadId", id)],
+        "mcp/resource/list" | "mcp/resource/templates" => vec![("server", json!("docs"))],
+        "mcp/resource/read" => vec![("server", json!("docs")), ("uri", json!("docs://x"))],
+        "mcp/elicitation/respond" => vec![
+            ("server", json!("docs")),
+            ("requestId", json!(7)),
+            ("response", json!({"action": "decline"})),
+        ],
         "approval/respond" => vec![("approvalId", id), ("response", json!({"decision": "accept"}))],
         "thread/start"
         | "thread/resume"
@@ -66,6 +73,8 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
         | "model/list"
         | "config/read"
         | "sandbox/status"
+        | "mcp/list"
+        | "mcp/refresh"
         | "terminal/list"
         | "terminal/kill"
         | "permissions/profiles" => vec![],
