@@ -4,6 +4,7 @@ use super::apply::Scope;
 use super::permissions::{self, Asked};
 use super::turn::Turn;
 use super::{command, mode, propose, review, servers, terminals};
+use super::{command, propose, review, servers, terminals};
 use crate::config::permissions::is_built_in;
 use crate::exec::Confinement;
 use crate::ids::ItemId;
@@ -129,9 +130,10 @@ impl Turn {
             .into_iter()
             .flatten()
             .fold(self.desk.tools.clone(), |tools, name| tools.without(name));
-        if self.is_apart() {
-            return own.only(review::allows);
-        }
+        let own = match self.is_apart() {
+            true => own.only(review::allows),
+            false => own,
+        };
         let all = match self.servers.is_empty() {
             true => own,
             false => own.with(self.server_tools()),

@@ -236,6 +236,12 @@ fn show_usage(turn: &Turn, usage: crate::protocol::model::ThreadTokenUsage) {
     turn.publish(EventKind::TokenUsageUpdated(TokenUsageUpdated { token_usage: usage }));
 }
 
+/// The form of the answer. A reviewer that could not call a tool any more goes without: it is told the form in words, too.
+fn schema(turn: &Turn) -> Option<serde_json::Value> {
+    let asked = !turn.is_apart() || turn.provider().client.takes_tools_beside_a_schema();
+    turn.output_schema.clone().filter(|_| asked)
+}
+
 fn request(turn: &Turn) -> ModelRequest {
     // On its own: the lock is not to be held while anything else is made.
     let input = turn.with_history(|history| history.for_model());
@@ -247,7 +253,7 @@ fn request(turn: &Turn) -> ModelRequest {
         parallel_tool_calls: true,
         effort: turn.settings.effort.clone(),
         summary: turn.settings.summary,
-        output_schema: turn.output_schema.clone(),
+        output_schema: schema(turn),
         max_output_tokens: turn.config.max_output_tokens,
         metadata: turn.metadata().clone(),
         cache_key: turn.cache_key(),

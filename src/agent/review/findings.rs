@@ -223,7 +223,13 @@ impl Findings {
                 continue;
             };
             let path = place.absolute_file_path.clone();
-            let Now::Text(seen, text) = now(workspace, &path, None) else {
+            let known = self
+                .state()
+                .files
+                .get(&path)
+                .map(|file| (file.seen.clone(), file.text.clone()));
+            let at_last_look = known.map(|(seen, text)| Now::Text(seen, text));
+            let Now::Text(seen, text) = at_last_look.unwrap_or_else(|| now(workspace, &path, None)) else {
                 continue;
             };
             let then = before.texts.get(&path).unwrap_or(&text);

@@ -285,6 +285,8 @@ impl Look<'_> {
             "--no-ext-diff",
             "--no-textconv",
             "--no-renames",
+            // To look into them would start git with their own configuration.
+            "--ignore-submodules=dirty",
         ];
         arguments.extend(between);
         arguments.push("--");

@@ -2,6 +2,7 @@
 
 use super::stage::{Setting, Stage, Story, apply_patch, bash, command_output, rehearse, say};
 use crate::support::client::RpcError;
+use crate::support::mcp::{program, reading, tool};
 use countersign::rehearsal::Recorded;
 use countersign::workspace::uri;
 use serde_json::{Value, json};
@@ -535,6 +536,36 @@ async fn an_unknown_model_is_warned_of_before_the_review() {
     assert!(warning.contains("nobody-knows"), "{warning}");
     assert!(story.at(|name, _| name == "warning") < story.at(|name, _| name == "review/entered"));
     assert_eq!(other.requests()[0].model(), "nobody-knows");
+}
+
+/// Shows S-246.
+#[tokio::test]
+async fn a_refresh_of_tool_servers_counts_for_the_next_review() {
+    let stage = stage(json!([
+        [result(&[])],
+        [{"call": {"tool": "mcp__one__look", "arguments": {}, "id": "c1"}}],
+        [result(&[])],
+    ]))
+    .await;
+    let thread = stage.thread().await;
+    stage.review(&thread, uncommitted()).await;
+    let file = stage.client.home().join("config.toml");
+    let config = std::fs::read_to_string(&file).expect("a configuration");
+    let server = program("one", &json!({"tools": [reading("look"), tool("change")]}));
+    std::fs::write(&file, config + &server).expect("written");
+    stage.client.call("countersign/mcp/refresh", json!({})).await;
+    let story = stage.review(&thread, uncommitted()).await;
+    assert_eq!(story.status(), "completed", "{story:#?}");
+    let requests = stage.requests(3);
+    assert_eq!(requests[0].tools().len(), 4);
+    for tool in ["mcp__one__look", "mcp__one__change", "shell"] {
+        assert!(
+            requests[1].tools().contains(&tool.to_owned()),
+            "{:?}",
+            requests[1].tools()
+        );
+    }
+    assert!(requests[2].output("c1").is_some());
 }
 
 #[tokio::test]
