@@ -11,6 +11,7 @@ mod calls;
 pub mod command;
 mod compaction;
 mod consult;
+pub mod context;
 pub mod conversation;
 pub mod desk;
 pub mod editor;
@@ -19,6 +20,7 @@ mod host;
 mod images;
 mod line;
 pub mod mail;
+mod mode;
 pub mod notifier;
 pub mod one_off;
 pub mod pending;
@@ -29,6 +31,7 @@ pub mod proposals;
 mod propose;
 pub mod provider;
 pub mod restore;
+pub mod review;
 mod reviewer;
 mod sampling;
 pub mod servers;
@@ -37,14 +40,15 @@ pub mod stream;
 pub mod terminals;
 pub mod thread;
 pub mod turn;
+pub mod typed;
 pub mod undo;
 
-use crate::config::{self, Config, Loaded, Sources};
+use crate::config::{self, Loaded, Sources};
 use crate::exec::ExecError;
 use crate::ids::{ItemId, ThreadId};
 use crate::protocol::error as kinds;
-use crate::protocol::event::{EventKind, ThreadConfigured, ThreadStarted};
-use crate::protocol::settings::ThreadSettings;
+use crate::protocol::event::{EventKind, ThreadStarted};
+use crate::protocol::settings::{SettingsOverride, ThreadSettings};
 use crate::protocol::thread::{
     GitInfo, Thread, ThreadListParams, ThreadListResult, ThreadResumeParams, ThreadStartParams, ThreadStatus,
 };
@@ -93,6 +97,10 @@ pub enum AgentError {
     UnknownCommand(ItemId),
     #[error("The command {0} still runs. Send its output along when it has ended, or stop it first.")]
     CommandRuns(ItemId),
+    #[error(transparent)]
+    Prompt(#[from] config::prompts::CallError),
+    #[error("The file of what was typed (history.jsonl in the home folder) cannot be read: {0}.")]
+    History(std::io::Error),
     #[error("The command could not be run: {}.", in_full(.0))]
     Exec(ExecError),
     #[error("No turn is running{}. Start one instead.", expected.as_ref().map(|id| format!(", so not {id} either")).unwrap_or_default())]
@@ -116,6 +124,8 @@ pub enum AgentError {
     BadMetadata(String),
     #[error("This conversation has no turn {0}.")]
     UnknownTurn(crate::ids::TurnId),
+    #[error("{0}")]
+    BadReview(String),
     #[error("{0}")]
     BadSettings(String),
     #[error("Neither a thread id nor a path was given. Name the thread to resume.")]
@@ -149,7 +159,9 @@ impl AgentError {
             | Self::NothingToResume
             | Self::BadCommand(_)
             | Self::QueuedTwice(_)
-            | Self::BadMetadata(_) => kinds::INVALID_PARAMS,
+            | Self::BadMetadata(_)
+            | Self::Prompt(_)
+            | Self::BadReview(_) => kinds::INVALID_PARAMS,
             Self::EmptyCommand => kinds::EMPTY_COMMAND,
             Self::UnknownCommand(_) => kinds::COMMAND_NOT_FOUND,
             Self::CommandRuns(_) => kinds::COMMAND_RUNNING,
@@ -163,7 +175,7 @@ impl AgentError {
             Self::BadSettings(_) | Self::Config(_) => kinds::INVALID_CONFIG,
             Self::Store(StoreError::NotFound { .. } | StoreError::BadId { .. }) => kinds::THREAD_NOT_FOUND,
             Self::Store(StoreError::BadCursor { .. }) => kinds::INVALID_CURSOR,
-            Self::Store(_) => kinds::STORE_FAILED,
+            Self::Store(_) | Self::History(_) => kinds::STORE_FAILED,
             Self::Proposal(ProposalError::Unknown(_)) => kinds::PROPOSAL_NOT_FOUND,
             Self::Proposal(ProposalError::Settled(_) | ProposalError::Stopping(_)) => kinds::PROPOSAL_SETTLED,
             Self::Proposal(ProposalError::Conflicting { .. }) => kinds::HUNK_CONFLICTING,
@@ -240,6 +252,9 @@ impl Agent {
             editor: setup.editor,
             snapshots: Snapshots::new(&setup.home, &setup.env),
             rules: crate::exec::rules::Shelf::default(),
+            instructions: Default::default(),
+            typed: crate::store::typed::Typed::new(&setup.home),
+            findings: review::Findings::default(),
             changing: Arc::default(),
             persons: undo::Persons::default(),
             home: setup.home,
@@ -298,6 +313,14 @@ impl Agent {
         })
     }
 
+    /// Names of instruction files, as the configuration stands for the first folder of the workspace.
+    pub fn instruction_names(&self) -> Vec<String> {
+        let root = self.desk().workspace.roots().into_iter().next();
+        let config = self.load_config(root.as_deref(), None).map(|loaded| loaded.config);
+        let configured = config.ok().map(|config| config.instruction_names());
+        configured.unwrap_or_else(|| config::instructions::NAMES.map(str::to_owned).to_vec())
+    }
+
     /// The folder of a thread that names none.
     fn default_folder(&self) -> PathBuf {
         self.desk()
@@ -315,16 +338,17 @@ impl Agent {
         let loaded = self.load_config(Some(&cwd), params.config.as_ref())?;
         let settings = settings::initial(&loaded.config, cwd, &params.settings)?;
         let id = ThreadId::fresh();
-        let instructions = self.instructions(&loaded.config, &settings);
+        let (instructions, warnings, known) = context::read_instructions(self.desk(), &loaded.config, &settings);
         let base = params
             .base_instructions
             .clone()
             .or_else(|| loaded.config.base_instructions.clone());
+        let (git, ()) = tokio::join!(git_info(&settings.cwd), self.desk().look_at_history(&loaded.config));
         let meta = SessionMeta {
             model_provider: Some(settings.model_provider.clone()),
             instructions: Some(instructions.text.clone()).filter(|text| !text.is_empty()),
             base_instructions: base.clone(),
-            git: git_info(&settings.cwd).await,
+            git,
             ..SessionMeta::new(id.clone(), &settings.cwd, &self.desk().source)
         };
         let git_info = meta.git.clone();
@@ -358,14 +382,42 @@ impl Agent {
         if !instructions.text.is_empty() {
             conversation.remember([prompt::project_instructions(&settings.cwd, &instructions.text)]);
         }
+        conversation.data().instructions = known;
         let handle = self.launch(conversation, loaded, settings, base, thread, Vec::new());
-        if let Some(warning) = instructions.truncated_warning {
+        for warning in warnings {
             handle.conversation().warn(None, warning);
         }
         Ok(Opened {
             handle,
             instruction_sources: instructions.sources,
         })
+    }
+
+    /// Starts a thread with the settings of another, and nothing of what was said there.
+    pub async fn start_beside(&self, thread: &ThreadHandle) -> Result<Opened, AgentError> {
+        let now = thread.settings();
+        let settings = SettingsOverride {
+            model: Some(now.model).filter(|model| !model.is_empty()),
+            model_provider: Some(now.model_provider),
+            effort: Some(now.effort),
+            summary: Some(now.summary),
+            cwd: Some(now.cwd),
+            approval_policy: Some(now.approval_policy),
+            approvals_reviewer: Some(now.approvals_reviewer),
+            sandbox_policy: now.permissions.is_none().then_some(now.sandbox_policy),
+            permissions: now.permissions,
+            runtime_workspace_roots: Some(now.runtime_workspace_roots),
+            edit_approval: Some(now.edit_approval),
+            editor_context: Some(now.editor_context.into()),
+            mode: Some(now.mode),
+            service_tier: Some(now.service_tier),
+            personality: Some(now.personality),
+        };
+        let params = ThreadStartParams {
+            settings,
+            ..ThreadStartParams::default()
+        };
+        self.start_thread(params).await
     }
 
     /// Brings a stored thread back; joins it if it is live.
@@ -442,11 +494,14 @@ impl Agent {
             data.environment = prompt::Environment::told(data.history.items());
             data.set_usage(stored.usage.unwrap_or_default());
             data.rate_limits = stored.rate_limits;
+            data.instructions = context::Known::told(data.history.items());
+            data.mode = mode::told(data.history.items());
             data.turns = stored.turns;
             data.preview = stored.preview.clone();
             data.updated_at_ms = stored.updated_at_ms;
         }
         self.load_notes(&id).await;
+        self.desk().look_at_history(&loaded.config).await;
         let thread = Thread {
             id,
             preview: stored.preview,
@@ -496,9 +551,7 @@ impl Agent {
         conversation.publish(None, EventKind::ThreadStarted(ThreadStarted { thread: thread.clone() }));
         conversation.publish(
             None,
-            EventKind::ThreadConfigured(ThreadConfigured {
-                settings: settings.clone(),
-            }),
+            EventKind::ThreadConfigured(self.desk().configured(&loaded.config, settings.clone())),
         );
         for warning in &loaded.warnings {
             conversation.warn(None, in_words(warning));
@@ -523,17 +576,6 @@ impl Agent {
                 left,
             }))
             .clone()
-    }
-
-    fn instructions(&self, config: &Config, settings: &ThreadSettings) -> config::instructions::Instructions {
-        let workspace = &self.desk().workspace;
-        let profile = permissions::profile(config, settings);
-        // A project's file can be a link to anything.
-        let closed = permissions::closed_in(self.desk(), config, &profile, &settings.cwd);
-        config::instructions::project_documents(config, &self.desk().home, &settings.cwd, &|path| {
-            let read = || workspace.read(path).ok();
-            closed.may_read(path).then(read)?.map(|read| read.text)
-        })
     }
 
     /// A live thread.

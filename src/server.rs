@@ -21,8 +21,8 @@ pub mod wire;
 pub use call::after_reply;
 
 use crate::handlers::{
-    Context, approval, code_action, code_lens, command, config, document, file, git, guardian, lifecycle, mcp, model,
-    one_off, permission, progress, proposal, queue, sandbox, terminal, thread, turn, undo,
+    Context, approval, code_action, code_lens, command, config, document, file, git, guardian, history, lifecycle, mcp,
+    model, one_off, permission, progress, prompt, proposal, queue, review, sandbox, terminal, thread, turn, undo,
 };
 use crate::lsp::error::RequestError;
 use crate::protocol::approval::{ApprovalRespondParams, ApprovalRespondResult};
@@ -34,6 +34,10 @@ use crate::protocol::config::{ConfigReadParams, ConfigReadResult};
 use crate::protocol::file::{FileSearchParams, FileSearchResult};
 use crate::protocol::git::{GitDiffToRemoteParams, GitDiffToRemoteResult};
 use crate::protocol::guardian::{GuardianApproveDeniedParams, GuardianApproveDeniedResult};
+use crate::protocol::history::{
+    HistoryAppendParams, HistoryAppendResult, HistoryListParams, HistoryListResult, HistoryReadParams,
+    HistoryReadResult,
+};
 use crate::protocol::mcp::{
     McpElicitationRespondParams, McpElicitationRespondResult, McpListParams, McpListResult, McpRefreshParams,
     McpRefreshResult, McpResourceListParams, McpResourceListResult, McpResourceReadParams, McpResourceReadResult,
@@ -41,6 +45,7 @@ use crate::protocol::mcp::{
 use crate::protocol::method;
 use crate::protocol::model::{ModelListParams, ModelListResult};
 use crate::protocol::permission::{PermissionProfilesParams, PermissionProfilesResult};
+use crate::protocol::prompt::{PromptListParams, PromptListResult};
 use crate::protocol::proposal::{
     ProposalDecideParams, ProposalDecideResult, ProposalEditParams, ProposalEditResult, ProposalListParams,
     ProposalListResult, ProposalReadParams, ProposalReadResult,
@@ -48,6 +53,10 @@ use crate::protocol::proposal::{
 use crate::protocol::queue::{
     TurnQueueAddParams, TurnQueueAddResult, TurnQueueEditParams, TurnQueueListParams, TurnQueueRemoveParams,
     TurnQueueReorderParams, TurnQueueResult, TurnQueueResumeParams,
+};
+use crate::protocol::review::{
+    ReviewDismissParams, ReviewDismissResult, ReviewFindingsParams, ReviewFindingsResult, ReviewStartParams,
+    ReviewStartResult,
 };
 use crate::protocol::sandbox::{SandboxStatusParams, SandboxStatusResult};
 use crate::protocol::terminal::{
@@ -169,6 +178,7 @@ impl LanguageServer for Server {
         self.note(|context| {
             if let Ok(session) = context.session() {
                 proposal::renamed(session, &params);
+                review::renamed(session, &params);
             }
         });
     }
@@ -189,6 +199,10 @@ impl LanguageServer for Server {
             return Ok(one_off::execute(session, params).await?);
         }
         Ok(command::execute(session, params)?)
+    }
+
+    async fn did_change_watched_files(&self, params: DidChangeWatchedFilesParams) {
+        self.note(|context| lifecycle::watched_files_changed(context, &params));
     }
 
     async fn did_change_configuration(&self, params: DidChangeConfigurationParams) {
@@ -312,6 +326,18 @@ impl Server {
         Ok(proposal::edit(self.0.session()?, params).await?)
     }
 
+    async fn review_start(&self, params: ReviewStartParams) -> Result<ReviewStartResult> {
+        Ok(review::start(self.0.session()?, params).await?)
+    }
+
+    async fn review_findings(&self, params: ReviewFindingsParams) -> Result<ReviewFindingsResult> {
+        Ok(review::findings(self.0.session()?, params).await?)
+    }
+
+    async fn review_dismiss(&self, params: ReviewDismissParams) -> Result<ReviewDismissResult> {
+        Ok(review::dismiss(self.0.session()?, &params))
+    }
+
     async fn approval_respond(&self, params: ApprovalRespondParams) -> Result<ApprovalRespondResult> {
         Ok(approval::respond(self.0.session()?, params)?)
     }
@@ -367,6 +393,22 @@ impl Server {
         Ok(model::list(self.0.session()?, &params)?)
     }
 
+    async fn prompt_list(&self, params: PromptListParams) -> Result<PromptListResult> {
+        Ok(prompt::list(self.0.session()?, params).await?)
+    }
+
+    async fn history_read(&self, params: HistoryReadParams) -> Result<HistoryReadResult> {
+        Ok(history::read(self.0.session()?, params).await?)
+    }
+
+    async fn history_list(&self, params: HistoryListParams) -> Result<HistoryListResult> {
+        Ok(history::list(self.0.session()?, params).await?)
+    }
+
+    async fn history_append(&self, params: HistoryAppendParams) -> Result<HistoryAppendResult> {
+        Ok(history::append(self.0.session()?, &params)?)
+    }
+
     async fn config_read(&self, params: ConfigReadParams) -> Result<ConfigReadResult> {
         Ok(config::read(self.0.session()?, &params)?)
     }
@@ -388,6 +430,7 @@ const NOTIFICATIONS: &[&str] = &[
     "textDocument/didSave",
     "textDocument/didClose",
     "workspace/didChangeConfiguration",
+    "workspace/didChangeWatchedFiles",
     "workspace/didChangeWorkspaceFolders",
     "workspace/didRenameFiles",
     "window/workDoneProgress/cancel",
@@ -423,6 +466,9 @@ pub(crate) fn service(context: Arc<Context>) -> (LspService<Server>, ClientSocke
         .custom_method(method::PROPOSAL_READ, Server::proposal_read)
         .custom_method(method::PROPOSAL_DECIDE, Server::proposal_decide)
         .custom_method(method::PROPOSAL_EDIT, Server::proposal_edit)
+        .custom_method(method::REVIEW_START, Server::review_start)
+        .custom_method(method::REVIEW_FINDINGS, Server::review_findings)
+        .custom_method(method::REVIEW_DISMISS, Server::review_dismiss)
         .custom_method(method::APPROVAL_RESPOND, Server::approval_respond)
         .custom_method(method::TERMINAL_LIST, Server::terminal_list)
         .custom_method(method::TERMINAL_READ, Server::terminal_read)
@@ -436,6 +482,10 @@ pub(crate) fn service(context: Arc<Context>) -> (LspService<Server>, ClientSocke
         .custom_method(method::MCP_RESOURCE_READ, Server::mcp_resource_read)
         .custom_method(method::MCP_ELICITATION_RESPOND, Server::mcp_elicitation_respond)
         .custom_method(method::MODEL_LIST, Server::model_list)
+        .custom_method(method::PROMPT_LIST, Server::prompt_list)
+        .custom_method(method::HISTORY_READ, Server::history_read)
+        .custom_method(method::HISTORY_LIST, Server::history_list)
+        .custom_method(method::HISTORY_APPEND, Server::history_append)
         .custom_method(method::CONFIG_READ, Server::config_read)
         .custom_method(method::PERMISSIONS_PROFILES, Server::permissions_profiles)
         .custom_method(method::SANDBOX_STATUS, Server::sandbox_status)

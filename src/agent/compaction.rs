@@ -13,8 +13,9 @@ mod tests;
 
 use super::consult::{self, Said, Unanswered};
 use super::history::History;
-use super::provider;
+use super::mode;
 use super::sampling::{self, Broken};
+use super::thread::whole;
 use super::turn::{Ended, Turn};
 use crate::ids::ItemId;
 use crate::model::item::ResponseItem;
@@ -22,7 +23,7 @@ use crate::model::retry::Retry;
 use crate::model::{ErrorKind, ModelError, ModelRequest, Task};
 use crate::protocol::item::{CompactionReason, ItemStatus, PlanStep, PlanStepStatus, ThreadItem};
 use crate::protocol::model::TokenUsage;
-use crate::protocol::settings::ReasoningSummary;
+use crate::protocol::settings::{Mode, ReasoningSummary};
 use crate::protocol::turn::{TurnError, TurnErrorKind};
 use fold::{Fold, Kept};
 use std::fmt::Write as _;
@@ -179,14 +180,10 @@ async fn replace(turn: &Arc<Turn>) -> Result<(String, u32), Broken> {
     let said = summary(turn, told.for_model()).await?;
     let budget = budget(turn);
     let summary = fold::cut(said.text.trim(), budget * measure::BYTES_PER_TOKEN);
-    let environment = turn
-        .conversation
-        .data()
-        .environment
-        .as_ref()
-        .map(|known| known.message());
+    let (project, surroundings) = context(turn);
     let history = fold.into_history(Kept {
-        environment,
+        project,
+        surroundings,
         summary: &summary,
         open: &still_open(turn),
         budget,
@@ -207,6 +204,17 @@ async fn replace(turn: &Arc<Turn>) -> Result<(String, u32), Broken> {
         }
     }
     Ok((summary, tokens))
+}
+
+/// The project's instructions as they stand, where they are known, and what the model was told last of where it is.
+fn context(turn: &Turn) -> (Option<ResponseItem>, Vec<ResponseItem>) {
+    let data = turn.conversation.data();
+    let mode = Some(data.mode)
+        .filter(|mode| *mode != Mode::default())
+        .map(mode::message);
+    let environment = data.environment.as_ref().map(|known| known.message());
+    let project = data.instructions.message(&turn.settings.cwd);
+    (project, environment.into_iter().chain(mode).collect())
 }
 
 /// Tokens for the person's words, and as many for the summary.
@@ -357,11 +365,9 @@ pub(super) async fn run(turn: Arc<Turn>) -> Ended {
         });
         return Ended::Completed;
     }
-    let provider = match provider::wait_for(&turn, || {}).await {
-        Ok(provider) => provider,
-        Err(ended) => return ended,
-    };
-    let _first = turn.provider.set(provider);
+    if let Err(ended) = whole::find_provider(&turn, |_window| ()).await {
+        return ended;
+    }
     match compact(&turn, CompactionReason::Requested).await {
         Ok(()) => Ended::Completed,
         Err(broken) => broken.into_ended(),

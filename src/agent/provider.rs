@@ -1,10 +1,7 @@
 //! Which model answers a turn: the configured provider, its key, its window; or a local server where no key is there.
 
 use super::desk::Desk;
-use super::sampling;
-use super::turn::{Ended, Turn};
 use crate::config::{self, Config, provider::Provider as Settings};
-use crate::model::retry::Retry;
 use crate::model::{ModelClient, ModelError, catalogue, local};
 use crate::protocol::settings::ThreadSettings;
 use crate::protocol::turn::{TurnError, TurnErrorKind};
@@ -110,37 +107,6 @@ impl Provider {
             model,
             context_window,
             is_known,
-        }
-    }
-}
-
-/// Finds what answers a turn, for as long as trying again is worth it. `begin` is called before anything takes long, and
-/// before the turn ends for want of a model.
-pub(super) async fn wait_for(turn: &Turn, mut begin: impl FnMut()) -> Result<Provider, Ended> {
-    let mut retry = None;
-    loop {
-        let resolved = tokio::select! {
-            biased;
-            () = turn.cancel.cancelled() => None,
-            resolved = Provider::resolve(&turn.config, &turn.settings, &turn.desk) => Some(resolved),
-        };
-        let failure = match resolved {
-            Some(Ok(provider)) => return Ok(provider),
-            Some(Err(failure)) => Some(failure),
-            None => None,
-        };
-        begin();
-        let (error, provider) = match failure {
-            None => return Err(Ended::Interrupted),
-            Some(Unresolved::Final(error)) => return Err(Ended::Failed(error)),
-            Some(Unresolved::Provider(error, provider)) => (error, provider),
-        };
-        let retry = retry.get_or_insert_with(|| Retry::new(&provider));
-        let Some(wait) = retry.next(&error) else {
-            return Err(Ended::Failed(error.turn_error()));
-        };
-        if !sampling::wait_to_retry(turn, wait, &error).await {
-            return Err(Ended::Interrupted);
         }
     }
 }

@@ -5,7 +5,7 @@ mod promised;
 mod queue;
 mod running;
 mod task;
-mod whole;
+pub(super) mod whole;
 
 pub use queue::Change as QueueChange;
 pub use task::{Task, WhenBusy, Work};
@@ -17,6 +17,7 @@ use super::desk::Desk;
 use super::mail::Mail;
 use super::pending::Input;
 use super::person::OwnCommand;
+use super::review;
 use super::reviewer;
 use super::stream::Subscription;
 use super::turn::Turn;
@@ -25,6 +26,7 @@ use crate::config::Config;
 use crate::ids::{ItemId, ThreadId, TurnId};
 use crate::protocol::item::UserInput;
 use crate::protocol::queue::{QueuedInput, TurnQueue};
+use crate::protocol::review::ReviewTarget;
 use crate::protocol::settings::{SettingsOverride, ThreadSettings};
 use crate::protocol::thread::{Thread, ThreadStatus};
 use crate::protocol::turn::{EditorContext, Metadata, Turn as TurnRecord, TurnKind, TurnStatus};
@@ -146,6 +148,8 @@ pub struct ThreadHandle {
 
 struct Shared {
     conversation: Arc<Conversation>,
+    desk: Arc<Desk>,
+    config: Arc<Config>,
     mailbox: mpsc::Sender<Op>,
     /// What a reader sees of the thread without asking its task.
     face: Mutex<Face>,
@@ -181,6 +185,8 @@ impl ThreadHandle {
         };
         let shared = Arc::new(Shared {
             conversation: parts.conversation.clone(),
+            desk: parts.desk.clone(),
+            config: parts.config.clone(),
             mailbox,
             face: Mutex::new(face),
         });
@@ -194,6 +200,15 @@ impl ThreadHandle {
 
     pub fn conversation(&self) -> &Arc<Conversation> {
         &self.shared.conversation
+    }
+
+    pub(super) fn desk(&self) -> &Arc<Desk> {
+        &self.shared.desk
+    }
+
+    /// The configuration that the thread began with.
+    pub(super) fn config(&self) -> &Arc<Config> {
+        &self.shared.config
     }
 
     fn face(&self) -> std::sync::MutexGuard<'_, Face> {
@@ -316,6 +331,14 @@ impl ThreadHandle {
     /// Starts a turn whose work is the task's.
     pub async fn start_task(&self, task: Task) -> Result<Started, AgentError> {
         self.ask(|reply| Op::Task { task, reply }).await?
+    }
+
+    /// Has a change reviewed, in a turn of its own.
+    pub async fn review(&self, target: ReviewTarget) -> Result<Started, AgentError> {
+        review::check(&target)?;
+        let work = |turn| review::run(turn, target);
+        self.start_task(Task::new(TurnKind::Review, WhenBusy::Refuse, work))
+            .await
     }
 
     /// The person allows what the automatic reviewer denied; false if there is nothing of the kind. The model is told in the

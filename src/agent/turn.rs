@@ -469,6 +469,7 @@ impl Turn {
     /// stop in its last moment counts as stopped.
     pub fn end(&self, ended: Ended) {
         let unread = self.pending.close();
+        super::review::left(self);
         let mut shown = self.shown();
         if shown.ended {
             return;
@@ -540,7 +541,11 @@ fn stopped(mut item: ThreadItem) -> ThreadItem {
         | ThreadItem::McpToolCall { status, .. }
         | ThreadItem::Undo { status, .. }
         | ThreadItem::ContextCompaction { status, .. } => *status = ItemStatus::Interrupted,
-        ThreadItem::UserMessage { .. } | ThreadItem::Reasoning { .. } | ThreadItem::Plan { .. } => {}
+        ThreadItem::UserMessage { .. }
+        | ThreadItem::Reasoning { .. }
+        | ThreadItem::Plan { .. }
+        | ThreadItem::EnteredReviewMode { .. }
+        | ThreadItem::ExitedReviewMode { .. } => {}
     }
     item
 }

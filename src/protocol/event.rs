@@ -11,6 +11,7 @@ use crate::protocol::mcp::{McpElicitation, McpElicitationAction, McpServerStatus
 use crate::protocol::model::{RateLimits, ThreadTokenUsage};
 use crate::protocol::proposal::{Proposal, ProposalMoved};
 use crate::protocol::queue::TurnQueue;
+use crate::protocol::review::{OpenFinding, ReviewOutput, ReviewTarget};
 use crate::protocol::settings::ThreadSettings;
 use crate::protocol::terminal::Terminal;
 use crate::protocol::thread::{Thread, ThreadStatus};
@@ -130,6 +131,13 @@ events! {
     TerminalOutput = "countersign/terminal/output" (TerminalOutput),
     /// The command in a terminal has ended, by itself or not.
     TerminalExited = "countersign/terminal/exited" (TerminalExited),
+    /// A reviewer looks at a change from here on; in the turn of the review, before anything it says.
+    ReviewEntered = "countersign/review/entered" (ReviewEntered),
+    /// The review is over, once for each `review/entered`: with its result, or with none if it was stopped or failed.
+    ReviewCompleted = "countersign/review/completed" (ReviewCompleted),
+    /// Findings of the thread went: dismissed, their lines changed, their file gone, or the same reviewed again. Belongs to
+    /// the thread.
+    ReviewFindingsChanged = "countersign/review/findingsChanged" (ReviewFindingsChanged),
     /// The plan as it stands.
     PlanUpdated = "countersign/turn/planUpdated" (PlanUpdated),
     /// Tokens used, and what is left of the allowance: once after each response, and when a compaction has made room.
@@ -174,7 +182,13 @@ macro_rules! params {
 
 params! {
     ThreadStarted { thread: Thread }
-    ThreadConfigured { settings: ThreadSettings }
+    ThreadConfigured {
+        settings: ThreadSettings,
+        /// Of the file of what the person typed, as `history/read` takes it; `0` where none is kept.
+        history_log_id: String,
+        /// Entries in that file: one can go back from this number.
+        history_entry_count: u64,
+    }
     ThreadStatusChanged { status: ThreadStatus }
     ThreadClosed {}
     TurnStarted {
@@ -236,6 +250,20 @@ params! {
         status: McpServerStatus,
         /// What happened and what to do, where it is not well.
         error: Option<String>,
+    }
+    ReviewEntered {
+        target: ReviewTarget,
+        /// What is reviewed, for people: "Review of …".
+        review: String,
+    }
+    ReviewCompleted {
+        output: Option<ReviewOutput>,
+        /// Those that lie on lines of a file.
+        findings: Vec<OpenFinding>,
+    }
+    ReviewFindingsChanged {
+        /// All that are left.
+        findings: Vec<OpenFinding>,
     }
     PlanUpdated { explanation: Option<String>, steps: Vec<PlanStep> }
     TokenUsageUpdated {

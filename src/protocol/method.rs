@@ -2,8 +2,9 @@
 
 #[cfg(test)]
 use super::{
-    approval::*, command::*, config::*, document::*, file::*, generate::Visitor, git::*, guardian::*, mcp::*, model::*,
-    permission::*, proposal::*, queue::*, sandbox::*, terminal::*, thread::*, turn::*, undo::*,
+    approval::*, command::*, config::*, document::*, file::*, generate::Visitor, git::*, guardian::*, history::*,
+    mcp::*, model::*, permission::*, prompt::*, proposal::*, queue::*, review::*, sandbox::*, terminal::*, thread::*,
+    turn::*, undo::*,
 };
 
 macro_rules! requests {
@@ -82,6 +83,12 @@ requests! { CLIENT_REQUESTS, each_client_request:
     PROPOSAL_DECIDE = "countersign/proposal/decide" (ProposalDecideParams) -> ProposalDecideResult,
     /// Changes what a waiting hunk would put into its file.
     PROPOSAL_EDIT = "countersign/proposal/edit" (ProposalEditParams) -> ProposalEditResult,
+    /// Has a change reviewed. Answered at once; it is a turn of its own.
+    REVIEW_START = "countersign/review/start" (ReviewStartParams) -> ReviewStartResult,
+    /// What reviews found and what still lies on its lines.
+    REVIEW_FINDINGS = "countersign/review/findings" (ReviewFindingsParams) -> ReviewFindingsResult,
+    /// Takes findings off their lines.
+    REVIEW_DISMISS = "countersign/review/dismiss" (ReviewDismissParams) -> ReviewDismissResult,
     /// Settles an open question from another surface than the one that was asked.
     APPROVAL_RESPOND = "countersign/approval/respond" (ApprovalRespondParams) -> ApprovalRespondResult,
     /// The commands of the agent that run on in terminals.
@@ -109,6 +116,14 @@ requests! { CLIENT_REQUESTS, each_client_request:
     MCP_ELICITATION_RESPOND = "countersign/mcp/elicitation/respond" (McpElicitationRespondParams) -> McpElicitationRespondResult,
     /// The models that can be chosen.
     MODEL_LIST = "countersign/model/list" (ModelListParams) -> ModelListResult,
+    /// The prompts that can be called by name, as their files say at this moment.
+    PROMPT_LIST = "countersign/prompt/list" (PromptListParams) -> PromptListResult,
+    /// One thing that the person typed, by its number.
+    HISTORY_READ = "countersign/history/read" (HistoryReadParams) -> HistoryReadResult,
+    /// What the person typed, newest first.
+    HISTORY_LIST = "countersign/history/list" (HistoryListParams) -> HistoryListResult,
+    /// Adds what the person typed elsewhere than in `turn/start` and `turn/steer`, which add it themselves.
+    HISTORY_APPEND = "countersign/history/append" (HistoryAppendParams) -> HistoryAppendResult,
     /// The effective configuration and where each value came from.
     CONFIG_READ = "countersign/config/read" (ConfigReadParams) -> ConfigReadResult,
     /// The permission profiles that can be chosen.

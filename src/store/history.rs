@@ -145,6 +145,7 @@ pub fn is_context(text: &str) -> bool {
         "skills_instructions",
         "subagent_notification",
         "turn_aborted",
+        "user_action",
         "user_instructions",
         "user_shell_command",
     ];

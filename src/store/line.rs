@@ -7,6 +7,7 @@ use crate::model::item::ResponseItem;
 use crate::protocol::event::{Event, EventKind};
 use crate::protocol::item::{ThreadItem, UserInput};
 use crate::protocol::model::{RateLimits, ThreadTokenUsage, TokenUsage};
+use crate::protocol::review::{ReviewFinding, ReviewOutput};
 use crate::protocol::settings::{ApprovalPolicy, ReasoningSummary, SandboxPolicy, ThreadSettings};
 use crate::protocol::thread::GitInfo;
 use crate::protocol::turn::{InterruptedBy, TurnError, TurnErrorKind, TurnKind, TurnStatus};
@@ -594,8 +595,46 @@ fn twin(item: &ThreadItem) -> Option<EventMsg> {
             })
         }
         ThreadItem::AgentMessage { text, .. } => Some(EventMsg::AgentMessage { message: text.clone() }),
+        ThreadItem::EnteredReviewMode { review, target, .. } => Some(EventMsg::Other(json!({
+            "type": "entered_review_mode",
+            "target": target,
+            "user_facing_hint": review,
+        }))),
+        ThreadItem::ExitedReviewMode { output, .. } => Some(EventMsg::Other(json!({
+            "type": "exited_review_mode",
+            "review_output": output.as_ref().map(review_output),
+        }))),
         _ => None,
     }
+}
+
+/// The result of a review in the words of the reference system, whose lines count from 1 and include the last.
+fn review_output(output: &ReviewOutput) -> Value {
+    let finding = |finding: &ReviewFinding| {
+        let place = finding.code_location.as_ref().map(|place| {
+            json!({
+                "absolute_file_path": place.absolute_file_path,
+                "line_range": {"start": place.line_range.start.saturating_add(1), "end": place.line_range.end},
+            })
+        });
+        json!({
+            "title": finding.title,
+            "body": finding.body,
+            "confidence_score": finding.confidence_score,
+            "priority": finding.priority,
+            // Readers elsewhere do without a finding, but not without its place.
+            "code_location": place.unwrap_or_else(|| json!({
+                "absolute_file_path": "",
+                "line_range": {"start": 0, "end": 0},
+            })),
+        })
+    };
+    json!({
+        "findings": output.findings.iter().map(finding).collect::<Vec<_>>(),
+        "overall_correctness": output.overall_correctness.map_or_else(|| json!(""), |verdict| json!(verdict)),
+        "overall_explanation": output.overall_explanation,
+        "overall_confidence_score": output.overall_confidence_score.unwrap_or_default(),
+    })
 }
 
 /// The person's words in an input.
@@ -644,6 +683,7 @@ impl EventMsg {
             TurnErrorKind::TooManyRounds
             | TurnErrorKind::UndoFailed
             | TurnErrorKind::ToolServerFailed
+            | TurnErrorKind::ReviewFailed
             | TurnErrorKind::Internal => json!("other"),
         };
         Self::Error {

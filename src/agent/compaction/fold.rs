@@ -2,6 +2,7 @@
 //! the summary.
 
 use super::measure;
+use crate::agent::context::CHANGED_INSTRUCTIONS;
 use crate::agent::prompt;
 use crate::model::item::{ContentPart, ResponseItem};
 use crate::store::history::{is_context, is_words};
@@ -15,7 +16,7 @@ pub(super) const IMAGE_GONE: &str = "(an image was here)";
 pub(super) struct Fold {
     /// How many items go.
     pub(super) replaced: usize,
-    /// Instructions from the beginning, as they were told last.
+    /// Instructions from the beginning, and what was told of their changes since.
     instructions: Vec<ResponseItem>,
     /// The person's messages, without images and what programs added.
     words: Vec<ResponseItem>,
@@ -27,8 +28,10 @@ pub(super) struct Fold {
 
 /// What is put in the place of what goes.
 pub(super) struct Kept<'a> {
+    /// The project's instructions as they stand; in place of all that was told of them. Without them that stays.
+    pub(super) project: Option<ResponseItem>,
     /// What the model knows of its surroundings.
-    pub(super) environment: Option<ResponseItem>,
+    pub(super) surroundings: Vec<ResponseItem>,
     pub(super) summary: &'a str,
     /// The plan and what waits for the person, in words; may be empty.
     pub(super) open: &'a str,
@@ -44,15 +47,12 @@ impl Fold {
         let replaced = items.iter().rposition(|item| !is_input(item) || is_summary(item));
         let replaced = replaced.map_or(0, |last| last + 1);
         let gone = &items[..replaced];
-        let leading = gone.iter().take_while(|item| is_input(item) && !is_words(item));
-        let mut instructions: Vec<ResponseItem> = leading.filter(|item| is_instructions(item)).cloned().collect();
-        // What was told anew later stands for what was told first.
-        let renewed = gone.iter().rfind(|item| is_project(item));
-        match (instructions.iter_mut().find(|item| is_project(item)), renewed) {
-            (Some(first), Some(renewed)) => first.clone_from(renewed),
-            (None, Some(renewed)) => instructions.push(renewed.clone()),
-            (_, None) => {}
-        }
+        let leading = gone.iter().take_while(|item| is_input(item) && !is_words(item)).count();
+        let told = gone.iter().enumerate().filter(|(index, item)| match is_project(item) {
+            true => is_input(item),
+            false => *index < leading && !is_of_a_moment(item),
+        });
+        let instructions = told.map(|(_, item)| item.clone()).collect();
         Self {
             replaced,
             instructions,
@@ -76,7 +76,11 @@ impl Fold {
     pub(super) fn into_history(self, kept: Kept<'_>) -> Vec<ResponseItem> {
         let (words, left_out) = within(self.words, kept.budget);
         let mut items = self.instructions;
-        items.extend(kept.environment);
+        if let Some(project) = kept.project {
+            items.retain(|item| !is_project(item));
+            items.push(project);
+        }
+        items.extend(kept.surroundings);
         items.extend(words);
         items.push(summary_message(kept.summary, kept.open, left_out));
         items
@@ -116,22 +120,25 @@ fn opens_with(item: &ResponseItem, start: &str) -> bool {
     text.is_some_and(|text| text.trim_start().starts_with(start))
 }
 
-/// The project's own instructions.
+/// The project's own instructions, or a change of them.
 fn is_project(item: &ResponseItem) -> bool {
-    opens_with(item, "# AGENTS.md instructions")
+    ["# AGENTS.md instructions", CHANGED_INSTRUCTIONS]
+        .iter()
+        .any(|start| opens_with(item, start))
 }
 
-/// Instructions, as against what was told of a moment: where the agent is, what the editor showed, what became of a turn.
-fn is_instructions(item: &ResponseItem) -> bool {
+/// What was told of a moment, as against instructions: where the agent is, what the editor showed, what became of a turn.
+fn is_of_a_moment(item: &ResponseItem) -> bool {
     const MOMENTS: &[&str] = &[
         SUMMARY_START,
         "<environment_context>",
         "<editor_context>",
         "<turn_aborted>",
         "<user_shell_command>",
+        "<collaboration_mode>",
         "<countersign_",
     ];
-    !MOMENTS.iter().any(|start| opens_with(item, start))
+    MOMENTS.iter().any(|start| opens_with(item, start))
 }
 
 /// What the person said in a message.
@@ -242,7 +249,8 @@ mod tests {
         let fold = Fold::of(items);
         let rest = items[fold.replaced..].to_vec();
         let mut history = fold.into_history(Kept {
-            environment: Some(environment("/now")),
+            project: None,
+            surroundings: vec![environment("/now")],
             summary: text,
             open: "",
             budget: 1000,
@@ -254,6 +262,9 @@ mod tests {
     /// Shows S-235.
     #[test]
     fn context_words_and_summary_stay_however_often() {
+        let changed = user(&format!(
+            "{CHANGED_INSTRUCTIONS}1\">\nuse tabs\n</countersign_instructions>"
+        ));
         let first = [
             developer("be kind"),
             agents("old"),
@@ -265,13 +276,14 @@ mod tests {
             user("second"),
             call("a"),
             output("a"),
-            agents("new"),
+            changed.clone(),
             ResponseItem::assistant("two"),
         ];
         let expect = |text: &str, more: &[ResponseItem]| {
             let mut items = vec![
                 developer("be kind"),
-                agents("new"),
+                agents("old"),
+                changed.clone(),
                 environment("/now"),
                 user("first"),
                 user("second"),
@@ -285,6 +297,16 @@ mod tests {
         history.extend([user("third"), call("b"), output("b")]);
         let second = fold(&history, "S2");
         assert_eq!(second, expect("S2", &[user("third")]));
+        // Where they are known as they stand they are told once.
+        let kept = Kept {
+            project: Some(agents("both")),
+            surroundings: Vec::new(),
+            summary: "S3",
+            open: "",
+            budget: 1000,
+        };
+        let third = Fold::of(&second).into_history(kept);
+        assert_eq!(third[..3], [developer("be kind"), agents("both"), user("first")]);
     }
 
     #[test]

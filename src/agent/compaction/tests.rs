@@ -119,7 +119,8 @@ async fn play(home: &Path, steps: Vec<Step>) -> (Vec<ResponseItem>, Vec<Response
                 }
                 let replaced = fold.replaced;
                 let history = fold.into_history(Kept {
-                    environment: Some(environment()),
+                    project: None,
+                    surroundings: vec![environment()],
                     summary: &summary,
                     open: "",
                     budget,

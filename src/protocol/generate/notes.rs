@@ -162,6 +162,17 @@ pub(super) fn of(method: &str) -> Notes {
             "`approval/resolved` follows, unless the question was settled before; the first answer counts.",
             &[error::APPROVAL_NOT_FOUND],
         ),
+        "review/start" => notes(
+            "As for `turn/undo`: `turn/started` comes after the answer. Then `review/entered`, what the reviewer thinks and runs, \
+             and `review/completed`. A target that stands for nothing fails the turn (`reviewFailed`) and one without any \
+             difference completes it, both before `review/entered`. What the person says meanwhile goes to the reviewer.",
+            &[error::THREAD_NOT_LOADED, error::THREAD_CLOSED, error::TURN_RUNNING],
+        ),
+        "review/findings" => notes("Looks at the texts as they are now; nothing follows.", &[]),
+        "review/dismiss" => notes(
+            "`review/findingsChanged` follows if there was one, and diagnostics are published anew.",
+            &[],
+        ),
         "terminal/list" => notes("Answered from what the server holds; nothing follows.", &[]),
         "terminal/read" => notes(
             "Answered from what the server holds; nothing follows. What comes later is in `terminal/output`.",
@@ -180,6 +191,20 @@ pub(super) fn of(method: &str) -> Notes {
              ended before is in nobody's way and is not named in the answer.",
             &[error::TERMINAL_NOT_FOUND],
         ),
+        "prompt/list" => notes(
+            "The files are read anew. A file that cannot be used is in `problems` and keeps no other from being offered.",
+            &[],
+        ),
+        "history/read" => notes(
+            "Nothing follows. A number that is not there, and the log id of a file that another one has replaced, are no errors: \
+             the answer has no `entry`.",
+            &[error::STORE_FAILED],
+        ),
+        "history/list" => notes(
+            "Nothing follows. Under another log id than the file\u{2019}s, `data` is empty; the answer has the one that counts now.",
+            &[error::STORE_FAILED],
+        ),
+        "history/append" => notes("Answered at once; the entry is written in the background.", &[]),
         "model/list" => notes(
             "May ask the provider; nothing follows.",
             &[error::INVALID_CURSOR, error::PROVIDER_FAILED],

@@ -126,7 +126,8 @@ async fn tools_of_two_servers_are_offered_and_called_apart() {
 /// Shows S-202, S-203.
 #[tokio::test]
 async fn results_reach_the_model_as_what_they_are_by_both_wires() {
-    let server = json!({"tools": ["structured", "null_structured", "fail", "image", "odd", "large"].map(reading)});
+    let tools = ["structured", "null_structured", "fail", "image", "odd", "large"].map(reading);
+    let server = json!({"tools": tools});
     let calls = ["structured", "null_structured", "fail", "image", "odd", "large"];
     let calls: Vec<_> = calls
         .iter()
@@ -262,7 +263,8 @@ async fn a_broken_server_is_told_of_once_and_harms_nothing_else() {
 /// Shows S-278.
 #[tokio::test]
 async fn tools_are_offered_as_the_configuration_says() {
-    let server = json!({"tools": ["a", "b", "c", "hang"].map(reading), "page": 2});
+    let tools = ["a", "b", "c", "hang"].map(reading);
+    let server = json!({"tools": tools, "page": 2});
     let limits =
         |keys: &str| program("s", &server).replace("[mcp_servers.s.env]", &format!("{keys}\n[mcp_servers.s.env]"));
     for (keys, expected) in [
@@ -1113,4 +1115,66 @@ async fn a_published_server_works() {
         .filter(|item| item["status"] == "failed");
     assert_eq!(failed.count(), 1);
     assert_eq!(story.count("item/mcpToolCall/progress"), 1);
+}
+
+/// What a program changes in the workspace is the turn's doing, and can be taken back.
+#[tokio::test]
+async fn what_a_tool_changed_can_be_undone() {
+    let server = json!({"tools": [tool("write_file")]});
+    let folder = tempfile::Builder::new()
+        .prefix("agent")
+        .tempdir_in("/var/tmp")
+        .expect("a folder");
+    let work = folder.path().canonicalize().expect("a path").join("work");
+    std::fs::create_dir_all(&work).expect("a workspace");
+    let file = work.join("a.txt");
+    let setting = Setting {
+        tables: program("s", &server).replace(
+            "[mcp_servers.s.env]",
+            "default_tools_approval_mode = \"approve\"\n[mcp_servers.s.env]",
+        ),
+        files: vec![("a.txt".to_owned(), "before\n".to_owned())],
+        folder: Some(work),
+        ..Setting::default()
+    };
+    let script = json!([[call("c1", "mcp__s__write_file", json!({"path": file}))], [say("done")]]);
+    let stage = Stage::with(script, setting).await;
+    let thread = ready(&stage, 1).await;
+    let story = stage.complete(&thread, "Go").await;
+    assert_eq!(stage.text("a.txt"), "changed by the server\n");
+    let diff = story.all("turn/diff").last().expect("a diff")["diff"]
+        .as_str()
+        .expect("text")
+        .to_owned();
+    assert!(diff.contains("+changed by the server"), "{diff}");
+    let undo = stage
+        .client
+        .call("countersign/turn/undo", json!({"threadId": thread}))
+        .await;
+    stage.finish(undo["turnId"].as_str().expect("an id")).await;
+    assert_eq!(stage.text("a.txt"), "before\n");
+}
+
+/// More tools than a request can carry: some are left out, and the person hears of it once.
+#[tokio::test]
+async fn too_many_tools_are_cut_and_told_of() {
+    let tools: Vec<Value> = (0..150).map(|at| reading(&format!("tool{at}"))).collect();
+    let script = json!([[call("c1", "mcp__s__tool1", json!({}))], [say("one")], [say("two")]]);
+    let stage = stage(program("s", &json!({"tools": tools})), script).await;
+    let thread = ready(&stage, 1).await;
+    let first = stage.complete(&thread, "Go").await;
+    let second = stage.complete(&thread, "Go on").await;
+    let told = |story: &super::stage::Story| {
+        let warnings = story.all("warning").into_iter();
+        warnings
+            .filter(|event| {
+                event["message"]
+                    .as_str()
+                    .is_some_and(|text| text.contains("50 of them"))
+            })
+            .count()
+    };
+    assert_eq!((told(&first), told(&second)), (1, 0));
+    let offered = stage.requests(3)[0].tools();
+    assert_eq!(offered.iter().filter(|name| name.starts_with("mcp__")).count(), 100);
 }

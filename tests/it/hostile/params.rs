@@ -74,13 +74,20 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
             ("requestId", json!(7)),
             ("response", json!({"action": "decline"})),
         ],
+        "review/start" => vec![("threadId", id), ("target", json!({"type": "uncommittedChanges"}))],
+        "review/dismiss" => vec![("threadId", id)],
         "approval/respond" => vec![("approvalId", id), ("response", json!({"decision": "accept"}))],
+        "history/read" => vec![("logId", json!("1")), ("offset", json!(0))],
+        "history/append" => vec![("text", json!("hello"))],
         "thread/start"
         | "thread/resume"
         | "thread/list"
         | "proposal/list"
+        | "review/findings"
         | "model/list"
         | "config/read"
+        | "prompt/list"
+        | "history/list"
         | "sandbox/status"
         | "mcp/list"
         | "mcp/refresh"
