@@ -23,3 +23,4 @@ mod thread;
 mod tools;
 mod turn;
 mod undo;
+mod weaker;

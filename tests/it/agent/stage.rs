@@ -34,6 +34,8 @@ pub(super) struct Setting {
     /// Further tables.
     pub(super) tables: String,
     pub(super) env: Vec<(String, String)>,
+    /// See [`ServerOptions::launcher`].
+    pub(super) launcher: Vec<String>,
     pub(super) caps: Value,
     /// Files of the workspace.
     pub(super) files: Vec<(String, String)>,
@@ -52,6 +54,7 @@ impl Default for Setting {
             provider: String::new(),
             tables: String::new(),
             env: Vec::new(),
+            launcher: Vec::new(),
             caps: plugin(),
             files: Vec::new(),
             home: None,
@@ -125,6 +128,7 @@ impl Stage {
             home: setting.home,
             config: Some(config),
             env: setting.env,
+            launcher: setting.launcher,
             ..ServerOptions::default()
         })
         .await;

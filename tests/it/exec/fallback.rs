@@ -4,12 +4,22 @@ use super::place::{Place, User, has, runs_with, users, words};
 use std::fs;
 use std::process::{Command, Output};
 
+/// Starts the program whose words follow where no namespaces can be made.
+pub(crate) const NO_NAMESPACES: [&str; 7] = [
+    "unshare",
+    "-U",
+    "-r",
+    "sh",
+    "-c",
+    "echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-all --inh-caps=-all \"$@\"",
+    "sh",
+];
+
 /// Our program, run by a user who may not make namespaces, without other sandboxes around.
 fn without_namespaces(place: &Place, arguments: &[&str]) -> Command {
-    let take_away = "echo 0 > /proc/sys/user/max_user_namespaces && \
-                     exec setpriv --bounding-set=-all --inh-caps=-all \"$SANDBOX\" \"$@\"";
-    let mut command = Command::new("unshare");
-    command.args(["-U", "-r", "sh", "-c", take_away, "sh"]).args(arguments);
+    let [unshare, rest @ ..] = NO_NAMESPACES;
+    let mut command = Command::new(unshare);
+    command.args(rest).arg(&place.program).args(arguments);
     place.dress(&mut command);
     command
 }

@@ -61,6 +61,8 @@ pub(crate) struct ServerOptions {
     pub(crate) env: Vec<(String, String)>,
     /// Further arguments.
     pub(crate) args: Vec<String>,
+    /// A program and its arguments that start the server, whose own words follow.
+    pub(crate) launcher: Vec<String>,
     /// The client's process, which the server watches.
     pub(crate) process_id: Option<u32>,
 }
@@ -76,6 +78,7 @@ impl Default for ServerOptions {
             initialization_options: Value::Null,
             env: Vec::new(),
             args: Vec::new(),
+            launcher: Vec::new(),
             process_id: Some(std::process::id()),
         }
     }
@@ -808,7 +811,10 @@ pub(crate) fn recorded(name: &str) -> Value {
 type Ends = (Server, Box<dyn Read + Send>, Box<dyn Write + Send>);
 
 fn start_process(options: &ServerOptions, home: &Path) -> Ends {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_countersign"))
+    let program = env!("CARGO_BIN_EXE_countersign");
+    let mut words = options.launcher.iter().map(String::as_str).chain([program]);
+    let mut child = Command::new(words.next().expect("at least the server"))
+        .args(words)
         .args(&options.args)
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
