@@ -3,7 +3,7 @@
 use super::promised::{Opening, Promised, Words};
 use super::running::Running;
 use super::task::{Task, WhenBusy};
-use super::{Op, Parts, Shared, Start, Started, whole};
+use super::{Op, Parts, Shared, Start, Started, rollback, whole};
 use crate::agent::conversation::Conversation;
 use crate::agent::desk::Desk;
 use crate::agent::pending::Input;
@@ -17,7 +17,7 @@ use crate::ids::TurnId;
 use crate::protocol::event::{EventKind, ThreadClosed, ThreadConfigured};
 use crate::protocol::item::{ItemStatus, ThreadItem, UserInput};
 use crate::protocol::settings::{SettingsOverride, ThreadSettings};
-use crate::protocol::turn::{InterruptedBy, TurnKind, TurnStatus};
+use crate::protocol::turn::{InterruptedBy, TurnStatus};
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, Weak};
@@ -74,6 +74,9 @@ impl Actor {
                 }
                 Op::Task { task, reply } => {
                     let _gone = reply.send(self.start_task(task));
+                }
+                Op::Rollback { num_turns, reply } => {
+                    let _gone = reply.send(self.roll_back(num_turns).await);
                 }
                 Op::Settings { change, reply } => {
                     let _gone = reply.send(self.change_settings(&change).map(|()| self.settings.clone()));
@@ -407,6 +410,17 @@ impl Actor {
             }),
             (Some(running), _) => Ok(running.turn.stop(InterruptedBy::Person) || !self.next.is_empty()),
         }
+    }
+
+    /// Nothing else is done meanwhile, so no turn begins on what is about to change.
+    async fn roll_back(&mut self, num_turns: u32) -> Result<u32, AgentError> {
+        self.forget_ended();
+        if self.running.is_some() {
+            return Err(AgentError::Rollback {
+                reason: "a turn is running; wait for its end or stop it".to_owned(),
+            });
+        }
+        rollback::roll_back(&self.conversation, num_turns).await
     }
 
     fn change_settings(&mut self, change: &SettingsOverride) -> Result<(), AgentError> {
