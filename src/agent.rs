@@ -3,11 +3,13 @@
 //! Knows no LSP, no HTTP and no editor: what it needs of an editor it asks through [`editor::Editor`], and what there is
 //! to see it publishes as events, one stream a thread.
 
+pub mod apart;
 pub mod apply;
 pub mod approvals;
 mod asking;
 mod calls;
 pub mod command;
+pub mod context;
 pub mod conversation;
 pub mod desk;
 pub mod editor;
@@ -15,6 +17,8 @@ pub mod history;
 mod host;
 mod images;
 mod line;
+pub mod mail;
+mod mode;
 pub mod notifier;
 pub mod one_off;
 pub mod pending;
@@ -27,19 +31,21 @@ pub mod provider;
 pub mod restore;
 mod reviewer;
 mod sampling;
+pub mod servers;
 pub mod settings;
 mod stored;
 pub mod stream;
 pub mod terminals;
 pub mod thread;
 pub mod turn;
+pub mod typed;
 pub mod undo;
 
-use crate::config::{self, Config, Loaded, Sources};
+use crate::config::{self, Loaded, Sources};
 use crate::exec::ExecError;
 use crate::ids::{ItemId, ThreadId};
 use crate::protocol::error as kinds;
-use crate::protocol::event::{EventKind, ThreadConfigured, ThreadStarted};
+use crate::protocol::event::{EventKind, ThreadStarted};
 use crate::protocol::settings::ThreadSettings;
 use crate::protocol::thread::{
     GitInfo, Thread, ThreadListParams, ThreadListResult, ThreadMemoryMode, ThreadStartParams, ThreadStatus,
@@ -89,6 +95,10 @@ pub enum AgentError {
     UnknownCommand(ItemId),
     #[error("The command {0} still runs. Send its output along when it has ended, or stop it first.")]
     CommandRuns(ItemId),
+    #[error(transparent)]
+    Prompt(#[from] config::prompts::CallError),
+    #[error("The file of what was typed (history.jsonl in the home folder) cannot be read: {0}.")]
+    History(std::io::Error),
     #[error("The command could not be run: {}.", in_full(.0))]
     Exec(ExecError),
     #[error("No turn is running{}. Start one instead.", expected.as_ref().map(|id| format!(", so not {id} either")).unwrap_or_default())]
@@ -100,6 +110,16 @@ pub enum AgentError {
     },
     #[error("A turn is running. Wait for its end or stop it, then try again.")]
     TurnRunning,
+    #[error("{0} inputs wait in this conversation already, which is the most. Remove some, or wait for their turns.")]
+    QueueFull(usize),
+    #[error(
+        "No input {0} waits in this conversation: its turn has begun, or it was removed. Look at the queue as it is now."
+    )]
+    UnknownQueued(crate::ids::QueuedId),
+    #[error("The new order names {0} twice. Name each input once.")]
+    QueuedTwice(crate::ids::QueuedId),
+    #[error("{0}")]
+    BadMetadata(String),
     #[error("This conversation has no turn {0}.")]
     UnknownTurn(crate::ids::TurnId),
     #[error("No turn was dropped: {reason}. Files stay as they are in any case.")]
@@ -122,6 +142,10 @@ pub enum AgentError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Proposal(#[from] ProposalError),
+    #[error("This conversation has no tool server {name:?}. {}", if known.is_empty() { "It has none".to_owned() } else { format!("There are: {known}") })]
+    UnknownServer { name: String, known: String },
+    #[error("{0}")]
+    Server(String),
     #[error("There is no terminal {0}: it was never started, or it has ended and was read to its end.")]
     UnknownTerminal(u32),
     #[error("Terminal {number} refuses: {reason}.")]
@@ -137,9 +161,13 @@ impl AgentError {
         match self {
             Self::UnknownThread(_) => kinds::THREAD_NOT_LOADED,
             Self::ThreadDied(_) => kinds::THREAD_CLOSED,
-            Self::EmptyInput | Self::NothingToResume | Self::BadCommand(_) | Self::BadRequest(_) => {
-                kinds::INVALID_PARAMS
-            }
+            Self::EmptyInput
+            | Self::NothingToResume
+            | Self::BadCommand(_)
+            | Self::QueuedTwice(_)
+            | Self::BadMetadata(_)
+            | Self::BadRequest(_)
+            | Self::Prompt(_) => kinds::INVALID_PARAMS,
             Self::Rollback { .. } => kinds::ROLLBACK_FAILED,
             Self::TurnStillRuns(_) => kinds::TURN_RUNNING,
             Self::NotStored(_) => kinds::THREAD_NOT_STORED,
@@ -150,6 +178,8 @@ impl AgentError {
             Self::NoTurn { .. } => kinds::NO_ACTIVE_TURN,
             Self::OtherTurn { .. } => kinds::TURN_MISMATCH,
             Self::TurnRunning => kinds::TURN_RUNNING,
+            Self::QueueFull(_) => kinds::QUEUE_FULL,
+            Self::UnknownQueued(_) => kinds::QUEUED_NOT_FOUND,
             Self::UnknownTurn(_) => kinds::TURN_NOT_FOUND,
             Self::BadSettings(_) | Self::Config(_) => kinds::INVALID_CONFIG,
             Self::Store(StoreError::NotFound { .. } | StoreError::NotArchived { .. } | StoreError::BadId { .. }) => {
@@ -160,10 +190,12 @@ impl AgentError {
             Self::Store(StoreError::NoTurn { .. }) => kinds::TURN_NOT_FOUND,
             Self::Store(StoreError::Misplaced { .. }) => kinds::INVALID_PARAMS,
             Self::Store(StoreError::BadCursor { .. }) => kinds::INVALID_CURSOR,
-            Self::Store(_) => kinds::STORE_FAILED,
+            Self::Store(_) | Self::History(_) => kinds::STORE_FAILED,
             Self::Proposal(ProposalError::Unknown(_)) => kinds::PROPOSAL_NOT_FOUND,
             Self::Proposal(ProposalError::Settled(_) | ProposalError::Stopping(_)) => kinds::PROPOSAL_SETTLED,
             Self::Proposal(ProposalError::Conflicting { .. }) => kinds::HUNK_CONFLICTING,
+            Self::UnknownServer { .. } => kinds::SERVER_NOT_FOUND,
+            Self::Server(_) => kinds::SERVER_FAILED,
             Self::UnknownTerminal(_) => kinds::TERMINAL_NOT_FOUND,
             Self::TerminalRefused { .. } => kinds::TERMINAL_REFUSED,
             Self::Proposal(ProposalError::NotEditable { .. }) => kinds::HUNK_NOT_EDITABLE,
@@ -232,10 +264,14 @@ impl Agent {
             proposals,
             terminals: terminals::Terminals::default(),
             tools,
+            servers: crate::mcp::Shelf::default(),
+            elicitations: servers::Elicitations::default(),
             clients: provider::Clients::default(),
             editor: setup.editor,
             snapshots: Snapshots::new(&setup.home, &setup.env),
             rules: crate::exec::rules::Shelf::default(),
+            instructions: Default::default(),
+            typed: crate::store::typed::Typed::new(&setup.home),
             changing: Arc::default(),
             persons: undo::Persons::default(),
             home: setup.home,
@@ -295,6 +331,14 @@ impl Agent {
         })
     }
 
+    /// Names of instruction files, as the configuration stands for the first folder of the workspace.
+    pub fn instruction_names(&self) -> Vec<String> {
+        let root = self.desk().workspace.roots().into_iter().next();
+        let config = self.load_config(root.as_deref(), None).map(|loaded| loaded.config);
+        let configured = config.ok().map(|config| config.instruction_names());
+        configured.unwrap_or_else(|| config::instructions::NAMES.map(str::to_owned).to_vec())
+    }
+
     /// The folder of a thread that names none.
     fn default_folder(&self) -> PathBuf {
         self.desk()
@@ -312,16 +356,17 @@ impl Agent {
         let loaded = self.load_config(Some(&cwd), params.config.as_ref())?;
         let settings = settings::initial(&loaded.config, cwd, &params.settings)?;
         let id = ThreadId::fresh();
-        let instructions = self.instructions(&loaded.config, &settings);
+        let (instructions, warnings, known) = context::read_instructions(self.desk(), &loaded.config, &settings);
         let base = params
             .base_instructions
             .clone()
             .or_else(|| loaded.config.base_instructions.clone());
+        let (git, ()) = tokio::join!(git_info(&settings.cwd), self.desk().look_at_history(&loaded.config));
         let meta = SessionMeta {
             model_provider: Some(settings.model_provider.clone()),
             instructions: Some(instructions.text.clone()).filter(|text| !text.is_empty()),
             base_instructions: base.clone(),
-            git: git_info(&settings.cwd).await,
+            git,
             ..SessionMeta::new(id.clone(), &settings.cwd, &self.desk().source)
         };
         let git_info = meta.git.clone();
@@ -357,8 +402,9 @@ impl Agent {
         if !instructions.text.is_empty() {
             conversation.remember([prompt::project_instructions(&settings.cwd, &instructions.text)]);
         }
+        conversation.data().instructions = known;
         let handle = self.launch(conversation, loaded, settings, base, thread, Vec::new());
-        if let Some(warning) = instructions.truncated_warning {
+        for warning in warnings {
             handle.conversation().warn(None, warning);
         }
         Ok(Opened {
@@ -387,9 +433,7 @@ impl Agent {
         conversation.publish(None, EventKind::ThreadStarted(ThreadStarted { thread: thread.clone() }));
         conversation.publish(
             None,
-            EventKind::ThreadConfigured(ThreadConfigured {
-                settings: settings.clone(),
-            }),
+            EventKind::ThreadConfigured(self.desk().configured(&loaded.config, settings.clone())),
         );
         for warning in &loaded.warnings {
             conversation.warn(None, in_words(warning));
@@ -401,6 +445,7 @@ impl Agent {
         if let Some(recorder) = &conversation.recorder {
             tokio::spawn(warn_of_trouble(recorder.trouble(), Arc::downgrade(&conversation)));
         }
+        servers::begin(self.desk(), &conversation, &loaded.config, &settings.cwd);
         notifier::attach(self.desk(), &conversation, &loaded.config);
         place
             .insert(ThreadHandle::spawn(thread::Parts {
@@ -413,17 +458,6 @@ impl Agent {
                 left,
             }))
             .clone()
-    }
-
-    fn instructions(&self, config: &Config, settings: &ThreadSettings) -> config::instructions::Instructions {
-        let workspace = &self.desk().workspace;
-        let profile = permissions::profile(config, settings);
-        // A project's file can be a link to anything.
-        let closed = permissions::closed_in(self.desk(), config, &profile, &settings.cwd);
-        config::instructions::project_documents(config, &self.desk().home, &settings.cwd, &|path| {
-            let read = || workspace.read(path).ok();
-            closed.may_read(path).then(read)?.map(|read| read.text)
-        })
     }
 
     /// A live thread.
@@ -469,6 +503,30 @@ impl Agent {
         undo::diff(self.desk(), &thread.turns, running.as_ref(), turn, &thread.cwd)
     }
 
+    /// The tool servers that a thread has which is started now without a folder of its own.
+    pub fn configured_servers(&self) -> Result<Vec<Arc<crate::mcp::Server>>, AgentError> {
+        let cwd = self.default_folder();
+        let config = self.load_config(Some(&cwd), None)?.config;
+        Ok(servers::configured(self.desk(), &config, &cwd))
+    }
+
+    /// Reads the configuration of tool servers again, for one live thread or all; their next turns take it up.
+    pub async fn refresh_servers(&self, thread: Option<&ThreadId>) -> Result<(), AgentError> {
+        let threads = match thread {
+            Some(id) => vec![self.reach(id).await?],
+            None => self.live(),
+        };
+        for thread in threads {
+            let cwd = thread.settings().cwd;
+            let loaded = self.load_config(Some(&cwd), None)?;
+            for warning in &loaded.warnings {
+                tracing::warn!("{}", in_words(warning));
+            }
+            servers::want(thread.conversation(), &loaded.config, &cwd);
+        }
+        Ok(())
+    }
+
     pub fn list_threads(&self, params: &ThreadListParams) -> Result<ThreadListResult, AgentError> {
         let provider = self
             .load_config(None, None)
@@ -492,6 +550,7 @@ impl Agent {
         self.desk().proposals.keep_for_later().await;
         let threads: Vec<_> = std::mem::take(&mut *self.threads()).into_values().collect();
         futures::future::join_all(threads.iter().map(ThreadHandle::close)).await;
+        self.desk().servers.close().await;
         let steps = &self.desk().steps;
         steps.close();
         if tokio::time::timeout(LAST_STEPS, steps.wait()).await.is_err() {

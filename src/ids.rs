@@ -56,4 +56,8 @@ ids! {
     HunkId,
     /// One question to the person.
     ApprovalId,
+    /// One input that waits for its turn.
+    QueuedId,
+    /// One question of a tool server to the person.
+    ElicitationId,
 }

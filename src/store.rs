@@ -3,7 +3,8 @@
 //! A rollout is a file of JSON lines below `<home>/sessions`, one conversation a file, in the form that the
 //! reference system writes too, so that threads can be listed and resumed across both. This room writes them
 //! ([`Recorder`]), reads them back whatever state they are in ([`load`]), finds them ([`find`], [`list`], [`read`],
-//! [`search`]) and puts them away ([`archive`]); an [`Index`] makes lists quick. Beside them it keeps the [`proposals`] that wait. It knows nothing of live threads: whoever holds one
+//! [`search`]) and puts them away ([`archive`]); an [`Index`] makes lists quick. Beside them it keeps the [`proposals`]
+//! that wait, and what the person [`typed`]. It knows nothing of live threads: whoever holds one
 //! says so in the answer.
 
 pub mod archive;
@@ -18,6 +19,7 @@ pub mod record;
 pub mod search;
 pub mod summary;
 pub mod turns;
+pub mod typed;
 
 pub use index::Index;
 pub use line::{EventMsg, RolloutItem, SessionMeta, TurnContextRecord};

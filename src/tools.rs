@@ -7,8 +7,10 @@ pub mod apply_patch;
 pub mod exec_command;
 pub mod grep_files;
 pub mod list_dir;
+pub mod mcp_resources;
 pub mod read_file;
 pub mod request_permissions;
+pub mod server_tool;
 pub mod shell;
 pub mod update_plan;
 pub mod write_stdin;
@@ -28,6 +30,8 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolOutput {
     pub text: String,
+    /// As `data:` URLs; shown to the model after the text.
+    pub images: Vec<String>,
     /// Absent where the call was not carried out (refused, denied, not possible).
     pub success: Option<bool>,
 }
@@ -36,6 +40,7 @@ impl ToolOutput {
     pub fn ok(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
+            images: Vec::new(),
             success: Some(true),
         }
     }
@@ -43,6 +48,7 @@ impl ToolOutput {
     pub fn failed(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
+            images: Vec::new(),
             success: Some(false),
         }
     }
@@ -51,6 +57,7 @@ impl ToolOutput {
     pub fn not_done(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
+            images: Vec::new(),
             success: None,
         }
     }
@@ -183,6 +190,9 @@ pub trait Host: Send + Sync {
         workdir: Option<String>,
     ) -> BoxFuture<'_, Result<ToolOutput, ToolError>>;
 
+    /// Has a server carry out a call of one of its tools, if the person's policy or the person lets it be made.
+    fn call_server_tool(&self, call: server_tool::ServerCall) -> BoxFuture<'_, Result<ToolOutput, ToolError>>;
+
     fn show_plan(&self, item_id: ItemId, explanation: Option<String>, steps: Vec<PlanStep>);
 
     /// Ends when the turn is stopped.
@@ -262,11 +272,24 @@ impl Registry {
         Self { tools: tools.into() }
     }
 
+    /// Those of the tools that fit.
+    #[must_use]
+    pub fn only(&self, fits: impl Fn(&dyn Tool) -> bool) -> Self {
+        let fitting = self.tools.iter().filter(|tool| fits(tool.as_ref()));
+        Self::new(fitting.cloned().collect())
+    }
+
     /// The same without the tool of this name.
     #[must_use]
     pub fn without(&self, name: &str) -> Self {
         let others = self.tools.iter().filter(|tool| tool.spec().name() != name);
         Self::new(others.cloned().collect())
+    }
+
+    /// The same with these tools behind its own.
+    #[must_use]
+    pub fn with(&self, more: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
+        Self::new(self.tools.iter().cloned().chain(more).collect())
     }
 
     pub fn specs(&self) -> Vec<ToolSpec> {
@@ -284,6 +307,16 @@ impl Registry {
     pub fn names(&self) -> Vec<String> {
         self.tools.iter().map(|tool| tool.spec().name().to_owned()).collect()
     }
+}
+
+/// Whether a tool changes nothing whatever it is called with.
+pub fn ask_only(tool: &dyn Tool) -> bool {
+    tool.only_reads() || tool.spec().name() == "update_plan"
+}
+
+/// Whether a tool is held to reading by the sandbox, where that is asked for.
+pub fn plan_too(tool: &dyn Tool) -> bool {
+    ["shell", exec_command::NAME, write_stdin::NAME].contains(&tool.spec().name())
 }
 
 /// Reads a call's JSON arguments. What is wrong with them is an answer to the model; the wrong kind of payload is fatal,

@@ -3,7 +3,7 @@
 use super::history::output_for;
 use super::line::{self, Place};
 use super::turn::Turn;
-use crate::model::item::ResponseItem;
+use crate::model::item::{ContentPart, ResponseItem, ToolOutputPayload};
 use crate::protocol::item::{ItemStatus, ThreadItem};
 use crate::tools::{Call, Host, Look, Payload, Tool, ToolError, ToolOutput};
 use futures::FutureExt;
@@ -50,7 +50,7 @@ impl Calls {
     /// Puts a call into the history and starts it.
     pub(super) async fn start(&mut self, mut item: ResponseItem) {
         let call = self.identify(&mut item);
-        self.turn.conversation.say([item.clone()]);
+        self.turn.say([item.clone()]);
         tracing::info!(thread = %self.turn.conversation.id, call = %call.id, tool = %call.tool, payload = %brief(&call), "tool call");
         let call_id = call.id.clone();
         let tools = self.turn.tools();
@@ -70,7 +70,7 @@ impl Calls {
 
     /// Gives the call an id of its own, whatever the model sent.
     fn identify(&self, item: &mut ResponseItem) -> Call {
-        let taken = |id: &str| id.is_empty() || self.turn.conversation.data().history.has_call(id);
+        let taken = |id: &str| id.is_empty() || self.turn.with_history(|history| history.has_call(id));
         let fresh = || format!("call_{}", uuid::Uuid::now_v7().simple());
         match item {
             ResponseItem::FunctionCall {
@@ -157,7 +157,10 @@ impl Calls {
             };
             spent |= ended.is_none();
             let text = match ended {
-                Some(Ok(Ok(output))) => output.text,
+                Some(Ok(Ok(output))) => {
+                    outputs.push(output_for(&started.item, &started.call_id, payload(output)));
+                    continue;
+                }
                 Some(Ok(Err(ToolError::Answer(text)))) => text,
                 Some(Ok(Err(ToolError::Fatal(message)))) => {
                     fatal.get_or_insert_with(|| message.clone());
@@ -177,6 +180,19 @@ impl Calls {
         }
         (outputs, fatal)
     }
+}
+
+/// An output as the history keeps it: parts where there are images.
+fn payload(output: ToolOutput) -> ToolOutputPayload {
+    if output.images.is_empty() {
+        return ToolOutputPayload::Text(output.text);
+    }
+    let images = output
+        .images
+        .into_iter()
+        .map(|image_url| ContentPart::InputImage { image_url });
+    let text = ContentPart::InputText { text: output.text };
+    ToolOutputPayload::Parts(std::iter::once(text).chain(images).collect())
 }
 
 impl Drop for Calls {

@@ -1,8 +1,10 @@
 //! What lasts as long as a thread: its history, its record on disk, its numbers, what was granted.
 
+use super::context::Known;
 use super::history::History;
 use super::prompt::Environment;
 use super::reviewer::Reviews;
+use super::servers::ThreadServers;
 use super::stream::Stream;
 use crate::exec::decide::SessionGrants;
 use crate::ids::{ThreadId, TurnId};
@@ -11,8 +13,10 @@ use crate::protocol::config::ConfigWarning;
 use crate::protocol::event::{EventKind, Warning};
 use crate::protocol::model::{ThreadTokenUsage, TokenUsage};
 use crate::protocol::permission::Permission;
+use crate::protocol::settings::Mode;
 use crate::protocol::turn::Turn;
 use crate::store::{Recorder, RolloutItem};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio_util::task::TaskTracker;
@@ -24,6 +28,8 @@ pub struct Conversation {
     pub looks: TaskTracker,
     /// Absent for a thread that leaves nothing on disk.
     pub recorder: Option<Recorder>,
+    /// The tool servers of the thread.
+    pub servers: ThreadServers,
     data: Mutex<Data>,
 }
 
@@ -39,8 +45,16 @@ pub struct Data {
     pub granted_roots: Vec<PathBuf>,
     /// Narrow grants for the rest of the session.
     pub permissions: Vec<Permission>,
+    /// Tools of servers that the person allowed for the rest of the session: server and tool.
+    pub allowed_tools: BTreeSet<(String, String)>,
     /// What the model was last told of its surroundings.
     pub environment: Option<Environment>,
+    /// The mode that it was told of.
+    pub mode: Mode,
+    /// What it was told of the instruction files.
+    pub instructions: Known,
+    /// The last edit of the person's that it was told of.
+    pub told_edits: u64,
     /// The turns so far, for clients that read a live thread.
     pub turns: Vec<Turn>,
     /// The person's first words.
@@ -50,6 +64,8 @@ pub struct Data {
     pub told_no_snapshot: bool,
     /// They were told that the sandbox lacks something here.
     pub told_weaker: bool,
+    /// They were told that not all tools of servers are offered.
+    pub told_tools_left_out: bool,
     /// What the automatic reviewer has found.
     pub reviews: Reviews,
     /// What the model is to be told before it is asked again.
@@ -83,12 +99,17 @@ impl Conversation {
             grants: SessionGrants::default(),
             granted_roots: Vec::new(),
             permissions: Vec::new(),
+            allowed_tools: BTreeSet::new(),
             environment: None,
+            instructions: Known::default(),
+            mode: Mode::default(),
+            told_edits: 0,
             turns: Vec::new(),
             preview: String::new(),
             updated_at_ms: super::now_ms(),
             told_no_snapshot: false,
             told_weaker: false,
+            told_tools_left_out: false,
             reviews: Reviews::default(),
             notes: Vec::new(),
             reports: Vec::new(),
@@ -102,6 +123,7 @@ impl Conversation {
             looks: TaskTracker::new(),
             id,
             recorder,
+            servers: ThreadServers::default(),
             data: Mutex::new(data),
         }
     }
@@ -196,16 +218,16 @@ impl Conversation {
     /// Adds the usage of one response. Returns the new numbers.
     pub fn add_usage(&self, last: TokenUsage, window: Option<u32>) -> ThreadTokenUsage {
         let mut data = self.data();
-        let total = &mut data.usage.total;
-        total.input_tokens = total.input_tokens.saturating_add(last.input_tokens);
-        total.cached_input_tokens = total.cached_input_tokens.saturating_add(last.cached_input_tokens);
-        total.output_tokens = total.output_tokens.saturating_add(last.output_tokens);
-        total.reasoning_output_tokens = total
-            .reasoning_output_tokens
-            .saturating_add(last.reasoning_output_tokens);
-        total.total_tokens = total.total_tokens.saturating_add(last.total_tokens);
+        add(&mut data.usage.total, last);
         data.usage.last = last;
         data.usage.model_context_window = window;
+        data.usage
+    }
+
+    /// Adds the usage of a response to what was not this conversation. Returns the new numbers.
+    pub fn add_usage_apart(&self, last: TokenUsage) -> ThreadTokenUsage {
+        let mut data = self.data();
+        add(&mut data.usage.total, last);
         data.usage
     }
 
@@ -216,4 +238,14 @@ impl Conversation {
         data.usage.model_context_window = window;
         data.usage
     }
+}
+
+fn add(total: &mut TokenUsage, last: TokenUsage) {
+    total.input_tokens = total.input_tokens.saturating_add(last.input_tokens);
+    total.cached_input_tokens = total.cached_input_tokens.saturating_add(last.cached_input_tokens);
+    total.output_tokens = total.output_tokens.saturating_add(last.output_tokens);
+    total.reasoning_output_tokens = total
+        .reasoning_output_tokens
+        .saturating_add(last.reasoning_output_tokens);
+    total.total_tokens = total.total_tokens.saturating_add(last.total_tokens);
 }

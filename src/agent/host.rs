@@ -3,7 +3,8 @@
 use super::apply::Scope;
 use super::permissions::{self, Asked};
 use super::turn::Turn;
-use super::{command, propose, terminals};
+use super::{command, mode, propose, terminals};
+use super::{command, propose, servers, terminals};
 use crate::config::permissions::is_built_in;
 use crate::exec::Confinement;
 use crate::ids::ItemId;
@@ -12,6 +13,7 @@ use crate::protocol::item::{Confined, PlanStep, ThreadItem};
 use crate::protocol::permission::Permission;
 use crate::protocol::settings::SandboxPolicy;
 use crate::store::proposals::Bounds;
+use crate::tools::server_tool::ServerCall;
 use crate::tools::{
     CommandCall, Host, Reading, Registry, TerminalStart, TerminalWrite, ToolError, ToolOutput, apply_patch,
     exec_command, write_stdin,
@@ -33,15 +35,9 @@ impl Host for Arc<Turn> {
     }
 
     fn reading(&self) -> Reading {
-        let closed = self.closed();
-        Arc::new(move |path| match closed.may_read(path) {
-            true => Ok(()),
-            false => Err(ToolError::Answer(format!(
-                "{} is closed: credentials or other secrets of the person's are kept there, or their settings say so. Work \
-                 without it, or ask for it with request_permissions if the task is about it.",
-                path.display()
-            ))),
-        })
+        let reader = self.reader();
+        let answer = |refused: permissions::Refused| ToolError::Answer(refused.to_string());
+        Arc::new(move |path| reader.check(path).map_err(answer))
     }
 
     fn home(&self) -> Option<PathBuf> {
@@ -55,6 +51,7 @@ impl Host for Arc<Turn> {
         reason: Option<String>,
     ) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
+            self.may_change()?;
             let asked = Asked {
                 item_id: &item_id,
                 permissions,
@@ -74,7 +71,13 @@ impl Host for Arc<Turn> {
     }
 
     fn write_to_terminal(&self, call: TerminalWrite) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
-        Box::pin(terminals::write(self, call))
+        Box::pin(async move {
+            // It may have been started when more was allowed.
+            if !call.text.is_empty() {
+                self.may_change()?;
+            }
+            terminals::write(self, call).await
+        })
     }
 
     fn shell(&self) -> Option<&str> {
@@ -91,7 +94,14 @@ impl Host for Arc<Turn> {
         patch: String,
         workdir: Option<String>,
     ) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
-        Box::pin(propose::run(self, item_id, patch, workdir))
+        Box::pin(async move {
+            self.may_change()?;
+            propose::run(self, item_id, patch, workdir).await
+        })
+    }
+
+    fn call_server_tool(&self, call: ServerCall) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
+        Box::pin(servers::call(self, call))
     }
 
     fn show_plan(&self, item_id: ItemId, explanation: Option<String>, steps: Vec<PlanStep>) {
@@ -116,11 +126,15 @@ impl Turn {
             (!self.config.unified_exec()).then_some(exec_command::NAME),
             (!self.config.unified_exec()).then_some(write_stdin::NAME),
         ];
-        let all = self.desk.tools.clone();
-        left_out
+        let all = mode::offered(self.settings.mode, self.desk.tools.clone());
+        let own = left_out
             .into_iter()
             .flatten()
-            .fold(all, |tools, name| tools.without(name))
+            .fold(all, |tools, name| tools.without(name));
+        match self.servers.is_empty() {
+            true => own,
+            false => own.with(self.server_tools()),
+        }
     }
 
     /// Where patches may write: the workspace, whatever the policy for commands, since the person decides on each.

@@ -230,6 +230,7 @@ async fn carry_out(
         });
     }
     ToolOutput {
+        images: Vec::new(),
         text: report,
         success: Some(outcome.status == ProposalStatus::Applied),
     }

@@ -5,7 +5,7 @@ use super::history::History;
 use super::restore::{resting, stream_of};
 use super::stream::Stream;
 use super::thread::ThreadHandle;
-use super::{Agent, AgentError, Opened, prompt, settings};
+use super::{Agent, AgentError, Opened, context, mode, prompt, settings};
 use crate::config::Loaded;
 use crate::ids::ThreadId;
 use crate::protocol::event::{EventKind, ThreadArchived, ThreadDeleted, ThreadNameUpdated, ThreadUnarchived};
@@ -223,6 +223,8 @@ impl Agent {
         {
             let mut data = conversation.data();
             data.environment = prompt::Environment::told(data.history.items());
+            data.instructions = context::Known::told(data.history.items());
+            data.mode = mode::told(data.history.items());
             data.usage = stored.usage.unwrap_or_default();
             data.turns = stored.turns;
             data.preview = stored.preview.clone();
@@ -230,6 +232,7 @@ impl Agent {
         }
         conversation.remember(developer_instructions.map(|text| prompt::message("developer", text)));
         self.load_notes(&id).await;
+        self.desk().look_at_history(&loaded.config).await;
         let is_copy = forked_from.is_some();
         let thread = Thread {
             id,

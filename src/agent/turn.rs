@@ -1,5 +1,6 @@
 //! One running turn: what it shows, what it records, and that it ends exactly once.
 
+use super::apart::Apart;
 use super::asking::Asking;
 use super::conversation::Conversation;
 use super::desk::Desk;
@@ -9,6 +10,7 @@ use super::undo::Track;
 use crate::config::Config;
 use crate::config::permissions::Profile;
 use crate::ids::{ItemId, TurnId};
+use crate::mcp::Server;
 use crate::patch::turn_diff::TurnDiff;
 use crate::protocol::event::{
     ErrorEvent, EventKind, ItemCompleted, ItemDelta, ItemPartDelta, ItemStarted, ThreadStatusChanged, TurnCompleted,
@@ -18,7 +20,9 @@ use crate::protocol::item::{Confined, ItemStatus, ThreadItem};
 use crate::protocol::permission::Permission;
 use crate::protocol::settings::{SandboxMode, ThreadSettings};
 use crate::protocol::thread::ThreadStatus;
-use crate::protocol::turn::{InterruptedBy, Turn as TurnRecord, TurnError, TurnKind, TurnStatus};
+use crate::protocol::turn::{
+    InterruptedBy, Metadata, Turn as TurnRecord, TurnError, TurnKind, TurnStatus, UnansweredInput,
+};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -43,10 +47,14 @@ pub struct Turn {
     pub profile: Profile,
     /// Folders of the workspace at the start of the turn: the editor's, the thread's own, the profile's.
     pub roots: Vec<PathBuf>,
+    /// The tool servers of the turn.
+    pub servers: Arc<[Arc<Server>]>,
     /// Which model answers; set once, before the first request.
     pub provider: OnceLock<Provider>,
     pub output_schema: Option<serde_json::Value>,
     pub base_instructions: String,
+    /// A history of the turn's own, in place of the conversation's.
+    pub apart: Option<Apart>,
     /// Fires when the turn is to stop.
     pub cancel: CancellationToken,
     /// Fires when the turn's first event is out.
@@ -65,6 +73,8 @@ pub struct Turn {
     pub track: Track,
     /// Narrow grants until the turn ends.
     permissions: Mutex<Vec<Permission>>,
+    /// What the client wants the provider to be told with the turn's requests.
+    metadata: Mutex<Metadata>,
     /// Questions about commands of the answer that is being carried out.
     pub asking: Asking,
     /// Held while an event of the turn is published; taken before the conversation's data, never after.
@@ -89,6 +99,8 @@ struct Shown {
     begun: bool,
     /// The last event is out.
     ended: bool,
+    /// How it ended.
+    status: TurnStatus,
 }
 
 pub struct TurnParts {
@@ -101,6 +113,7 @@ pub struct TurnParts {
     pub roots: Vec<PathBuf>,
     pub output_schema: Option<serde_json::Value>,
     pub base_instructions: String,
+    pub apart: Option<Apart>,
 }
 
 impl Turn {
@@ -115,6 +128,7 @@ impl Turn {
             roots,
             output_schema,
             base_instructions,
+            apart,
         } = parts;
         let shown = Shown {
             kind,
@@ -127,8 +141,10 @@ impl Turn {
             waiting: 0,
             begun: false,
             ended: false,
+            status: TurnStatus::InProgress,
         };
         let cancel = CancellationToken::new();
+        let servers = super::servers::take_up(&desk, &conversation);
         Self {
             id,
             conversation,
@@ -137,9 +153,11 @@ impl Turn {
             settings,
             profile,
             roots,
+            servers,
             provider: OnceLock::new(),
             output_schema,
             base_instructions,
+            apart,
             own_commands: cancel.child_token(),
             stopped_by: OnceLock::new(),
             denials: AtomicUsize::new(0),
@@ -149,6 +167,7 @@ impl Turn {
             pending: Pending::default(),
             track: Track::default(),
             permissions: Mutex::default(),
+            metadata: Mutex::default(),
             asking: Asking::default(),
             shown: Mutex::new(shown),
         }
@@ -162,6 +181,10 @@ impl Turn {
     /// Narrow grants until the turn ends.
     pub fn permissions(&self) -> MutexGuard<'_, Vec<Permission>> {
         self.permissions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn metadata(&self) -> MutexGuard<'_, Metadata> {
+        self.metadata.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How a command of the turn is confined that asks for nothing else.
@@ -259,7 +282,7 @@ impl Turn {
     }
 
     /// A turn that nobody asked to stop is stopped in the person's name.
-    fn stopped_by(&self) -> InterruptedBy {
+    pub fn stopped_by(&self) -> InterruptedBy {
         self.stopped_by.get().copied().unwrap_or(InterruptedBy::Person)
     }
 
@@ -280,6 +303,11 @@ impl Turn {
         let shown = self.shown();
         let mut items = shown.done.iter().chain(&shown.open);
         items.find(|item| item.id() == id).cloned()
+    }
+
+    /// How it ended, or that it runs.
+    pub fn status(&self) -> TurnStatus {
+        self.shown().status
     }
 
     /// Whether the turn's last event is out.
@@ -434,7 +462,7 @@ impl Turn {
     /// Closes the turn: open items first, then the one closing event. Later calls do nothing. A turn that was asked to
     /// stop in its last moment counts as stopped.
     pub fn end(&self, ended: Ended) {
-        self.pending.close();
+        let unread = self.pending.close();
         let mut shown = self.shown();
         if shown.ended {
             return;
@@ -453,7 +481,7 @@ impl Turn {
         // Of the person's own commands it knows nothing.
         if status == TurnStatus::Interrupted && shown.kind != TurnKind::OwnCommands {
             // What the model must know of a stopped turn.
-            self.conversation.say([super::prompt::interrupted()]);
+            self.say([super::prompt::interrupted()]);
         }
         if let Some(error) = &error {
             tracing::warn!(thread = %self.conversation.id, turn = %self.id, kind = ?error.kind, "{}", error.message);
@@ -472,8 +500,10 @@ impl Turn {
             EventKind::TurnCompleted(TurnCompleted {
                 turn,
                 last_agent_message,
+                unanswered: unread.into_iter().map(UnansweredInput::from).collect(),
             }),
         );
+        shown.status = status;
         shown.ended = true;
         drop(shown);
         self.closed.cancel();
@@ -500,6 +530,7 @@ fn stopped(mut item: ThreadItem) -> ThreadItem {
         ThreadItem::CommandExecution { status, .. }
         | ThreadItem::FileChange { status, .. }
         | ThreadItem::ToolCall { status, .. }
+        | ThreadItem::McpToolCall { status, .. }
         | ThreadItem::Undo { status, .. } => *status = ItemStatus::Interrupted,
         ThreadItem::UserMessage { .. } | ThreadItem::Reasoning { .. } | ThreadItem::Plan { .. } => {}
     }

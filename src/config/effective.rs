@@ -1,11 +1,12 @@
 //! The merged values as types. Every value has been checked against the table of keys before.
 
 use super::environment::{EnvironmentPolicy, Inherit};
+use super::instructions::is_inside;
 use super::layers::{File, Merged, read_text};
 use super::permissions::{self, Profiles};
 use super::provider::{OPENAI_URL, Provider};
 use super::tree::Data;
-use super::{Config, Edits, History};
+use super::{Config, Edits, History, mcp};
 use crate::protocol::config::ConfigWarning;
 use crate::protocol::settings::{SandboxMode, SandboxPolicy};
 use serde::de::DeserializeOwned;
@@ -40,6 +41,7 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
             .get("model_provider")
             .is_some_and(|origin| origin != "built-in"),
         providers: providers(values, warnings),
+        mcp_servers: mcp::servers(values, &|name| place(home, &["mcp_servers", name, "command"]), warnings),
         approval_policy: parsed(values, "approval_policy").unwrap_or_default(),
         approvals_reviewer: parsed(values, "approvals_reviewer").unwrap_or_default(),
         assess_risk: flag_in(values, "approvals", "assess_risk"),
@@ -64,7 +66,8 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
             .filter(|text| !text.trim().is_empty()),
         instructions_file,
         project_doc_max_bytes: parsed(values, "project_doc_max_bytes").unwrap_or(32768),
-        project_doc_fallback_filenames: texts(values, "project_doc_fallback_filenames"),
+        project_doc_fallback_filenames: file_names(values, "project_doc_fallback_filenames", warnings),
+        project_doc_also_filenames: file_names(values, "project_doc_also_filenames", warnings),
         project_root_markers: texts(values, "project_root_markers"),
         show_raw_agent_reasoning: flag(values, "show_raw_agent_reasoning").unwrap_or(false),
         hide_agent_reasoning: flag(values, "hide_agent_reasoning").unwrap_or(false),
@@ -73,9 +76,11 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
         notify_in_editor: flag(values, "notify_in_editor").unwrap_or(false),
         user_commands_sandboxed: flag_in(values, "user_commands", "sandboxed"),
         edits: edits(values),
+        editor_context: parsed(values, "editor_context").unwrap_or_default(),
         include_apply_patch_tool: flag(values, "include_apply_patch_tool").unwrap_or(true),
         features: parsed(values, "features").unwrap_or_default(),
         rule_folders: Vec::new(),
+        prompt_folders: Vec::new(),
         background_terminal_max_timeout: parsed(values, "background_terminal_max_timeout")
             .map_or(LONGEST_POLL, std::time::Duration::from_millis),
         profile: text(values, "profile"),
@@ -115,6 +120,24 @@ pub(super) fn texts(values: &Map<String, Value>, key: &str) -> Vec<String> {
 
 fn parsed<T: DeserializeOwned>(values: &Map<String, Value>, key: &str) -> Option<T> {
     serde_json::from_value(values.get(key)?.clone()).ok()
+}
+
+/// Names of files that are looked for in folders; one that leads out of its folder is reported and not used.
+fn file_names(values: &Map<String, Value>, key: &str, warnings: &mut Vec<ConfigWarning>) -> Vec<String> {
+    let (inside, outside): (Vec<String>, Vec<String>) =
+        texts(values, key).into_iter().partition(|name| is_inside(name));
+    for name in outside {
+        let message = format!(
+            "`{key}` names {name:?}, which is no file below a folder; it is not used. Write a name such as CLAUDE.md or \
+             .github/copilot-instructions.md."
+        );
+        warnings.push(ConfigWarning {
+            message,
+            path: None,
+            line: None,
+        });
+    }
+    inside
 }
 
 fn providers(values: &Map<String, Value>, warnings: &mut Vec<ConfigWarning>) -> BTreeMap<String, Provider> {
@@ -177,19 +200,7 @@ fn sandbox(values: &Map<String, Value>) -> SandboxPolicy {
 /// The permission profiles there are, and the one that threads begin with if it is one's last word.
 fn permission_profiles(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarning>) -> (Profiles, Option<String>) {
     let values = &merged.values;
-    let place = |name: &str| {
-        let path = home.join("config.toml");
-        let line = match File::read(&path) {
-            File::Parsed(entries) => line_of(&Data::Table(entries), &["permissions", name, "extends"]),
-            _ => None,
-        };
-        ConfigWarning {
-            message: String::new(),
-            path: line.map(|_| path),
-            line,
-        }
-    };
-    let (profiles, mut problems) = permissions::resolve(values, &place);
+    let (profiles, mut problems) = permissions::resolve(values, &|name| place(home, &["permissions", name, "extends"]));
     let chosen = text(values, "default_permissions").filter(|_| merged.by_profile);
     let origin = |key: &str| merged.origins.get(key).map(String::as_str);
     if chosen.is_some() && origin("default_permissions") == origin("sandbox_mode") {
@@ -220,6 +231,20 @@ fn permission_profiles(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWa
     // A name that means nothing must not leave more open than any name could.
     let known = known.or_else(|| merged.by_profile.then(|| permissions::READ_ONLY.to_owned()));
     (profiles, known)
+}
+
+/// Where a key stands in the person's file, if it stands there: the head of a complaint about it.
+fn place(home: &Path, way: &[&str]) -> ConfigWarning {
+    let path = home.join("config.toml");
+    let line = match File::read(&path) {
+        File::Parsed(entries) => line_of(&Data::Table(entries), way),
+        _ => None,
+    };
+    ConfigWarning {
+        message: String::new(),
+        path: line.map(|_| path),
+        line,
+    }
 }
 
 /// The line of a key, by its way through the tables; the last part may be missing.

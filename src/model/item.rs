@@ -195,6 +195,12 @@ pub enum ToolOutputPayload {
     Parts(Vec<ContentPart>),
 }
 
+impl From<String> for ToolOutputPayload {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum LocalShellAction {

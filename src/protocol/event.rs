@@ -2,17 +2,19 @@
 //!
 //! An [`Event`] is a notification to the client and, for those kinds that are kept, a line of the rollout.
 
-use crate::ids::{ApprovalId, ItemId, ProposalId, ThreadId, TurnId};
+use crate::ids::{ApprovalId, ElicitationId, ItemId, ProposalId, ThreadId, TurnId};
 use crate::protocol::approval::Approval;
 use crate::protocol::document::FilesChanged;
 use crate::protocol::guardian::GuardianAssessment;
 use crate::protocol::item::{PlanStep, ThreadItem};
+use crate::protocol::mcp::{McpElicitation, McpElicitationAction, McpServerStatus};
 use crate::protocol::model::ThreadTokenUsage;
 use crate::protocol::proposal::{Proposal, ProposalMoved};
+use crate::protocol::queue::TurnQueue;
 use crate::protocol::settings::ThreadSettings;
 use crate::protocol::terminal::Terminal;
 use crate::protocol::thread::{Thread, ThreadStatus};
-use crate::protocol::turn::{Turn, TurnError};
+use crate::protocol::turn::{Turn, TurnError, UnansweredInput};
 use serde::{Deserialize, Serialize};
 
 /// Where in the conversation an event belongs. Part of the params of every notification of a thread.
@@ -111,6 +113,8 @@ events! {
     TurnStarted = "countersign/turn/started" (TurnStarted),
     /// The turn's last event, exactly one for each `turn/started`.
     TurnCompleted = "countersign/turn/completed" (TurnCompleted),
+    /// What waits for its turn is another list, or in another order, or paused, or not any more. The whole of it each time.
+    TurnQueueChanged = "countersign/turn/queueChanged" (TurnQueueChanged),
     /// Unified diff of all the turn has changed so far; replaces the one before.
     TurnDiff = "countersign/turn/diff" (TurnDiff),
     /// A transient failure; the request is sent again. A notice, not an error.
@@ -127,6 +131,8 @@ events! {
     ReasoningDelta = "countersign/item/reasoning/textDelta" (ItemPartDelta),
     /// More output of a running command.
     CommandOutputDelta = "countersign/item/commandExecution/outputDelta" (ItemDelta),
+    /// How far a call of a server's tool is.
+    McpToolCallProgress = "countersign/item/mcpToolCall/progress" (McpProgress),
     /// A command runs on in a terminal of its own; its item is completed with status `background`. Belongs to the thread,
     /// as what follows of the terminal.
     TerminalStarted = "countersign/terminal/started" (TerminalStarted),
@@ -150,11 +156,17 @@ events! {
     ApprovalRequested = "countersign/approval/requested" (ApprovalRequested),
     /// The question is settled or pointless; close what shows it.
     ApprovalResolved = "countersign/approval/resolved" (ApprovalResolved),
+    /// A tool server asks the person something. Clients with the plugin protocol are asked by request.
+    McpElicitationRequested = "countersign/mcp/elicitationRequested" (McpElicitationRequested),
+    /// The server's question is settled or pointless; close what shows it.
+    McpElicitationResolved = "countersign/mcp/elicitationResolved" (McpElicitationResolved),
+    /// How a tool server is: after `thread/configured` for each, and after each change.
+    McpStatusChanged = "countersign/mcp/status" (McpStatusChanged),
     /// The automatic reviewer judges a question in the person's place: in progress, then what it found.
     GuardianAssessed = "countersign/guardian/assessment" (GuardianAssessment),
     /// Something the person should know; never ends a turn.
     Warning = "countersign/warning" (Warning),
-    /// A turn failed; `turn/completed` follows.
+    /// A turn failed, and `turn/completed` follows; or, outside of any turn, a tool server did not start.
     Error = "countersign/error" (ErrorEvent),
 }
 
@@ -172,7 +184,13 @@ macro_rules! params {
 
 params! {
     ThreadStarted { thread: Thread }
-    ThreadConfigured { settings: ThreadSettings }
+    ThreadConfigured {
+        settings: ThreadSettings,
+        /// Of the file of what the person typed, as `history/read` takes it; `0` where none is kept.
+        history_log_id: String,
+        /// Entries in that file: one can go back from this number.
+        history_entry_count: u64,
+    }
     ThreadStatusChanged { status: ThreadStatus }
     ThreadClosed {}
     ThreadArchived {}
@@ -192,7 +210,10 @@ params! {
         turn: Turn,
         /// The agent's last text in the turn's last round: its answer. Absent if it said nothing there.
         last_agent_message: Option<String>,
+        /// Input that came while the turn ran and that it was stopped before reading, in order.
+        unanswered: Vec<UnansweredInput>,
     }
+    TurnQueueChanged { queue: TurnQueue }
     TurnDiff { diff: String }
     TurnRetrying {
         /// Counted from 1.
@@ -218,6 +239,27 @@ params! {
         exit_code: i32,
         /// From the command's start.
         duration_ms: u64,
+    }
+    McpProgress {
+        item_id: ItemId,
+        /// Rises with each; what it counts is the server's affair.
+        progress: f64,
+        /// What it rises to, if that is known.
+        total: Option<f64>,
+        message: Option<String>,
+    }
+    McpElicitationRequested { elicitation: McpElicitation }
+    McpElicitationResolved {
+        elicitation_id: ElicitationId,
+        server: String,
+        /// Absent: withdrawn.
+        action: Option<McpElicitationAction>,
+    }
+    McpStatusChanged {
+        server: String,
+        status: McpServerStatus,
+        /// What happened and what to do, where it is not well.
+        error: Option<String>,
     }
     PlanUpdated { explanation: Option<String>, steps: Vec<PlanStep> }
     TokenUsageUpdated { token_usage: ThreadTokenUsage }

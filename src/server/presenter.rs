@@ -3,6 +3,7 @@
 
 pub mod change;
 pub mod diff;
+mod elicitation;
 mod hints;
 mod preview;
 mod progress;
@@ -17,10 +18,11 @@ use super::outbound::Outbound;
 use crate::agent::Agent;
 use crate::agent::stream::{Stream, Subscription};
 use crate::agent::thread::ThreadHandle;
-use crate::ids::{ApprovalId, ProposalId, ThreadId, TurnId};
+use crate::ids::{ApprovalId, ElicitationId, ProposalId, ThreadId, TurnId};
 use crate::lsp::client::Client;
 use crate::protocol::event::{Event, EventKind};
 use crate::protocol::proposal::Proposal;
+use crate::protocol::turn::TurnErrorKind;
 use progress::Progress;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -67,6 +69,7 @@ struct State {
     warned: BTreeSet<String>,
     /// What asks the person; aborting it takes the question back.
     asking_approval: BTreeMap<ApprovalId, AbortHandle>,
+    asking_elicitation: BTreeMap<ElicitationId, AbortHandle>,
     asking_proposal: BTreeMap<ProposalId, AskingProposal>,
     /// Proposals of an earlier server that the person is not told of yet.
     restored: Vec<Proposal>,
@@ -171,6 +174,16 @@ impl Presenter {
                     task.abort();
                 }
             }
+            EventKind::McpElicitationRequested(requested) => {
+                let id = requested.elicitation.id.clone();
+                let task = tokio::spawn(elicitation::ask(self.clone(), requested.elicitation));
+                self.state().asking_elicitation.insert(id, task.abort_handle());
+            }
+            EventKind::McpElicitationResolved(resolved) => {
+                if let Some(task) = self.state().asking_elicitation.remove(&resolved.elicitation_id) {
+                    task.abort();
+                }
+            }
             EventKind::ProposalCreated(created) => {
                 self.look_over();
                 // One that the policy accepted asks nobody.
@@ -209,7 +222,10 @@ impl Presenter {
             }
             EventKind::Error(error) => {
                 self.log(Severity::Error, &error.error.message);
-                if !plugin {
+                // One server fails in all threads, and is told of once.
+                let of_server = error.error.kind == TurnErrorKind::ToolServerFailed && event.at.turn_id.is_none();
+                let new = !of_server || self.state().warned.insert(error.error.message.clone());
+                if new && !plugin {
                     self.message(Severity::Error, &error.error.message);
                 }
             }

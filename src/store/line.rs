@@ -667,7 +667,10 @@ impl EventMsg {
                 json!({ "response_stream_disconnected": status })
             }
             TurnErrorKind::SandboxError => json!("sandbox_error"),
-            TurnErrorKind::TooManyRounds | TurnErrorKind::UndoFailed | TurnErrorKind::Internal => json!("other"),
+            TurnErrorKind::TooManyRounds
+            | TurnErrorKind::UndoFailed
+            | TurnErrorKind::ToolServerFailed
+            | TurnErrorKind::Internal => json!("other"),
         };
         Self::Error {
             message: error.message.clone(),

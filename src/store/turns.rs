@@ -251,6 +251,7 @@ impl Turns {
                         id,
                         content,
                         client_id: None,
+                        context: Vec::new(),
                     },
                 );
             }
@@ -323,6 +324,7 @@ impl Turns {
                             id,
                             content,
                             client_id: None,
+                            context: Vec::new(),
                         },
                     );
                 }

@@ -8,6 +8,7 @@ mod crash;
 mod demo;
 mod doctor;
 mod exec;
+mod files;
 mod hostile;
 mod model;
 mod patch;

@@ -150,6 +150,7 @@ impl Run<'_> {
             "metadata": {"exit_code": finished.exit_code, "duration_seconds": seconds},
         });
         ToolOutput {
+            images: Vec::new(),
             text: json.to_string(),
             success: Some(finished.exit_code == 0 && !finished.timed_out),
         }

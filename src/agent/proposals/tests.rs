@@ -64,6 +64,8 @@ impl Table {
         let workspace = Workspace::new();
         workspace.open(URI, Some("/w/a.txt".into()), "text", 1, text);
         let desk = Desk {
+            servers: crate::mcp::Shelf::default(),
+            elicitations: crate::agent::servers::Elicitations::default(),
             approvals: Approvals::default(),
             proposals: Proposals::new(workspace.clone(), home.path()),
             terminals: Default::default(),
@@ -73,6 +75,8 @@ impl Table {
             snapshots: crate::snapshot::Snapshots::new(home.path(), &BTreeMap::new()),
             persons: crate::agent::undo::Persons::default(),
             rules: Default::default(),
+            instructions: Default::default(),
+            typed: crate::store::typed::Typed::new(home.path()),
             changing: Arc::default(),
             home: home.path().to_owned(),
             env: BTreeMap::new(),

@@ -1,10 +1,10 @@
 //! Dropping the last turns of a conversation: the stored log is played again with a marker behind it. What is on the disk of
 //! the person stays as it is; that is the business of undo.
 
-use crate::agent::AgentError;
 use crate::agent::conversation::Conversation;
 use crate::agent::history::History;
 use crate::agent::prompt::Environment;
+use crate::agent::{AgentError, context, mode};
 use crate::protocol::event::{EventKind, ThreadRolledBack, TokenUsageUpdated};
 use crate::store::{self, EventMsg, RolloutItem};
 
@@ -43,6 +43,8 @@ pub(super) async fn roll_back(conversation: &Conversation, num_turns: u32) -> Re
         let mut data = conversation.data();
         data.history = History::new(stored.history);
         data.environment = Environment::told(data.history.items());
+        data.instructions = context::Known::told(data.history.items());
+        data.mode = mode::told(data.history.items());
         data.usage = usage;
         data.turns = stored.turns;
         data.updated_at_ms = crate::agent::now_ms();

@@ -263,7 +263,11 @@ impl View {
             }
             ThreadItem::CommandExecution { .. } => self.command_completed(stage, item).await,
             ThreadItem::FileChange { status, .. } => self.change_completed(stage, status).await,
-            ThreadItem::Plan { .. } | ThreadItem::UserMessage { .. } | ThreadItem::Undo { .. } => Ok(()),
+            // The demonstration has no tool servers.
+            ThreadItem::McpToolCall { .. }
+            | ThreadItem::Plan { .. }
+            | ThreadItem::UserMessage { .. }
+            | ThreadItem::Undo { .. } => Ok(()),
         }
     }
 

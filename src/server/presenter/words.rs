@@ -1,7 +1,7 @@
 //! Items in words, for progress and the log.
 
 use crate::agent::terminals::Entry;
-use crate::protocol::approval::CommandApproval;
+use crate::protocol::approval::{CommandApproval, ToolApproval};
 use crate::protocol::document::{ChangedKind, FilesChanged};
 use crate::protocol::item::{CommandAction, CommandSource, Confined, FileChangeKind, ItemStatus, ThreadItem};
 use crate::protocol::proposal::{HunkStatus, Proposal, ProposalFile, ProposalStatus};
@@ -36,6 +36,7 @@ pub(super) fn doing(item: &ThreadItem) -> Option<String> {
             format!("Proposing changes to {}", names.join(", "))
         }
         ThreadItem::ToolCall { title, .. } => title.clone(),
+        ThreadItem::McpToolCall { title, .. } => format!("Calling {}", cut(title, 80)),
         ThreadItem::Undo { .. } => "Taking changes back".to_owned(),
         ThreadItem::Plan { .. } | ThreadItem::UserMessage { .. } => return None,
     })
@@ -103,6 +104,15 @@ pub(super) fn done(item: &ThreadItem) -> Option<String> {
             )
         }
         ThreadItem::ToolCall { title, status, .. } => format!("{title} ({})", status_word(*status)),
+        ThreadItem::McpToolCall {
+            title, status, error, ..
+        } => {
+            let error = error
+                .as_deref()
+                .map(|error| format!(": {}", cut(error, 2000)))
+                .unwrap_or_default();
+            format!("{title} ({}){error}", status_word(*status))
+        }
         ThreadItem::Undo { status, message, .. } => {
             let message = message.as_deref().unwrap_or_default();
             format!("undo ({}): {message}", status_word(*status))
@@ -271,6 +281,20 @@ pub(super) fn command_question(approval: &CommandApproval) -> String {
         cut(&crate::exec::command::display(&approval.command), 600),
         approval.cwd.display(),
         approval.reason
+    )
+}
+
+/// The question about a call of a server's tool.
+pub(super) fn tool_question(approval: &ToolApproval) -> String {
+    let arguments = approval.arguments.to_string();
+    format!(
+        "Countersign wants to call {} of the tool server {}:\n  {}\n{}\nAlways would cover {} (written to {})",
+        approval.tool,
+        approval.server,
+        cut(&arguments, 600),
+        approval.reason,
+        approval.always_rule.text,
+        approval.always_rule.file.display()
     )
 }
 
