@@ -4,7 +4,6 @@ use super::apply::Scope;
 use super::permissions::{self, Asked};
 use super::turn::Turn;
 use super::{command, mode, propose, review, servers, terminals};
-use super::{command, propose, review, servers, terminals};
 use crate::config::permissions::is_built_in;
 use crate::exec::Confinement;
 use crate::ids::ItemId;
