@@ -26,6 +26,7 @@ mod review;
 mod reviewer;
 mod stage;
 mod steer;
+mod stored;
 mod terminals;
 mod thread;
 mod tools;
