@@ -217,6 +217,9 @@ export type CommandTerminateResult = {
   stopped: boolean;
 };
 
+/** Why a conversation is compacted. */
+export type CompactionReason = "requested" | "limit" | "tooLong";
+
 export type ConfigReadParams = {
   /** Adds the project layers of this folder. */
   cwd?: string | null;
@@ -895,6 +898,9 @@ export type PermissionProfilesResult = {
   default?: string | null;
 };
 
+/** The tone of the agent's answers (configuration key `personality`). */
+export type Personality = "none" | "friendly" | "pragmatic";
+
 export type PlanStep = {
   step: string;
   status: PlanStepStatus;
@@ -1080,6 +1086,27 @@ export type QueuedInput = {
   input: Array<UserInput>;
   clientUserMessageId?: string | null;
   queuedAtMs: number;
+};
+
+/** What the provider says of the account's allowance. What is absent is not known. */
+export type RateLimits = {
+  primary?: RateWindow | null;
+  secondary?: RateWindow | null;
+  /** Name of the account's plan. */
+  plan?: string | null;
+  hasCredits?: boolean | null;
+  unlimitedCredits?: boolean | null;
+  /** In the provider's words. */
+  creditBalance?: string | null;
+};
+
+/** A window of the account's allowance. */
+export type RateWindow = {
+  /** 0 to 100. */
+  usedPercent: number;
+  windowMinutes?: number | null;
+  /** Seconds since the epoch. */
+  resetsAt?: number | null;
 };
 
 /** How much of its reasoning the model is asked to sum up. */
@@ -1294,6 +1321,9 @@ export type SettingsOverride = {
   /** Folders of the workspace beside `cwd`, in place of those before. Relative ones start from `cwd`. */
   runtimeWorkspaceRoots?: Array<string> | null;
   editApproval?: EditApproval | null;
+  /** `null` clears it, absence leaves it. */
+  serviceTier?: string | null;
+  personality?: Personality | null;
   editorContext?: EditorContextChange | null;
   /**
    * Absent: the mode stays, unless all of `model`, `effort`, `summary`, `cwd`, `approvalPolicy` and one of `sandboxPolicy` and
@@ -1411,11 +1441,31 @@ export type Thread = {
   cliVersion: string;
   gitInfo?: GitInfo | null;
   forkedFromId?: ThreadId | null;
+  /** Put away: it is listed only where archived threads are asked for, and resumed only after `thread/unarchive`. */
+  archived: boolean;
+  memoryMode: ThreadMemoryMode;
   /** Empty where the request did not ask for them. */
   turns: Array<Turn>;
 };
 
+export type ThreadArchiveParams = {
+  threadId: ThreadId;
+};
+
+export type ThreadArchiveResult = Record<symbol, never>;
+
+export type ThreadArchived = Record<symbol, never>;
+
 export type ThreadClosed = Record<symbol, never>;
+
+export type ThreadCompactParams = {
+  threadId: ThreadId;
+};
+
+export type ThreadCompactResult = {
+  /** The turn that does it. */
+  turnId: TurnId;
+};
 
 export type ThreadConfigured = {
   settings: ThreadSettings;
@@ -1423,6 +1473,44 @@ export type ThreadConfigured = {
   historyLogId: string;
   /** Entries in that file: one can go back from this number. */
   historyEntryCount: number;
+};
+
+export type ThreadDeleteParams = {
+  /** Letter by letter as lists give it: nothing brings the thread back. */
+  threadId: ThreadId;
+};
+
+export type ThreadDeleteResult = Record<symbol, never>;
+
+export type ThreadDeleted = Record<symbol, never>;
+
+/** The copy is told in full by the answer, as by `thread/start`. */
+export type ThreadForkParams = {
+  /** One of `threadId` and `path` must be there; `path` wins. */
+  threadId?: ThreadId | null;
+  path?: string | null;
+  /** The copy ends with this turn, which must be over. Not together with `beforeTurnId`. */
+  lastTurnId?: TurnId | null;
+  /** The copy ends before this turn. */
+  beforeTurnId?: TurnId | null;
+  /** What they leave out is as in the thread that is copied. */
+  settings?: SettingsOverride;
+  /** Free overrides by configuration key, above every other layer. */
+  config?: { [key in string]: JsonValue } | null;
+  /** Replaces the instructions of the thread that is copied. */
+  baseInstructions?: string | null;
+  /** Added as a developer message, behind what is copied. */
+  developerInstructions?: string | null;
+  /** Leave nothing of the copy on disk. */
+  ephemeral?: boolean;
+};
+
+export type ThreadFound = {
+  thread: Thread;
+  /** The first place in the thread, with some words around it. */
+  snippet: string;
+  /** The turn it is in. Absent where it is the thread's name. */
+  turnId?: TurnId | null;
 };
 
 /** A conversation. A UUID; also the end of its rollout file's name. */
@@ -1543,6 +1631,22 @@ export type ThreadItem =
   status: ItemStatus;
   /** What became of it, in words. */
   message?: string | null;
+  }
+  | {
+    "type": "contextCompaction";
+  /** `auto-compact-N` where nobody asked for it; N counts up. */
+  id: ItemId;
+    reason: CompactionReason;
+  /** `failed` and `interrupted`: the conversation is as it was. */
+  status: ItemStatus;
+  /** Tokens of the conversation before it, partly estimated. */
+  tokensBefore?: number | null;
+  /** Tokens of what is left of it, estimated. */
+  tokensAfter?: number | null;
+  /** The summary that the model goes on with. */
+  summary?: string | null;
+  /** Why there is none, in words. */
+  message?: string | null;
   };
 
 export type ThreadListParams = {
@@ -1556,6 +1660,10 @@ export type ThreadListParams = {
   cwd?: string | null;
   /** Only threads whose preview or name holds this text, whatever the case. */
   searchTerm?: string | null;
+  /** Where threads were started (`vscode`, `neovim`, `exec`, …). Absent or empty: wherever a person holds them. */
+  sources?: Array<string> | null;
+  /** The archived threads in place of the others. */
+  archived?: boolean;
 };
 
 /** Newest first by last use. */
@@ -1563,6 +1671,32 @@ export type ThreadListResult = {
   data: Array<Thread>;
   /** Absent on the last page. */
   nextCursor?: string | null;
+};
+
+/** Whether memories may be made of a thread later. Nothing in the conversation depends on it. */
+export type ThreadMemoryMode = "enabled" | "disabled";
+
+export type ThreadMemoryModeSetParams = {
+  threadId: ThreadId;
+  mode: ThreadMemoryMode;
+};
+
+export type ThreadMemoryModeSetResult = {
+  thread: Thread;
+};
+
+export type ThreadNameSetParams = {
+  threadId: ThreadId;
+  /** What lists show in place of the preview: one line, not blank. */
+  name: string;
+};
+
+export type ThreadNameSetResult = {
+  thread: Thread;
+};
+
+export type ThreadNameUpdated = {
+  name: string | null;
 };
 
 export type ThreadReadParams = {
@@ -1579,6 +1713,54 @@ export type ThreadResumeParams = {
   threadId?: ThreadId | null;
   path?: string | null;
   settings?: SettingsOverride;
+};
+
+export type ThreadRollbackParams = {
+  threadId: ThreadId;
+  /**
+   * Turns to drop, counted from the last; at least 1. More than there are drops all. Only turns with words of the person
+   * count: an undo, or a turn of their own commands, goes with the turn before it.
+   */
+  numTurns: number;
+};
+
+export type ThreadRollbackResult = {
+  /** With the turns that are left. */
+  thread: Thread;
+  /** Turns that were dropped. */
+  numTurns: number;
+  /** For the person: what was dropped, and that files stay as they are. */
+  message: string;
+};
+
+export type ThreadRolledBack = {
+  /** How many were dropped. */
+  numTurns: number;
+};
+
+export type ThreadSearchParams = {
+  /** Looked for in what the person and the agent said, whatever the case. */
+  searchTerm: string;
+  /** From the `nextCursor` of the page before. */
+  cursor?: string | null;
+  /** Default 25, at least 1. */
+  limit?: number | null;
+  /** Absent or empty: all. */
+  modelProviders?: Array<string> | null;
+  /** Only threads of this folder. */
+  cwd?: string | null;
+  /** The archived threads in place of the others. */
+  archived?: boolean;
+};
+
+/** Newest first by last use. */
+export type ThreadSearchResult = {
+  data: Array<ThreadFound>;
+  /**
+   * Absent once all threads were looked through. A page can be short, or empty, and yet have one: a request looks through
+   * a bounded amount of text.
+   */
+  nextCursor?: string | null;
 };
 
 /** The settings in force for a thread; a turn works on a snapshot of them. */
@@ -1603,6 +1785,9 @@ export type ThreadSettings = {
    */
   runtimeWorkspaceRoots: Array<string>;
   editApproval: EditApproval;
+  /** How urgent requests are, in the provider's words, such as `flex` or `priority`; absent means the provider's default. */
+  serviceTier?: string | null;
+  personality: Personality;
   /** What of the editor the model is told with the person's words. */
   editorContext: EditorContextSettings;
   mode: Mode;
@@ -1664,6 +1849,16 @@ export type ThreadTokenUsage = {
   modelContextWindow?: number | null;
 };
 
+export type ThreadUnarchiveParams = {
+  threadId: ThreadId;
+};
+
+export type ThreadUnarchiveResult = {
+  thread: Thread;
+};
+
+export type ThreadUnarchived = Record<symbol, never>;
+
 /** Tokens of one response, or of a thread so far. */
 export type TokenUsage = {
   inputTokens: number;
@@ -1675,6 +1870,8 @@ export type TokenUsage = {
 
 export type TokenUsageUpdated = {
   tokenUsage: ThreadTokenUsage;
+  /** The latest that the provider has said of the account's allowance; absent where it says nothing. */
+  rateLimits?: RateLimits | null;
 };
 
 /**
@@ -1964,6 +2161,22 @@ export interface ClientRequests {
   "countersign/thread/list": { params: ThreadListParams; result: ThreadListResult };
   /** Reads a thread without loading it. */
   "countersign/thread/read": { params: ThreadReadParams; result: ThreadReadResult };
+  /** Copies a thread, live or stored, into a new one: whole, or up to a turn. The new thread is live. */
+  "countersign/thread/fork": { params: ThreadForkParams; result: ThreadStartResult };
+  /** Drops the last turns of a live thread from the conversation. Files stay as they are. */
+  "countersign/thread/rollback": { params: ThreadRollbackParams; result: ThreadRollbackResult };
+  /** Puts a thread away; a live one is ended first. */
+  "countersign/thread/archive": { params: ThreadArchiveParams; result: ThreadArchiveResult };
+  /** Brings an archived thread back into the list. */
+  "countersign/thread/unarchive": { params: ThreadUnarchiveParams; result: ThreadUnarchiveResult };
+  /** Deletes a thread, archived or not, with its proposals and what it noted for undo. A live one is ended first. */
+  "countersign/thread/delete": { params: ThreadDeleteParams; result: ThreadDeleteResult };
+  /** Gives a thread a name. */
+  "countersign/thread/name/set": { params: ThreadNameSetParams; result: ThreadNameSetResult };
+  /** Says whether memories may be made of a thread later. */
+  "countersign/thread/memoryMode/set": { params: ThreadMemoryModeSetParams; result: ThreadMemoryModeSetResult };
+  /** Looks for words in stored threads, newest first by last use. */
+  "countersign/thread/search": { params: ThreadSearchParams; result: ThreadSearchResult };
   /** Starts a turn, or steers the running one. Answered at once; the story follows as notifications. */
   "countersign/turn/start": { params: TurnStartParams; result: TurnStartResult };
   /** Adds input to the running turn. */
@@ -1986,6 +2199,8 @@ export interface ClientRequests {
   "countersign/turn/undo": { params: TurnUndoParams; result: TurnUndoResult };
   /** What a turn has changed, as one diff. */
   "countersign/turn/diff": { params: TurnDiffParams; result: TurnDiffResult };
+  /** Has the conversation summed up, so that it takes less of the model's context window. Answered at once; it is a turn of its own, which takes the place of one that runs. */
+  "countersign/thread/compact": { params: ThreadCompactParams; result: ThreadCompactResult };
   /** Runs a command of the person's own in their shell, beside what the agent does or as a turn of its own. Answered at once; the command shows as an item. The model hears nothing of it. */
   "countersign/thread/shellCommand": { params: ThreadShellCommandParams; result: ThreadShellCommandResult };
   /** Runs a command beside all conversations, in the sandbox. The one request that stays open while a process runs: it is answered when that ends. Cancelling it ends the command with everything it started. */
@@ -2076,8 +2291,18 @@ export interface Notifications {
   "countersign/thread/configured": At & ThreadConfigured;
   /** Idle, active, waiting. */
   "countersign/thread/statusChanged": At & ThreadStatusChanged;
-  /** The thread's last event. */
+  /** The thread's last event while it is live. */
   "countersign/thread/closed": At & ThreadClosed;
+  /** The thread was put away; it need not have been live. */
+  "countersign/thread/archived": At & ThreadArchived;
+  /** The thread was brought back from where archived ones are. */
+  "countersign/thread/unarchived": At & ThreadUnarchived;
+  /** The thread is gone for good; nothing of it follows. */
+  "countersign/thread/deleted": At & ThreadDeleted;
+  /** The thread has another name. */
+  "countersign/thread/nameUpdated": At & ThreadNameUpdated;
+  /** The thread's last turns were dropped from the conversation. Files stay as they are. */
+  "countersign/thread/rolledBack": At & ThreadRolledBack;
   /** A turn runs. */
   "countersign/turn/started": At & TurnStarted;
   /** The turn's last event, exactly one for each `turn/started`. */
@@ -2116,7 +2341,7 @@ export interface Notifications {
   "countersign/review/findingsChanged": At & ReviewFindingsChanged;
   /** The plan as it stands. */
   "countersign/turn/planUpdated": At & PlanUpdated;
-  /** Tokens used; after each response. */
+  /** Tokens used, and what is left of the allowance: once after each response, and when a compaction has made room. */
   "countersign/thread/tokenUsage": At & TokenUsageUpdated;
   /** A patch waits for the person. */
   "countersign/proposal/created": At & ProposalChanged;
