@@ -1163,3 +1163,32 @@ async fn too_many_tools_are_cut_and_told_of() {
     let offered = stage.requests(3)[0].tools();
     assert_eq!(offered.iter().filter(|name| name.starts_with("mcp__")).count(), 100);
 }
+
+/// A server that asks while it carries out several calls does not say for which: the end of another takes nothing back.
+#[tokio::test]
+async fn a_question_outlives_other_calls_that_end_meanwhile() {
+    let server = json!({"tools": [reading("ask"), reading("look")]});
+    let script = json!([
+        [
+            call("c1", "mcp__s__ask", asking(json!(1), None)),
+            call("c2", "mcp__s__look", json!({})),
+            call("c3", "mcp__s__look", json!({})),
+        ],
+        [say("done")],
+    ]);
+    let stage = stage(program("s", &server), script).await;
+    let thread = ready(&stage, 1).await;
+    stage.client.on_request("countersign/mcp/elicitation", |_| Reply::Later);
+    let turn = stage.start_turn(&thread, "Go").await;
+    let question = stage.client.expect_request("countersign/mcp/elicitation").await;
+    for _ in 0..2 {
+        stage
+            .until(|method, params| method == "item/completed" && params["item"]["tool"] == "look")
+            .await;
+    }
+    let answer = json!({"action": "accept", "content": {"branch": "late"}});
+    stage.client.answer(&question, Ok(answer.clone()));
+    stage.finish(&turn).await;
+    let heard: Value = serde_json::from_str(&text(&output(&stage, 1, "c1"))).expect("JSON");
+    assert_eq!(heard["result"], answer);
+}
