@@ -463,6 +463,7 @@ impl Turn {
     /// stop in its last moment counts as stopped.
     pub fn end(&self, ended: Ended) {
         let unread = self.pending.close();
+        super::review::left(self);
         let mut shown = self.shown();
         if shown.ended {
             return;
@@ -532,7 +533,11 @@ fn stopped(mut item: ThreadItem) -> ThreadItem {
         | ThreadItem::ToolCall { status, .. }
         | ThreadItem::McpToolCall { status, .. }
         | ThreadItem::Undo { status, .. } => *status = ItemStatus::Interrupted,
-        ThreadItem::UserMessage { .. } | ThreadItem::Reasoning { .. } | ThreadItem::Plan { .. } => {}
+        ThreadItem::UserMessage { .. }
+        | ThreadItem::Reasoning { .. }
+        | ThreadItem::Plan { .. }
+        | ThreadItem::EnteredReviewMode { .. }
+        | ThreadItem::ExitedReviewMode { .. } => {}
     }
     item
 }

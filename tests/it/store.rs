@@ -10,7 +10,9 @@ use countersign::protocol::settings::{
 };
 use countersign::protocol::thread::{GitInfo, ThreadListParams};
 use countersign::protocol::turn::{InterruptedBy, Turn, TurnError, TurnErrorKind, TurnKind, TurnStatus};
-use countersign::store::{self, EventMsg, Recorder, RolloutItem, SessionMeta, StoreError, TurnContextRecord};
+use countersign::store::{
+    self, EventMsg, Index, Recorder, RolloutItem, SessionMeta, StoreError, TurnContextRecord, Until,
+};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -112,6 +114,7 @@ impl Play {
                 id: ItemId::fresh(),
                 content,
                 client_id: None,
+                context: Vec::new(),
             },
         );
         id
@@ -171,6 +174,8 @@ fn settings() -> ThreadSettings {
         approval_policy: ApprovalPolicy::Untrusted,
         approvals_reviewer: ApprovalsReviewer::User,
         edit_approval: EditApproval::Ask,
+        editor_context: Default::default(),
+        mode: Default::default(),
         permissions: Some("own".into()),
         runtime_workspace_roots: vec!["/data/more".into()],
         sandbox_policy: SandboxPolicy::WorkspaceWrite {
@@ -492,9 +497,10 @@ async fn a_fork_has_the_old_items_and_a_new_id() {
     play.whole_turn("one", "1");
     let _running = play.begin("cut off");
     play.recorder.close().await.unwrap();
-    let forked = Recorder::fork(home.path(), play.recorder.path(), meta(home.path()))
+    let forked = Recorder::fork(home.path(), play.recorder.path(), Until::End, meta(home.path()))
         .await
         .unwrap();
+    forked.recorder.persist().await.unwrap();
     let copy = store::load(forked.recorder.path()).unwrap();
     assert_ne!(copy.meta.id, play.thread);
     assert_eq!(copy.meta.forked_from_id, Some(play.thread.clone()));
@@ -1257,4 +1263,220 @@ fn unknown_events_are_kept_as_they_are() {
     let event: EventMsg = serde_json::from_value(value.clone()).unwrap();
     assert_eq!(event, EventMsg::Other(value.clone()));
     assert_eq!(serde_json::to_value(event).unwrap(), value);
+}
+
+/// A home with so many threads, used one after the other.
+fn home_with(count: usize) -> tempfile::TempDir {
+    let home = tempfile::tempdir().unwrap();
+    for number in 0..count {
+        let id = id_of(number);
+        let mut meta = meta_line(&id);
+        meta["payload"]["cwd"] = json!(format!("/work/{}", number % 3));
+        let path = file_of(home.path(), &id, &[meta, words_line(&format!("Words {number}"))]);
+        use_at(&path, 1_000 + number as u64);
+    }
+    home
+}
+
+/// An index that is built.
+fn index_of(home: &Path) -> Index {
+    let index = Index::new(home);
+    let deadline = std::time::Instant::now() + Duration::from_secs(30);
+    while !index.is_ready() {
+        assert!(std::time::Instant::now() < deadline, "the index is never ready");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    index
+}
+
+/// All pages of a list, from the index and from the files, which must say the same.
+fn all_pages(index: &Index, home: &Path, params: &ThreadListParams) -> Vec<String> {
+    let mut pages = Vec::new();
+    let mut params = params.clone();
+    loop {
+        let page = index.list(&params, "openai", &[]).unwrap();
+        assert_eq!(page, store::list(home, &params, "openai").unwrap(), "{params:?}");
+        pages.extend(page.data.iter().map(|thread| thread.id.to_string()));
+        params.cursor = page.next_cursor;
+        if params.cursor.is_none() {
+            return pages;
+        }
+    }
+}
+
+fn any_provider() -> ThreadListParams {
+    ThreadListParams {
+        model_providers: Some(Vec::new()),
+        ..ThreadListParams::default()
+    }
+}
+
+/// Shows S-306, S-307, S-308.
+#[test]
+fn the_index_says_what_the_files_say() {
+    for count in [0, 60, 450] {
+        let home = home_with(count);
+        let index = index_of(home.path());
+        let cwd = |cwd: &str| ThreadListParams {
+            cwd: Some(cwd.into()),
+            ..any_provider()
+        };
+        let term = |term: &str| ThreadListParams {
+            search_term: Some(term.into()),
+            ..any_provider()
+        };
+        for params in [
+            any_provider(),
+            cwd("/work/1"),
+            cwd("/work/1/"),
+            cwd("/nowhere"),
+            term("wORDS 1"),
+            term("%"),
+        ] {
+            all_pages(&index, home.path(), &params);
+        }
+        assert_eq!(all_pages(&index, home.path(), &any_provider()).len(), count);
+        for cursor in ["xyz", "", "MQ"] {
+            let params = ThreadListParams {
+                cursor: Some(cursor.into()),
+                ..any_provider()
+            };
+            let error = index.list(&params, "openai", &[]).unwrap_err();
+            assert!(matches!(error, StoreError::BadCursor { .. }), "{cursor}: {error}");
+        }
+        if count == 0 {
+            continue;
+        }
+        // What others do is seen at once: a new thread, one that is gone, words that were added to one that is shown.
+        let late = file_of(
+            home.path(),
+            &id_of(9_000),
+            &[meta_line(&id_of(9_000)), words_line("Late")],
+        );
+        use_at(&late, 9_000);
+        std::fs::remove_file(
+            store::find(home.path(), &ThreadId::from(id_of(count - 1)))
+                .unwrap()
+                .unwrap(),
+        )
+        .unwrap();
+        let shown = store::find(home.path(), &ThreadId::from(id_of(count - 2)))
+            .unwrap()
+            .unwrap();
+        let name = line(
+            "event_msg",
+            json!({"type": "thread_name_updated", "thread_name": "A name"}),
+        );
+        let text = std::fs::read_to_string(&shown).unwrap() + &name.to_string() + "\n";
+        std::fs::write(&shown, text).unwrap();
+        use_at(&shown, 1_000 + count as u64 - 2);
+        let pages = all_pages(&index, home.path(), &any_provider());
+        assert_eq!(pages[..2], [id_of(9_000), id_of(count - 2)]);
+        assert_eq!(pages.len(), count);
+        // A server that comes later begins where this one was.
+        let again = Index::new(home.path());
+        assert_eq!(all_pages(&again, home.path(), &any_provider()), pages);
+        let archived = store::archive::archive(home.path(), &ThreadId::from(id_of(9_000))).unwrap();
+        assert!(archived.exists());
+        assert_eq!(all_pages(&again, home.path(), &any_provider()), pages[1..]);
+        let away = ThreadListParams {
+            archived: true,
+            ..any_provider()
+        };
+        assert_eq!(all_pages(&again, home.path(), &away), [id_of(9_000)]);
+    }
+}
+
+#[test]
+fn without_its_index_a_list_is_the_same() {
+    let home = home_with(30);
+    let path = home.path().join("threads.sqlite");
+    let whole = all_pages(&index_of(home.path()), home.path(), &any_provider());
+    let spoil: [(&str, &dyn Fn()); 5] = [
+        ("lost", &|| std::fs::remove_file(&path).unwrap()),
+        ("empty", &|| std::fs::write(&path, "").unwrap()),
+        ("no database", &|| {
+            std::fs::write(&path, "no database at all, and longer than its head is".repeat(99)).unwrap()
+        }),
+        ("cut short", &|| {
+            let bytes = std::fs::read(&path).unwrap();
+            std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+        }),
+        ("a folder in the way", &|| {
+            std::fs::remove_file(&path).unwrap();
+            std::fs::create_dir(&path).unwrap();
+        }),
+    ];
+    for (what, spoil) in spoil {
+        for suffix in ["-wal", "-shm"] {
+            let _gone = std::fs::remove_file(home.path().join(format!("threads.sqlite{suffix}")));
+        }
+        spoil();
+        let index = Index::new(home.path());
+        for _ in 0..20 {
+            assert_eq!(all_pages(&index, home.path(), &any_provider()), whole, "{what}");
+        }
+    }
+    // Locked by another server for as long as it likes.
+    std::fs::remove_dir(&path).unwrap();
+    let index = index_of(home.path());
+    let other = rusqlite::Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    use_at(
+        &store::find(home.path(), &ThreadId::from(id_of(3))).unwrap().unwrap(),
+        99_000,
+    );
+    assert_eq!(all_pages(&index, home.path(), &any_provider())[0], id_of(3));
+}
+
+/// Shows S-313, S-315.
+#[test]
+fn only_a_threads_own_file_is_archived() {
+    let home = tempfile::tempdir().unwrap();
+    let id = ThreadId::from(ID);
+    let path = file_of(home.path(), ID, &[meta_line(ID), words_line("Hi")]);
+    let outside = home.path().join(format!("rollout-2026-01-01T00-00-00-{ID}.jsonl"));
+    std::fs::copy(&path, &outside).unwrap();
+    let link = path.with_file_name(format!("rollout-2026-01-02T00-00-00-{ID}.jsonl"));
+    std::os::unix::fs::symlink(&outside, &link).unwrap();
+    let folder = path.with_file_name(format!("rollout-2026-01-03T00-00-00-{ID}.jsonl"));
+    std::fs::create_dir(&folder).unwrap();
+    let other = ThreadId::from(id_of(7));
+    let rows: [(&ThreadId, &Path, &str); 5] = [
+        (&id, &outside, "outside"),
+        (&id, &link, "outside"),
+        (&id, &folder, "not a plain file"),
+        (&other, &path, "does not end with the id"),
+        (&id, Path::new("sessions/nothing.jsonl"), "no stored thread"),
+    ];
+    for (id, path, part) in rows {
+        let error = store::archive::archive_file(home.path(), id, path).unwrap_err();
+        assert!(error.is_bad_request() && error.to_string().contains(part), "{error}");
+    }
+    let bad = store::archive::archive(home.path(), &ThreadId::from("no id")).unwrap_err();
+    assert!(matches!(bad, StoreError::BadId { .. }));
+    std::fs::remove_file(&link).unwrap();
+    std::fs::remove_dir(&folder).unwrap();
+    // A file that is there already is never written over.
+    let to = home.path().join("archived_sessions").join(path.file_name().unwrap());
+    std::fs::create_dir(to.parent().unwrap()).unwrap();
+    std::fs::write(&to, "precious").unwrap();
+    let error = store::archive::archive(home.path(), &id).unwrap_err();
+    assert!(matches!(error, StoreError::Move { .. }), "{error}");
+    assert_eq!(std::fs::read_to_string(&to).unwrap(), "precious");
+    std::fs::remove_file(&to).unwrap();
+    let text = std::fs::read(&path).unwrap();
+    assert_eq!(store::archive::archive(home.path(), &id).unwrap(), to);
+    assert_eq!(std::fs::read(&to).unwrap(), text);
+    assert!(!path.exists());
+    assert!(matches!(
+        store::archive::archive(home.path(), &id),
+        Err(StoreError::Archived { .. })
+    ));
+    let back = store::archive::unarchive(home.path(), &id).unwrap();
+    assert_eq!(std::fs::read(&back).unwrap(), text);
+    assert_eq!(
+        back.parent().unwrap().strip_prefix(home.path()).unwrap(),
+        Path::new("sessions/2025/05/07")
+    );
 }

@@ -38,7 +38,8 @@ pub(super) fn doing(item: &ThreadItem) -> Option<String> {
         ThreadItem::ToolCall { title, .. } => title.clone(),
         ThreadItem::McpToolCall { title, .. } => format!("Calling {}", cut(title, 80)),
         ThreadItem::Undo { .. } => "Taking changes back".to_owned(),
-        ThreadItem::Plan { .. } | ThreadItem::UserMessage { .. } => return None,
+        ThreadItem::EnteredReviewMode { review, .. } => format!("Reviewing {}", cut(review, 80)),
+        ThreadItem::Plan { .. } | ThreadItem::UserMessage { .. } | ThreadItem::ExitedReviewMode { .. } => return None,
     })
 }
 
@@ -113,6 +114,10 @@ pub(super) fn done(item: &ThreadItem) -> Option<String> {
                 .unwrap_or_default();
             format!("{title} ({}){error}", status_word(*status))
         }
+        ThreadItem::EnteredReviewMode { review, .. } => format!("review of {review} begins"),
+        ThreadItem::ExitedReviewMode { output: None, .. } => "review ended without a result".to_owned(),
+        // The message that follows says it all.
+        ThreadItem::ExitedReviewMode { .. } => return None,
         ThreadItem::Undo { status, message, .. } => {
             let message = message.as_deref().unwrap_or_default();
             format!("undo ({}): {message}", status_word(*status))

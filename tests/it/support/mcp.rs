@@ -188,7 +188,7 @@ impl Play {
         let size = self.script["page"].as_u64().map_or(usize::MAX, |size| size as usize);
         let start: usize = params["cursor"]
             .as_str()
-            .map_or(0, |cursor| cursor.parse().expect("our cursor"));
+            .map_or(0_usize, |cursor| cursor.parse().expect("our cursor"));
         let end = all.len().min(start.saturating_add(size));
         let mut result = json!({ key: all[start..end] });
         if end < all.len() {
