@@ -3,8 +3,7 @@
 use super::apply::Scope;
 use super::permissions::{self, Asked};
 use super::turn::Turn;
-use super::{command, mode, propose, terminals};
-use super::{command, propose, servers, terminals};
+use super::{command, mode, propose, servers, terminals};
 use crate::config::permissions::is_built_in;
 use crate::exec::Confinement;
 use crate::ids::ItemId;

@@ -2,12 +2,12 @@
 //! progress, questions and edits.
 
 mod review;
+mod threads;
 
 pub use review::{Decide, NextChange, ShowProposal};
 
 use super::prompt::PromptCall;
 use super::{sandbox, terminal, undo};
-use super::{terminal, undo};
 use crate::agent::AgentError;
 use crate::agent::person::OwnCommand;
 use crate::agent::thread::{Start, ThreadHandle};
@@ -43,6 +43,11 @@ pub const REJECT_ALL: &str = "countersign.rejectAll";
 pub const NEW_THREAD: &str = "countersign.newThread";
 pub const UNDO: &str = "countersign.undoLastTurn";
 pub const SHOW_DIFF: &str = "countersign.showTurnDiff";
+pub const OPEN_THREAD: &str = "countersign.openThread";
+pub const FORK_THREAD: &str = "countersign.forkThread";
+pub const ROLL_BACK: &str = "countersign.rollBack";
+pub const ARCHIVE_THREAD: &str = "countersign.archiveThread";
+pub const DELETE_THREAD: &str = "countersign.deleteThread";
 pub const PROMPT: &str = "countersign.prompt";
 pub const STOP_TERMINALS: &str = "countersign.stopTerminals";
 
@@ -75,6 +80,21 @@ const COMMANDS: &[(&str, Run)] = &[
     (SHOW_DIFF, |session, arguments| {
         undo::show_diff(session, optional(SHOW_DIFF, arguments)?.unwrap_or_default());
         Ok(())
+    }),
+    (OPEN_THREAD, |session, arguments| {
+        threads::run(session, OPEN_THREAD, arguments, threads::Deed::Open)
+    }),
+    (FORK_THREAD, |session, arguments| {
+        threads::run(session, FORK_THREAD, arguments, threads::Deed::Fork)
+    }),
+    (ROLL_BACK, |session, arguments| {
+        threads::run(session, ROLL_BACK, arguments, threads::Deed::RollBack)
+    }),
+    (ARCHIVE_THREAD, |session, arguments| {
+        threads::run(session, ARCHIVE_THREAD, arguments, threads::Deed::Archive)
+    }),
+    (DELETE_THREAD, |session, arguments| {
+        threads::run(session, DELETE_THREAD, arguments, threads::Deed::Delete)
     }),
     (STOP_TERMINALS, |session, _arguments| {
         terminal::stop_all(session);

@@ -8,9 +8,10 @@ use crate::protocol::event::{Event, EventKind};
 use crate::protocol::item::{ThreadItem, UserInput};
 use crate::protocol::model::{ThreadTokenUsage, TokenUsage};
 use crate::protocol::settings::{ApprovalPolicy, ReasoningSummary, SandboxPolicy, ThreadSettings};
-use crate::protocol::thread::GitInfo;
+use crate::protocol::thread::{GitInfo, ThreadMemoryMode};
 use crate::protocol::turn::{InterruptedBy, TurnError, TurnErrorKind, TurnKind, TurnStatus};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -52,6 +53,8 @@ pub struct SessionMeta {
     /// Instructions that replaced the built-in ones.
     pub base_instructions: Option<String>,
     pub git: Option<GitInfo>,
+    /// Whether memories may be made of the thread. A later line of the same thread changes it.
+    pub memory_mode: Option<ThreadMemoryMode>,
 }
 
 impl SessionMeta {
@@ -69,6 +72,7 @@ impl SessionMeta {
             instructions: None,
             base_instructions: None,
             git: None,
+            memory_mode: None,
         }
     }
 
@@ -98,6 +102,8 @@ impl SessionMeta {
             instructions: &'a Option<String>,
             #[serde(skip_serializing_if = "Option::is_none")]
             base_instructions: Option<Value>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            memory_mode: Option<ThreadMemoryMode>,
         }
         #[derive(Serialize)]
         struct Git<'a> {
@@ -129,6 +135,7 @@ impl SessionMeta {
             }),
             instructions: &self.instructions,
             base_instructions: self.base_instructions.as_ref().map(|text| json!({ "text": text })),
+            memory_mode: self.memory_mode,
         };
         serde_json::to_string(&written).ok()
     }
@@ -166,6 +173,9 @@ impl SessionMeta {
             instructions: text(value, "instructions").or_else(|| text(value, "user_instructions")),
             base_instructions,
             git,
+            memory_mode: value
+                .get("memory_mode")
+                .and_then(|mode| serde_json::from_value(mode.clone()).ok()),
         })
     }
 }
@@ -376,6 +386,8 @@ pub enum EventMsg {
         num_turns: usize,
     },
     ThreadNameUpdated {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        thread_id: Option<ThreadId>,
         #[serde(default)]
         thread_name: Option<String>,
     },
@@ -522,6 +534,24 @@ impl RolloutItem {
                 ("compacted", value.to_string())
             }
         })
+    }
+
+    /// [`RolloutItem::from_parts`] for a payload that is still text. The kinds of which there are many are read straight
+    /// from it.
+    pub(super) fn from_raw(kind: &str, payload: &RawValue) -> Option<Result<Self, ()>> {
+        match kind {
+            "response_item" => Some(
+                serde_json::from_str(payload.get())
+                    .map(Self::ResponseItem)
+                    .map_err(drop),
+            ),
+            "event_msg" => Some(serde_json::from_str(payload.get()).map(Self::EventMsg).map_err(drop)),
+            "session_meta" | "turn_context" | "compacted" => match serde_json::from_str(payload.get()) {
+                Ok(value) => Self::from_parts(kind, value),
+                Err(_) => Some(Err(())),
+            },
+            _ => None,
+        }
     }
 
     /// Understands a line's type and payload. `None`: a kind that is not for us; `Err`: damaged.

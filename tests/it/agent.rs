@@ -23,6 +23,7 @@ mod retry;
 mod reviewer;
 mod stage;
 mod steer;
+mod stored;
 mod terminals;
 mod thread;
 mod tools;
