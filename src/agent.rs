@@ -51,7 +51,8 @@ use crate::protocol::error as kinds;
 use crate::protocol::event::{EventKind, ThreadStarted};
 use crate::protocol::settings::{SettingsOverride, ThreadSettings};
 use crate::protocol::thread::{
-    GitInfo, Thread, ThreadListParams, ThreadListResult, ThreadMemoryMode, ThreadStartParams, ThreadStatus,
+    GitInfo, Thread, ThreadListParams, ThreadListResult, ThreadMemoryMode, ThreadOrigin, ThreadStartParams,
+    ThreadStatus,
 };
 use crate::snapshot::Snapshots;
 use crate::store::{self, Recorder, SessionMeta, StoreError};
@@ -522,7 +523,7 @@ impl Agent {
     pub fn read_thread(&self, id: &ThreadId, include_turns: bool) -> Result<Thread, AgentError> {
         match self.thread(id) {
             Some(handle) => Ok(handle.snapshot(include_turns)),
-            None => Ok(store::read(&self.desk().home, id, include_turns)?),
+            None => Ok(self.read_stored(id, include_turns)?),
         }
     }
 
@@ -566,6 +567,9 @@ impl Agent {
             .load_config(None, None)
             .map(|loaded| loaded.config.model_provider)
             .unwrap_or_default();
+        if params.origin == ThreadOrigin::Codex {
+            return Ok(self.list_of_others(params)?);
+        }
         let recorders = self.live().into_iter();
         let written: Vec<PathBuf> = recorders
             .filter_map(|live| Some(live.conversation().recorder.as_ref()?.path().to_owned()))

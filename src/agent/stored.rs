@@ -11,8 +11,8 @@ use crate::ids::ThreadId;
 use crate::protocol::event::{EventKind, ThreadArchived, ThreadDeleted, ThreadNameUpdated, ThreadUnarchived};
 use crate::protocol::settings::{SettingsOverride, ThreadSettings};
 use crate::protocol::thread::{
-    Thread, ThreadForkParams, ThreadMemoryMode, ThreadResumeParams, ThreadSearchParams, ThreadSearchResult,
-    ThreadStatus,
+    Thread, ThreadForkParams, ThreadListParams, ThreadListResult, ThreadMemoryMode, ThreadResumeParams,
+    ThreadSearchParams, ThreadSearchResult, ThreadStatus,
 };
 use crate::store::line::EventMsg;
 use crate::store::load::Stored;
@@ -135,6 +135,35 @@ impl Agent {
         Ok(self.bring_back(id, recorder, stored, from, ready, developer).await)
     }
 
+    /// The home folder of the reference system, whose threads are read and never changed.
+    fn home_of_others(&self) -> Option<PathBuf> {
+        let env = &self.desk().env;
+        let named = env.get("CODEX_HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
+        let home = named.or_else(|| Some(Path::new(env.get("HOME")?).join(".codex")));
+        home.filter(|home| home.is_absolute() && *home != self.desk().home)
+    }
+
+    /// A page of the threads of the reference system. Reads the disk.
+    pub(super) fn list_of_others(&self, params: &ThreadListParams) -> Result<ThreadListResult, StoreError> {
+        let mut params = params.clone();
+        params.model_providers.get_or_insert_default();
+        match self.home_of_others() {
+            Some(home) => store::list(&home, &params, ""),
+            None => store::list(Path::new(""), &params, ""),
+        }
+    }
+
+    /// A stored thread of ours, else of the reference system. Reads the disk.
+    pub(super) fn read_stored(&self, id: &ThreadId, include_turns: bool) -> Result<Thread, StoreError> {
+        match (store::read(&self.desk().home, id, include_turns), self.home_of_others()) {
+            (Err(unknown @ StoreError::NotFound { .. }), Some(home)) => match store::read(&home, id, include_turns) {
+                Err(StoreError::NotFound { .. }) => Err(unknown),
+                other => other,
+            },
+            (read, _) => read,
+        }
+    }
+
     /// The file that a request means. `archived`: also one that was put away.
     async fn path_to(&self, id: Option<&ThreadId>, path: Option<&Path>, archived: bool) -> Result<PathBuf, AgentError> {
         if let Some(path) = path {
@@ -142,6 +171,7 @@ impl Agent {
         }
         let id = id.cloned().ok_or(AgentError::NothingToResume)?;
         let (home, index) = (self.desk().home.clone(), self.shared.index.clone());
+        let others = self.home_of_others();
         let find = move |home: &Path, id: &ThreadId| -> Result<Option<PathBuf>, StoreError> {
             match index.find(id) {
                 Some(path) => Ok(Some(path)),
@@ -153,7 +183,10 @@ impl Agent {
             None => match store::find_archived(&home, &id)? {
                 Some(path) if archived => Ok(path),
                 Some(_) => Err(StoreError::Archived { id: id.to_string() }),
-                None => Err(StoreError::NotFound { id: id.to_string() }),
+                None => {
+                    let there = others.map(|home| store::find(&home, &id)).transpose()?.flatten();
+                    there.ok_or_else(|| StoreError::NotFound { id: id.to_string() })
+                }
             },
         });
         Ok(found.await?)
@@ -408,7 +441,7 @@ impl Agent {
         let path = self.path_to(Some(id), None, false).await?;
         let file = path.clone();
         let meta = aside(move || summary::meta_of(&file)).await?;
-        match meta.is_ours() {
+        match meta.is_ours() && path.starts_with(&self.desk().home) {
             true => Ok(path),
             false => Err(StoreError::Foreign { path }.into()),
         }

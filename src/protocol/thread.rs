@@ -123,6 +123,18 @@ pub struct ThreadResumeParams {
     pub settings: SettingsOverride,
 }
 
+/// Whose threads a list shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub enum ThreadOrigin {
+    /// Those of Countersign's home folder.
+    #[default]
+    Countersign,
+    /// Those of `$CODEX_HOME`, else of `~/.codex`. They are only read: resuming one continues it in a copy.
+    Codex,
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
@@ -133,7 +145,9 @@ pub struct ThreadListParams {
     /// Default 25, at least 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// Absent: the current provider's; empty: all.
+    #[serde(default)]
+    pub origin: ThreadOrigin,
+    /// Absent: the current provider's, or all of another origin; empty: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_providers: Option<Vec<String>>,
     /// Only threads of this folder.

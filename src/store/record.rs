@@ -131,6 +131,8 @@ impl Recorder {
     /// added), written with the first new item.
     pub async fn resume(home: &Path, path: &Path, fork: SessionMeta) -> Result<Resumed, StoreError> {
         let path = home.join(path);
+        // What lies elsewhere is somebody else's, whoever wrote it.
+        let is_here = path.starts_with(home.join(super::SESSIONS)) || path.starts_with(home.join(super::ARCHIVE));
         let from = path.clone();
         let (lines, stored, held) = blocking(move || {
             // Before it is read, so that no other server adds to it meanwhile.
@@ -140,7 +142,7 @@ impl Recorder {
             Ok((lines, stored, held))
         })
         .await?;
-        if !stored.meta.is_ours() {
+        if !stored.meta.is_ours() || !is_here {
             drop(held);
             let recorder = Self::copy(home, &lines.lines, &stored, fork).await?;
             return Ok(Resumed {

@@ -1043,7 +1043,7 @@ async fn an_editor_without_a_plugin_answers_by_buttons() {
 #[tokio::test]
 async fn a_published_server_works() {
     let has_library = std::process::Command::new("python3")
-        .args(["-c", "import mcp.server.fastmcp"])
+        .args(["-c", "import mcp.server.stdio, pydantic"])
         .stderr(std::process::Stdio::null())
         .status();
     if !has_library.is_ok_and(|status| status.success()) {
@@ -1052,22 +1052,7 @@ async fn a_published_server_works() {
     }
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("server.py");
-    let program = "from mcp.server.fastmcp import FastMCP, Context, Image\n\
-                   from pydantic import BaseModel\n\
-                   server = FastMCP('published')\n\
-                   class Branch(BaseModel):\n    branch: str\n\
-                   @server.tool(annotations={'readOnlyHint': True})\n\
-                   def add(a: int, b: int) -> int:\n    'Adds.'\n    return a + b\n\
-                   @server.tool(annotations={'readOnlyHint': True})\n\
-                   async def ask(ctx: Context) -> str:\n    \
-                   await ctx.report_progress(1, 2, 'asking')\n    \
-                   answer = await ctx.elicit('Which?', schema=Branch)\n    return answer.action + ' ' + answer.data.branch\n\
-                   @server.tool(annotations={'readOnlyHint': True})\n\
-                   def dot() -> Image:\n    return Image(data=b'\\x89PNG', format='png')\n\
-                   @server.resource('notes://one')\n\
-                   def one() -> str:\n    return 'a note'\n\
-                   server.run()\n";
-    std::fs::write(&file, program).expect("a program");
+    std::fs::write(&file, include_str!("../fixtures/tool_server.py")).expect("a program");
     let table = format!("[mcp_servers.real]\ncommand = \"python3\"\nargs = [{file:?}]\nstartup_timeout_sec = 60\n");
     let script = json!([
         [
@@ -1177,4 +1162,33 @@ async fn too_many_tools_are_cut_and_told_of() {
     assert_eq!((told(&first), told(&second)), (1, 0));
     let offered = stage.requests(3)[0].tools();
     assert_eq!(offered.iter().filter(|name| name.starts_with("mcp__")).count(), 100);
+}
+
+/// A server that asks while it carries out several calls does not say for which: the end of another takes nothing back.
+#[tokio::test]
+async fn a_question_outlives_other_calls_that_end_meanwhile() {
+    let server = json!({"tools": [reading("ask"), reading("look")]});
+    let script = json!([
+        [
+            call("c1", "mcp__s__ask", asking(json!(1), None)),
+            call("c2", "mcp__s__look", json!({})),
+            call("c3", "mcp__s__look", json!({})),
+        ],
+        [say("done")],
+    ]);
+    let stage = stage(program("s", &server), script).await;
+    let thread = ready(&stage, 1).await;
+    stage.client.on_request("countersign/mcp/elicitation", |_| Reply::Later);
+    let turn = stage.start_turn(&thread, "Go").await;
+    let question = stage.client.expect_request("countersign/mcp/elicitation").await;
+    for _ in 0..2 {
+        stage
+            .until(|method, params| method == "item/completed" && params["item"]["tool"] == "look")
+            .await;
+    }
+    let answer = json!({"action": "accept", "content": {"branch": "late"}});
+    stage.client.answer(&question, Ok(answer.clone()));
+    stage.finish(&turn).await;
+    let heard: Value = serde_json::from_str(&text(&output(&stage, 1, "c1"))).expect("JSON");
+    assert_eq!(heard["result"], answer);
 }

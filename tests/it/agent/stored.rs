@@ -537,3 +537,68 @@ async fn a_thread_is_open_in_one_server() {
     .await;
     second.resume(params).await;
 }
+
+/// The threads of the reference system's home folder are shown and gone on with, and never changed.
+#[tokio::test]
+async fn threads_of_the_reference_system_are_continued_in_a_copy() {
+    let theirs = tempfile::tempdir().expect("a folder");
+    let id = "0199a213-81c0-7800-8aa1-bbab2a035a53";
+    let folder = theirs.path().join("sessions/2025/10/01");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let path = folder.join(format!("rollout-2025-10-01T10-00-00-{id}.jsonl"));
+    let line =
+        |kind: &str, payload: Value| json!({"timestamp": "2025-10-01T10:00:00.000Z", "type": kind, "payload": payload});
+    let message = |role: &str, kind: &str, text: &str| {
+        line(
+            "response_item",
+            json!({"type": "message", "role": role, "content": [{"type": kind, "text": text}]}),
+        )
+    };
+    let meta = json!({"id": id, "timestamp": "2025-10-01T10:00:00.000Z", "cwd": theirs.path(), "originator": "codex_cli_rs",
+                      "cli_version": "0.50.0", "source": "cli", "model_provider": "openai"});
+    let lines = [
+        line("session_meta", meta),
+        message("user", "input_text", "What was it?"),
+        json!({"timestamp": "2025-10-01T10:00:01.000Z", "type": "response_item", "payload": {"type": "message"}}),
+        message("assistant", "output_text", "It was this."),
+    ];
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let text = format!("\u{feff}{text}{{\"timestamp\": \"2025-10-01T10:0");
+    std::fs::write(&path, &text).expect("a file");
+    let setting = super::stage::Setting {
+        env: vec![("CODEX_HOME".into(), theirs.path().to_string_lossy().into_owned())],
+        ..Default::default()
+    };
+    let stage = Stage::with(json!([[say("Still this.")]]), setting).await;
+    assert_eq!(list(&stage, json!({})).await, [""; 0]);
+    assert_eq!(list(&stage, json!({"origin": "codex"})).await, [id]);
+    assert_eq!(words(&stage.read(id).await), ["What was it?"]);
+    let changing = [
+        ("thread/name/set", json!({"threadId": id, "name": "x"})),
+        ("thread/memoryMode/set", json!({"threadId": id, "mode": "disabled"})),
+        ("thread/archive", json!({"threadId": id})),
+        ("thread/delete", json!({"threadId": id})),
+    ];
+    for (method, params) in changing {
+        let (kind, _) = refused(&stage, method, params).await;
+        assert!(
+            ["storeFailed", "threadNotFound"].contains(&kind.as_str()),
+            "{method}: {kind}"
+        );
+    }
+    let resumed = stage.resume(json!({"threadId": id})).await;
+    let copy = resumed["thread"]["id"].as_str().unwrap().to_owned();
+    assert_ne!(copy, id);
+    assert_eq!(resumed["thread"]["forkedFromId"], id);
+    // The broken line is told of; the one that was cut off is nobody's fault.
+    let warning = stage.until_event("warning").await.last()["message"].clone();
+    assert!(warning.as_str().unwrap().contains("(1 in all)"), "{warning}");
+    assert_eq!(stage.complete(&copy, "And now?").await.said(), ["Still this."]);
+    assert_eq!(words(&stage.read(&copy).await), ["What was it?", "And now?"]);
+    assert_eq!(
+        std::fs::read_to_string(&path).expect("a file"),
+        text,
+        "theirs is as it was"
+    );
+    assert_eq!(list(&stage, json!({})).await, [copy]);
+}

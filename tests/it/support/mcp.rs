@@ -304,7 +304,15 @@ impl Web {
             seen: seen.clone(),
         };
         let app = Router::new().fallback(answer).with_state(state);
-        tokio::spawn(async move { axum::serve(listener, app).await });
+        // On a thread of its own: it answers also while a test waits for the end of a server.
+        let listener = listener.into_std().expect("a listener");
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.expect("a runtime").block_on(async move {
+                let listener = tokio::net::TcpListener::from_std(listener).expect("a listener");
+                axum::serve(listener, app).await
+            })
+        });
         Self { url, seen }
     }
 
