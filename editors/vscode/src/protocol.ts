@@ -1654,7 +1654,8 @@ export type ThreadListParams = {
   cursor?: string | null;
   /** Default 25, at least 1. */
   limit?: number | null;
-  /** Absent: the current provider's; empty: all. */
+  origin?: ThreadOrigin;
+  /** Absent: the current provider's, or all of another origin; empty: all. */
   modelProviders?: Array<string> | null;
   /** Only threads of this folder. */
   cwd?: string | null;
@@ -1698,6 +1699,9 @@ export type ThreadNameSetResult = {
 export type ThreadNameUpdated = {
   name: string | null;
 };
+
+/** Whose threads a list shows. */
+export type ThreadOrigin = "countersign" | "codex";
 
 export type ThreadReadParams = {
   threadId: ThreadId;
