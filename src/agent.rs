@@ -7,16 +7,17 @@ pub mod apply;
 pub mod approvals;
 mod asking;
 mod calls;
+mod client_tools;
 pub mod command;
 pub mod conversation;
 pub mod desk;
 pub mod editor;
 pub mod history;
 mod host;
-mod images;
 mod line;
 pub mod notifier;
 pub mod one_off;
+pub mod open;
 pub mod pending;
 pub mod permissions;
 pub mod person;
@@ -24,6 +25,7 @@ pub mod prompt;
 pub mod proposals;
 mod propose;
 pub mod provider;
+pub mod questions;
 pub mod restore;
 mod reviewer;
 mod sampling;
@@ -45,7 +47,7 @@ use crate::protocol::thread::{
 };
 use crate::snapshot::Snapshots;
 use crate::store::{self, Recorder, Resumed, SessionMeta, StoreError};
-use crate::tools::Registry;
+use crate::tools::{Registry, dynamic};
 use crate::workspace::Workspace;
 use conversation::Conversation;
 use desk::Desk;
@@ -103,6 +105,8 @@ pub enum AgentError {
     UnknownTurn(crate::ids::TurnId),
     #[error("{0}")]
     BadSettings(String),
+    #[error(transparent)]
+    BadTool(#[from] crate::tools::dynamic::BadTool),
     #[error("Neither a thread id nor a path was given. Name the thread to resume.")]
     NothingToResume,
     #[error(transparent)]
@@ -126,7 +130,7 @@ impl AgentError {
         match self {
             Self::UnknownThread(_) => kinds::THREAD_NOT_LOADED,
             Self::ThreadDied(_) => kinds::THREAD_CLOSED,
-            Self::EmptyInput | Self::NothingToResume | Self::BadCommand(_) => kinds::INVALID_PARAMS,
+            Self::EmptyInput | Self::NothingToResume | Self::BadCommand(_) | Self::BadTool(_) => kinds::INVALID_PARAMS,
             Self::EmptyCommand => kinds::EMPTY_COMMAND,
             Self::UnknownCommand(_) => kinds::COMMAND_NOT_FOUND,
             Self::CommandRuns(_) => kinds::COMMAND_RUNNING,
@@ -204,6 +208,7 @@ impl Agent {
         let desk = Desk {
             workspace: setup.workspace,
             approvals: approvals::Approvals::default(),
+            questions: questions::Questions::default(),
             proposals,
             terminals: terminals::Terminals::default(),
             tools,
@@ -283,6 +288,7 @@ impl Agent {
     pub async fn start_thread(&self, params: ThreadStartParams) -> Result<Opened, AgentError> {
         let cwd = params.settings.cwd.clone().unwrap_or_else(|| self.default_folder());
         settings::check_folder(&cwd)?;
+        let client_tools = dynamic::declared(&params.dynamic_tools, &self.desk().tools)?;
         let loaded = self.load_config(Some(&cwd), params.config.as_ref())?;
         let settings = settings::initial(&loaded.config, cwd, &params.settings)?;
         let id = ThreadId::fresh();
@@ -295,6 +301,7 @@ impl Agent {
             model_provider: Some(settings.model_provider.clone()),
             instructions: Some(instructions.text.clone()).filter(|text| !text.is_empty()),
             base_instructions: base.clone(),
+            dynamic_tools: params.dynamic_tools,
             git: git_info(&settings.cwd).await,
             ..SessionMeta::new(id.clone(), &settings.cwd, &self.desk().source)
         };
@@ -305,6 +312,7 @@ impl Agent {
         };
         let path = recorder.as_ref().map(|recorder| recorder.path().to_owned());
         let conversation = Arc::new(Conversation::new(id.clone(), recorder, History::default()));
+        conversation.data().client_tools = client_tools;
         let thread = Thread {
             id,
             preview: String::new(),
@@ -341,10 +349,17 @@ impl Agent {
 
     /// Brings a stored thread back; joins it if it is live.
     pub async fn resume_thread(&self, params: ThreadResumeParams) -> Result<Opened, AgentError> {
+        let declared = match &params.dynamic_tools {
+            Some(specs) => Some(dynamic::declared(specs, &self.desk().tools)?),
+            None => None,
+        };
         if let (Some(id), None) = (&params.thread_id, &params.path)
             && let Some(handle) = self.thread(id)
         {
             handle.update_settings(params.settings).await?;
+            if let Some(tools) = declared {
+                handle.conversation().data().client_tools = tools;
+            }
             return Ok(Opened {
                 handle,
                 instruction_sources: Vec::new(),
@@ -415,6 +430,12 @@ impl Agent {
             data.turns = stored.turns;
             data.preview = stored.preview.clone();
             data.updated_at_ms = stored.updated_at_ms;
+            // What another program's editor brought along is not here.
+            let recorded = || match !forked && stored.meta.source == self.desk().source {
+                true => dynamic::declared(&stored.meta.dynamic_tools, &self.desk().tools).unwrap_or_default(),
+                false => Vec::new(),
+            };
+            data.client_tools = declared.unwrap_or_else(recorded);
         }
         self.load_notes(&id).await;
         let thread = Thread {

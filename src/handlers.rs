@@ -17,6 +17,7 @@ pub mod one_off;
 pub mod permission;
 pub mod progress;
 pub mod proposal;
+pub mod question;
 pub mod sandbox;
 pub mod terminal;
 pub mod thread;

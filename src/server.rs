@@ -22,7 +22,7 @@ pub use call::after_reply;
 
 use crate::handlers::{
     Context, approval, code_action, code_lens, command, config, document, guardian, lifecycle, model, one_off,
-    permission, progress, proposal, sandbox, terminal, thread, turn, undo,
+    permission, progress, proposal, question, sandbox, terminal, thread, turn, undo,
 };
 use crate::lsp::error::RequestError;
 use crate::protocol::approval::{ApprovalRespondParams, ApprovalRespondResult};
@@ -39,6 +39,7 @@ use crate::protocol::proposal::{
     ProposalDecideParams, ProposalDecideResult, ProposalEditParams, ProposalEditResult, ProposalListParams,
     ProposalListResult, ProposalReadParams, ProposalReadResult,
 };
+use crate::protocol::question::{UserInputRespondParams, UserInputRespondResult};
 use crate::protocol::sandbox::{SandboxStatusParams, SandboxStatusResult};
 use crate::protocol::terminal::{
     TerminalKillParams, TerminalKillResult, TerminalListParams, TerminalListResult, TerminalReadParams,
@@ -269,6 +270,10 @@ impl Server {
         Ok(approval::respond(self.0.session()?, params)?)
     }
 
+    async fn user_input_respond(&self, params: UserInputRespondParams) -> Result<UserInputRespondResult> {
+        Ok(question::respond(self.0.session()?, params))
+    }
+
     async fn terminal_list(&self, params: TerminalListParams) -> Result<TerminalListResult> {
         Ok(terminal::list(self.0.session()?, &params))
     }
@@ -341,6 +346,7 @@ pub(crate) fn service(context: Arc<Context>) -> (LspService<Server>, ClientSocke
         .custom_method(method::PROPOSAL_DECIDE, Server::proposal_decide)
         .custom_method(method::PROPOSAL_EDIT, Server::proposal_edit)
         .custom_method(method::APPROVAL_RESPOND, Server::approval_respond)
+        .custom_method(method::USER_INPUT_RESPOND, Server::user_input_respond)
         .custom_method(method::TERMINAL_LIST, Server::terminal_list)
         .custom_method(method::TERMINAL_READ, Server::terminal_read)
         .custom_method(method::TERMINAL_WRITE, Server::terminal_write)

@@ -4,19 +4,24 @@
 //! [`Host`]'s, so that they are the same for all tools.
 
 pub mod apply_patch;
+pub mod dynamic;
 pub mod exec_command;
 pub mod grep_files;
+pub mod image;
 pub mod list_dir;
 pub mod read_file;
 pub mod request_permissions;
+pub mod request_user_input;
 pub mod shell;
 pub mod update_plan;
+pub mod view_image;
 pub mod write_stdin;
 
 use crate::ids::ItemId;
 use crate::model::item::{LocalShellAction, ToolSpec};
 use crate::protocol::item::PlanStep;
 use crate::protocol::permission::Permission;
+use crate::protocol::question::UserQuestion;
 use crate::workspace::Workspace;
 use futures::future::BoxFuture;
 use serde::de::DeserializeOwned;
@@ -30,28 +35,33 @@ pub struct ToolOutput {
     pub text: String,
     /// Absent where the call was not carried out (refused, denied, not possible).
     pub success: Option<bool>,
+    /// Images that go along with the text, as `data:` or `https:` URLs.
+    pub images: Vec<String>,
 }
 
 impl ToolOutput {
-    pub fn ok(text: impl Into<String>) -> Self {
+    /// A text; `success` says whether it tells of one.
+    pub fn new(text: impl Into<String>, success: bool) -> Self {
         Self {
             text: text.into(),
-            success: Some(true),
+            success: Some(success),
+            images: Vec::new(),
         }
     }
 
+    pub fn ok(text: impl Into<String>) -> Self {
+        Self::new(text, true)
+    }
+
     pub fn failed(text: impl Into<String>) -> Self {
-        Self {
-            text: text.into(),
-            success: Some(false),
-        }
+        Self::new(text, false)
     }
 
     /// The call was not carried out; the text says why.
     pub fn not_done(text: impl Into<String>) -> Self {
         Self {
-            text: text.into(),
             success: None,
+            ..Self::new(text, false)
         }
     }
 }
@@ -160,6 +170,18 @@ pub trait Host: Send + Sync {
         reason: Option<String>,
     ) -> BoxFuture<'_, Result<ToolOutput, ToolError>>;
 
+    /// Asks the person, and tells what they answered.
+    fn ask_person(&self, item_id: ItemId, questions: Vec<UserQuestion>)
+    -> BoxFuture<'_, Result<ToolOutput, ToolError>>;
+
+    /// Has the client carry out a tool that it brought along.
+    fn call_client(
+        &self,
+        item_id: ItemId,
+        tool: String,
+        arguments: serde_json::Value,
+    ) -> BoxFuture<'_, Result<ToolOutput, ToolError>>;
+
     /// Decides on, asks about, confines and runs a command. A patch inside it is treated as a patch.
     fn run_command(&self, call: CommandCall) -> BoxFuture<'_, Result<ToolOutput, ToolError>>;
 
@@ -251,8 +273,10 @@ impl Registry {
             Arc::new(read_file::ReadFile),
             Arc::new(list_dir::ListDir),
             Arc::new(grep_files::GrepFiles),
+            Arc::new(view_image::ViewImage),
             Arc::new(update_plan::UpdatePlan),
             Arc::new(request_permissions::RequestPermissions),
+            Arc::new(request_user_input::RequestUserInput),
         ];
         Self::new(tools)
     }
@@ -267,6 +291,18 @@ impl Registry {
     pub fn without(&self, name: &str) -> Self {
         let others = self.tools.iter().filter(|tool| tool.spec().name() != name);
         Self::new(others.cloned().collect())
+    }
+
+    /// The same with more tools. One whose name is taken already is left out.
+    #[must_use]
+    pub fn with(&self, more: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
+        let mut tools: Vec<_> = self.tools.to_vec();
+        for tool in more {
+            if tools.iter().all(|known| known.spec().name() != tool.spec().name()) {
+                tools.push(tool);
+            }
+        }
+        Self::new(tools)
     }
 
     pub fn specs(&self) -> Vec<ToolSpec> {

@@ -13,8 +13,9 @@ use crate::protocol::model::{ThreadTokenUsage, TokenUsage};
 use crate::protocol::permission::Permission;
 use crate::protocol::turn::Turn;
 use crate::store::{Recorder, RolloutItem};
+use crate::tools::Tool;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_util::task::TaskTracker;
 
 pub struct Conversation {
@@ -56,6 +57,8 @@ pub struct Data {
     notes: Vec<ResponseItem>,
     /// What the person was told of their rules last.
     reports: Vec<ConfigWarning>,
+    /// Tools that the client brought along.
+    pub client_tools: Vec<Arc<dyn Tool>>,
 }
 
 /// Whether a folder is there, and no link leads to it.
@@ -92,6 +95,7 @@ impl Conversation {
             reviews: Reviews::default(),
             notes: Vec::new(),
             reports: Vec::new(),
+            client_tools: Vec::new(),
         };
         Self {
             stream: Stream::new(id.clone()),

@@ -4,6 +4,7 @@ use super::approvals::Approvals;
 use super::editor::Editor;
 use super::proposals::Proposals;
 use super::provider::Clients;
+use super::questions::Questions;
 use super::terminals::Terminals;
 use super::undo::Persons;
 use crate::config::Config;
@@ -21,6 +22,7 @@ use tokio_util::task::TaskTracker;
 pub struct Desk {
     pub workspace: Workspace,
     pub approvals: Approvals,
+    pub questions: Questions,
     pub proposals: Proposals,
     /// Commands that run on beside the conversations.
     pub terminals: Terminals,

@@ -57,8 +57,8 @@ impl History {
 }
 
 /// The output item that fits a call.
-pub fn output_for(call: &ResponseItem, call_id: &str, text: String) -> ResponseItem {
-    let (call_id, output) = (call_id.to_owned(), ToolOutputPayload::Text(text));
+pub fn output_for(call: &ResponseItem, call_id: &str, output: impl Into<ToolOutputPayload>) -> ResponseItem {
+    let (call_id, output) = (call_id.to_owned(), output.into());
     match call {
         ResponseItem::CustomToolCall { .. } => ResponseItem::CustomToolCallOutput { call_id, output },
         _ => ResponseItem::FunctionCallOutput { call_id, output },
@@ -96,7 +96,7 @@ mod tests {
     }
 
     fn output(id: &str, text: &str) -> ResponseItem {
-        output_for(&call(id), id, text.into())
+        output_for(&call(id), id, text.to_owned())
     }
 
     /// Shows S-068.

@@ -5,16 +5,20 @@ use super::permissions::{self, Asked};
 use super::turn::Turn;
 use super::{command, propose, terminals};
 use crate::config::permissions::is_built_in;
+use crate::config::provider::WireApi;
 use crate::exec::Confinement;
 use crate::ids::ItemId;
+use crate::model::catalogue;
+use crate::model::item::ToolSpec;
 use crate::protocol::event::{EventKind, PlanUpdated};
 use crate::protocol::item::{Confined, PlanStep, ThreadItem};
 use crate::protocol::permission::Permission;
+use crate::protocol::question::UserQuestion;
 use crate::protocol::settings::SandboxPolicy;
 use crate::store::proposals::Bounds;
 use crate::tools::{
     CommandCall, Host, Reading, Registry, TerminalStart, TerminalWrite, ToolError, ToolOutput, apply_patch,
-    exec_command, write_stdin,
+    exec_command, view_image, write_stdin,
 };
 use crate::workspace::Workspace;
 use futures::future::BoxFuture;
@@ -65,6 +69,23 @@ impl Host for Arc<Turn> {
         })
     }
 
+    fn ask_person(
+        &self,
+        item_id: ItemId,
+        questions: Vec<UserQuestion>,
+    ) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
+        Box::pin(async move { Ok(super::questions::ask(self, item_id, questions).await) })
+    }
+
+    fn call_client(
+        &self,
+        item_id: ItemId,
+        tool: String,
+        arguments: serde_json::Value,
+    ) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
+        Box::pin(async move { Ok(super::client_tools::call(self, item_id, tool, arguments).await) })
+    }
+
     fn run_command(&self, call: CommandCall) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
         Box::pin(command::run(self, call, command::How::ToEnd))
     }
@@ -109,18 +130,69 @@ impl Host for Arc<Turn> {
 }
 
 impl Turn {
-    /// What the model may call in this conversation.
+    /// What the model may call in this conversation: our tools as far as they are on, then the client's.
     pub fn tools(&self) -> Registry {
-        let left_out = [
-            (!self.config.include_apply_patch_tool).then_some(apply_patch::NAME),
-            (!self.config.unified_exec()).then_some(exec_command::NAME),
-            (!self.config.unified_exec()).then_some(write_stdin::NAME),
-        ];
-        let all = self.desk.tools.clone();
-        left_out
+        let ours = self.desk.tools.clone();
+        let on = self
+            .left_out()
             .into_iter()
-            .flatten()
-            .fold(all, |tools, name| tools.without(name))
+            .fold(ours, |tools, (name, _)| tools.without(name));
+        let clients = self.conversation.data().client_tools.clone();
+        on.with(clients)
+    }
+
+    /// What the model is offered.
+    pub fn tool_specs(&self) -> Vec<ToolSpec> {
+        let mut specs = self.tools().specs();
+        if self.searches_the_web() {
+            specs.push(ToolSpec::WebSearch {});
+        }
+        specs
+    }
+
+    /// Whether the provider may search the web for the model. Only one of the two wire APIs knows of it.
+    fn searches_the_web(&self) -> bool {
+        let wire = self.provider.get().map(|provider| provider.client.provider().wire_api);
+        self.config.web_search() && wire == Some(WireApi::Responses)
+    }
+
+    /// Tools of ours that this conversation does not have, each with the reason, in words.
+    fn left_out(&self) -> Vec<(&'static str, &'static str)> {
+        let model = self.provider.get().map(|provider| provider.model.as_str());
+        let blind = model.is_some_and(|model| !catalogue::takes_images(model));
+        let terminals = (!self.config.unified_exec(), "terminals are switched off");
+        [
+            (
+                apply_patch::NAME,
+                (
+                    !self.config.include_apply_patch_tool,
+                    "it is switched off: send patches through shell",
+                ),
+            ),
+            (exec_command::NAME, terminals),
+            (write_stdin::NAME, terminals),
+            (
+                view_image::NAME,
+                (!self.config.view_image(), "looking at images is switched off"),
+            ),
+            (
+                view_image::NAME,
+                (blind, "your model takes no images, so none can be shown to you"),
+            ),
+        ]
+        .into_iter()
+        .filter_map(|(name, (is_out, why))| is_out.then_some((name, why)))
+        .collect()
+    }
+
+    /// What the model is told that calls a tool which is not there.
+    pub fn no_such_tool(&self, name: &str) -> String {
+        let left_out = self.left_out();
+        if let Some((_, why)) = left_out.iter().find(|(known, _)| *known == name) {
+            return format!("unsupported call: there is no tool named {name} in this conversation, since {why}.");
+        }
+        let names = self.tools().names().join(", ");
+        format!("unsupported call: there is no tool named {name}. The tools are: {names}.")
     }
 
     /// Where patches may write: the workspace, whatever the policy for commands, since the person decides on each.

@@ -19,6 +19,8 @@ pub struct Pending {
     state: Mutex<State>,
     /// Something came, or one of the person's commands has ended.
     changed: Notify,
+    /// Input came; for everybody who waits for it beside the turn's own task.
+    arrived: Notify,
 }
 
 #[derive(Default)]
@@ -70,7 +72,26 @@ impl Pending {
         state.inputs.push(input);
         drop(state);
         self.changed.notify_one();
+        self.arrived.notify_waiters();
         Ok(())
+    }
+
+    /// Whether input waits to be taken.
+    pub fn has_input(&self) -> bool {
+        !self.lock().inputs.is_empty()
+    }
+
+    /// Ends as soon as there is input; it stays where it is. For whatever waits for the person in the course of the turn.
+    pub async fn input_came(&self) {
+        loop {
+            // Listening before looking: what comes in between is heard.
+            let mut arrived = std::pin::pin!(self.arrived.notified());
+            arrived.as_mut().enable();
+            if self.has_input() {
+                return;
+            }
+            arrived.await;
+        }
     }
 
     /// Takes what has come so far, in order.

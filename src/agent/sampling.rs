@@ -9,10 +9,11 @@ use crate::model::item::{ContentPart, ReasoningPart, ResponseItem};
 use crate::model::retry::{Retry, Wait};
 use crate::model::{ModelError, ModelEvent, ModelRequest};
 use crate::protocol::event::{EventKind, TokenUsageUpdated, TurnDiff, TurnRetrying};
-use crate::protocol::item::ThreadItem;
+use crate::protocol::item::{ItemStatus, ThreadItem};
 use crate::protocol::model::TokenUsage;
 use crate::protocol::turn::{TurnError, TurnErrorKind};
 use crate::store::{RolloutItem, TurnContextRecord};
+use crate::tools::image;
 use std::sync::Arc;
 
 /// Rounds of one turn. A model that calls tools without end is stopped here.
@@ -88,7 +89,9 @@ pub(super) fn take_input(turn: &Turn, inputs: Vec<Input>, first: bool) {
                 .say(prompt::editor_context(context, &open, &turn.settings.cwd));
         }
         let image = |path: &std::path::Path| match turn.closed().may_read(&turn.settings.cwd.join(path)) {
-            true => super::images::data_url(path),
+            true => image::read(path)
+                .map(|image| image.url)
+                .map_err(|error| error.to_string()),
             false => Err("it is in a place that is kept from the model".to_owned()),
         };
         let message = prompt::user_message(&input.content, &turn.settings.cwd, &image);
@@ -230,7 +233,7 @@ fn request(turn: &Turn) -> ModelRequest {
         model: turn.provider().model.clone(),
         instructions: turn.base_instructions.clone(),
         input: Arc::new(input),
-        tools: turn.tools().specs(),
+        tools: turn.tool_specs(),
         parallel_tool_calls: true,
         effort: turn.settings.effort.clone(),
         summary: turn.settings.summary,
@@ -301,7 +304,7 @@ impl Answer<'_> {
     async fn take(&mut self, event: ModelEvent) -> Result<(), Broken> {
         match event {
             ModelEvent::ItemAdded(item) => {
-                if let Some(item) = shown(&item, self.turn.config.show_raw_agent_reasoning) {
+                if let Some(item) = shown(&item, self.turn.config.show_raw_agent_reasoning, false) {
                     self.turn.start_item(item);
                 }
             }
@@ -371,7 +374,7 @@ impl Answer<'_> {
             | ResponseItem::LocalShellCallOutput { .. }
             | ResponseItem::Other => tracing::debug!("an item that no model should send was ignored"),
             _ => {
-                if let Some(shown) = shown(&item, self.turn.config.show_raw_agent_reasoning) {
+                if let Some(shown) = shown(&item, self.turn.config.show_raw_agent_reasoning, true) {
                     self.turn.complete_item(shown);
                 }
                 self.turn.conversation.say([item]);
@@ -380,9 +383,43 @@ impl Answer<'_> {
     }
 }
 
-/// How an item of the model is shown; calls and unknown kinds are not shown here.
-fn shown(item: &ResponseItem, raw_reasoning: bool) -> Option<ThreadItem> {
+/// Name of the tool under which searches of the provider's are shown.
+pub(super) const WEB_SEARCH: &str = "web_search";
+
+/// A search that the provider does by itself.
+fn search(id: Option<&str>, status: Option<&str>, action: Option<&serde_json::Value>, is_done: bool) -> ThreadItem {
+    let field = |name: &str| {
+        action
+            .and_then(|action| action.get(name))
+            .and_then(|value| value.as_str())
+    };
+    let title = match (field("query"), field("url"), field("pattern")) {
+        (_, Some(url), Some(pattern)) => format!("Find {pattern} in {url}"),
+        (_, Some(url), None) => format!("Open {url}"),
+        (Some(query), None, _) => format!("Search the web for {query}"),
+        (None, None, _) => "Search the web".to_owned(),
+    };
+    ThreadItem::ToolCall {
+        id: item_id(id),
+        tool: WEB_SEARCH.to_owned(),
+        title,
+        arguments: action.cloned().unwrap_or_default(),
+        status: match (is_done, status) {
+            (false, _) => ItemStatus::InProgress,
+            (true, Some("failed" | "incomplete")) => ItemStatus::Failed,
+            (true, _) => ItemStatus::Completed,
+        },
+        output: None,
+        duration_ms: None,
+    }
+}
+
+/// How an item of the model is shown that begins or is done; calls and unknown kinds are not shown here.
+fn shown(item: &ResponseItem, raw_reasoning: bool, is_done: bool) -> Option<ThreadItem> {
     match item {
+        ResponseItem::WebSearchCall { id, status, action } => {
+            Some(search(id.as_deref(), status.as_deref(), action.as_ref(), is_done))
+        }
         ResponseItem::Message { id, role, content } if role == "assistant" => {
             let texts = content.iter().filter_map(|part| match part {
                 ContentPart::OutputText { text } | ContentPart::InputText { text } => Some(text.as_str()),

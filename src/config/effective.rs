@@ -16,6 +16,9 @@ use std::path::{Path, PathBuf};
 /// Where the configuration says nothing.
 const LONGEST_POLL: std::time::Duration = std::time::Duration::from_millis(300_000);
 
+/// Seconds that a tool of the client's may take where the configuration says nothing; a person may have to do something.
+const DYNAMIC_TOOL_TIMEOUT: u64 = 300;
+
 /// More retries than anyone waits for.
 const MOST_RETRIES: u32 = 100;
 
@@ -76,6 +79,10 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
         include_apply_patch_tool: flag(values, "include_apply_patch_tool").unwrap_or(true),
         features: parsed(values, "features").unwrap_or_default(),
         rule_folders: Vec::new(),
+        dynamic_tool_timeout: match parsed(values, "dynamic_tool_timeout_sec").unwrap_or(DYNAMIC_TOOL_TIMEOUT) {
+            0 => None,
+            seconds => Some(std::time::Duration::from_secs(seconds)),
+        },
         background_terminal_max_timeout: parsed(values, "background_terminal_max_timeout")
             .map_or(LONGEST_POLL, std::time::Duration::from_millis),
         profile: text(values, "profile"),

@@ -152,6 +152,7 @@ pub(super) const KEYS: &[Key] = &[
     later("allow_login_shell", Kind::Flag),
     person("shell_environment_policy", Kind::Table(ENVIRONMENT)),
     person("background_terminal_max_timeout", Kind::Count),
+    person("dynamic_tool_timeout_sec", Kind::Count),
     anyone("tool_output_token_limit", Kind::Count),
     anyone("project_doc_max_bytes", Kind::Count),
     anyone("project_doc_fallback_filenames", Kind::Texts),

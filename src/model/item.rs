@@ -195,6 +195,12 @@ pub enum ToolOutputPayload {
     Parts(Vec<ContentPart>),
 }
 
+impl From<String> for ToolOutputPayload {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum LocalShellAction {
@@ -228,12 +234,15 @@ pub enum ToolSpec {
         description: String,
         format: serde_json::Value,
     },
+    /// The provider itself searches the web. Only the Responses API has it.
+    WebSearch {},
 }
 
 impl ToolSpec {
     pub fn name(&self) -> &str {
         match self {
             Self::Function { name, .. } | Self::Custom { name, .. } => name,
+            Self::WebSearch {} => "web_search",
         }
     }
 }

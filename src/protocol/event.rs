@@ -2,13 +2,14 @@
 //!
 //! An [`Event`] is a notification to the client and, for those kinds that are kept, a line of the rollout.
 
-use crate::ids::{ApprovalId, ItemId, ProposalId, ThreadId, TurnId};
+use crate::ids::{ApprovalId, ItemId, ProposalId, QuestionsId, ThreadId, TurnId};
 use crate::protocol::approval::Approval;
 use crate::protocol::document::FilesChanged;
 use crate::protocol::guardian::GuardianAssessment;
 use crate::protocol::item::{PlanStep, ThreadItem};
 use crate::protocol::model::ThreadTokenUsage;
 use crate::protocol::proposal::{Proposal, ProposalMoved};
+use crate::protocol::question::UserInputRequest;
 use crate::protocol::settings::ThreadSettings;
 use crate::protocol::terminal::Terminal;
 use crate::protocol::thread::{Thread, ThreadStatus};
@@ -140,6 +141,10 @@ events! {
     ApprovalRequested = "countersign/approval/requested" (ApprovalRequested),
     /// The question is settled or pointless; close what shows it.
     ApprovalResolved = "countersign/approval/resolved" (ApprovalResolved),
+    /// The model asks the person. Clients with the plugin protocol are asked by request.
+    UserInputRequested = "countersign/userInput/requested" (UserInputRequested),
+    /// What the model asked is answered, or pointless; close what shows it.
+    UserInputResolved = "countersign/userInput/resolved" (UserInputResolved),
     /// The automatic reviewer judges a question in the person's place: in progress, then what it found.
     GuardianAssessed = "countersign/guardian/assessment" (GuardianAssessment),
     /// Something the person should know; never ends a turn.
@@ -209,6 +214,12 @@ params! {
         approval_id: ApprovalId,
         /// Absent: withdrawn.
         decision: Option<crate::protocol::approval::ApprovalDecision>,
+    }
+    UserInputRequested { request: UserInputRequest }
+    UserInputResolved {
+        id: QuestionsId,
+        /// False: closed, withdrawn, or answered by a message of the person's.
+        answered: bool,
     }
     Warning { message: String }
     ErrorEvent { error: TurnError }

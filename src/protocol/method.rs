@@ -3,7 +3,7 @@
 #[cfg(test)]
 use super::{
     approval::*, command::*, config::*, document::*, generate::Visitor, guardian::*, model::*, permission::*,
-    proposal::*, sandbox::*, terminal::*, thread::*, turn::*, undo::*,
+    proposal::*, question::*, sandbox::*, terminal::*, thread::*, tool::*, turn::*, undo::*,
 };
 
 macro_rules! requests {
@@ -65,6 +65,8 @@ requests! { CLIENT_REQUESTS, each_client_request:
     PROPOSAL_EDIT = "countersign/proposal/edit" (ProposalEditParams) -> ProposalEditResult,
     /// Settles an open question from another surface than the one that was asked.
     APPROVAL_RESPOND = "countersign/approval/respond" (ApprovalRespondParams) -> ApprovalRespondResult,
+    /// Answers what the model asks from another surface than the one that was asked.
+    USER_INPUT_RESPOND = "countersign/userInput/respond" (UserInputRespondParams) -> UserInputRespondResult,
     /// The commands of the agent that run on in terminals.
     TERMINAL_LIST = "countersign/terminal/list" (TerminalListParams) -> TerminalListResult,
     /// What a terminal has printed so far.
@@ -90,6 +92,10 @@ requests! { SERVER_REQUESTS, each_server_request:
     APPROVAL_COMMAND = "countersign/approval/command" (CommandApproval) -> ApprovalResponse,
     /// May patches and commands write in these folders outside the workspace, or commands do more than the policy allows?
     APPROVAL_PERMISSION = "countersign/approval/permission" (PermissionApproval) -> ApprovalResponse,
+    /// What does the person answer to these questions of the model's? `null`: nothing.
+    USER_INPUT_REQUEST = "countersign/userInput/request" (UserInputRequest) -> UserInputResponse,
+    /// Carry out a tool that was declared for this thread.
+    TOOL_CALL = "countersign/tool/call" (ToolCallParams) -> ToolCallResult,
     /// Save these documents, which the agent changed, so that the command that follows sees them.
     DOCUMENT_SAVE = "countersign/document/save" (DocumentSaveParams) -> DocumentSaveResult,
 }

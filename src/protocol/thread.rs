@@ -2,6 +2,7 @@
 
 use crate::ids::ThreadId;
 use crate::protocol::settings::{SettingsOverride, ThreadSettings};
+use crate::protocol::tool::DynamicToolSpec;
 use crate::protocol::turn::Turn;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -15,8 +16,10 @@ pub enum ThreadStatus {
     Idle,
     /// A turn runs.
     Active,
-    /// A turn runs and waits for the person.
+    /// A turn runs and waits for the person's yes or no.
     WaitingOnApproval,
+    /// A turn runs and waits for the person's answer to a question of the model.
+    WaitingOnUserInput,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,6 +85,10 @@ pub struct ThreadStartParams {
     /// Leave nothing on disk.
     #[serde(default)]
     pub ephemeral: bool,
+    /// Tools of the client's that the model may call in this thread, by `countersign/tool/call`. One that cannot be taken makes
+    /// the request an error.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dynamic_tools: Vec<DynamicToolSpec>,
 }
 
 /// Answer of `thread/start` and `thread/resume`.
@@ -106,6 +113,10 @@ pub struct ThreadResumeParams {
     pub path: Option<PathBuf>,
     #[serde(default)]
     pub settings: SettingsOverride,
+    /// The client's tools from now on, in place of those before. Absent: those that the thread was started with, where the same
+    /// program started it; none else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dynamic_tools: Option<Vec<DynamicToolSpec>>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

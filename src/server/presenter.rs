@@ -4,6 +4,7 @@
 pub mod change;
 pub mod diff;
 mod hints;
+mod inputs;
 mod preview;
 mod progress;
 mod questions;
@@ -17,7 +18,7 @@ use super::outbound::Outbound;
 use crate::agent::Agent;
 use crate::agent::stream::{Stream, Subscription};
 use crate::agent::thread::ThreadHandle;
-use crate::ids::{ApprovalId, ProposalId, ThreadId, TurnId};
+use crate::ids::{ApprovalId, ProposalId, QuestionsId, ThreadId, TurnId};
 use crate::lsp::client::Client;
 use crate::protocol::event::{Event, EventKind};
 use crate::protocol::proposal::Proposal;
@@ -53,6 +54,8 @@ struct Shared {
     /// What lies on open documents.
     surface: hints::Surface,
     state: Mutex<State>,
+    /// Held by what asks in the model's name where only one question at a time can be shown.
+    asking_inputs: tokio::sync::Mutex<()>,
     /// Tells that a thread has been shown to its end.
     ended: tokio::sync::watch::Sender<()>,
 }
@@ -67,6 +70,9 @@ struct State {
     warned: BTreeSet<String>,
     /// What asks the person; aborting it takes the question back.
     asking_approval: BTreeMap<ApprovalId, AbortHandle>,
+    asking_input: BTreeMap<QuestionsId, AbortHandle>,
+    /// Questions that the person answers with their next message, by the thread that asks.
+    in_words: BTreeMap<QuestionsId, ThreadId>,
     asking_proposal: BTreeMap<ProposalId, AskingProposal>,
     /// Proposals of an earlier server that the person is not told of yet.
     restored: Vec<Proposal>,
@@ -89,6 +95,7 @@ impl Presenter {
                 panel: preview::Panel::default(),
                 surface: hints::Surface::default(),
                 state: Mutex::default(),
+                asking_inputs: tokio::sync::Mutex::default(),
                 ended: tokio::sync::watch::Sender::default(),
             }),
         }
@@ -160,6 +167,18 @@ impl Presenter {
             }
             EventKind::ApprovalResolved(resolved) => {
                 if let Some(task) = self.state().asking_approval.remove(&resolved.approval_id) {
+                    task.abort();
+                }
+            }
+            EventKind::UserInputRequested(requested) => {
+                let id = requested.request.id.clone();
+                let task = tokio::spawn(inputs::ask(self.clone(), requested.request));
+                self.state().asking_input.insert(id, task.abort_handle());
+            }
+            EventKind::UserInputResolved(resolved) => {
+                let mut state = self.state();
+                state.in_words.remove(&resolved.id);
+                if let Some(task) = state.asking_input.remove(&resolved.id) {
                     task.abort();
                 }
             }
@@ -243,6 +262,11 @@ impl Presenter {
     /// Shows what an undo came to, to a client that would not be told otherwise.
     pub fn undone(&self, thread: &ThreadId, item: &crate::protocol::item::ThreadItem) {
         undone::show(self, thread, item);
+    }
+
+    /// Whether the person's next message is the answer that a thread waits for.
+    pub fn waits_for_words(&self, thread: &ThreadId) -> bool {
+        self.state().in_words.values().any(|waiting| waiting == thread)
     }
 
     /// Shows a message without asking anything.

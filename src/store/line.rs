@@ -9,6 +9,7 @@ use crate::protocol::item::{ThreadItem, UserInput};
 use crate::protocol::model::{ThreadTokenUsage, TokenUsage};
 use crate::protocol::settings::{ApprovalPolicy, ReasoningSummary, SandboxPolicy, ThreadSettings};
 use crate::protocol::thread::GitInfo;
+use crate::protocol::tool::DynamicToolSpec;
 use crate::protocol::turn::{TurnError, TurnErrorKind, TurnStatus};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -51,6 +52,8 @@ pub struct SessionMeta {
     pub instructions: Option<String>,
     /// Instructions that replaced the built-in ones.
     pub base_instructions: Option<String>,
+    /// Tools that the client declared when the thread was started.
+    pub dynamic_tools: Vec<DynamicToolSpec>,
     pub git: Option<GitInfo>,
 }
 
@@ -68,6 +71,7 @@ impl SessionMeta {
             model_provider: None,
             instructions: None,
             base_instructions: None,
+            dynamic_tools: Vec::new(),
             git: None,
         }
     }
@@ -98,6 +102,8 @@ impl SessionMeta {
             instructions: &'a Option<String>,
             #[serde(skip_serializing_if = "Option::is_none")]
             base_instructions: Option<Value>,
+            #[serde(skip_serializing_if = "Vec::is_empty")]
+            dynamic_tools: Vec<Value>,
         }
         #[derive(Serialize)]
         struct Git<'a> {
@@ -129,6 +135,7 @@ impl SessionMeta {
             }),
             instructions: &self.instructions,
             base_instructions: self.base_instructions.as_ref().map(|text| json!({ "text": text })),
+            dynamic_tools: self.dynamic_tools.iter().filter_map(tool_to_value).collect(),
         };
         serde_json::to_string(&written).ok()
     }
@@ -165,9 +172,26 @@ impl SessionMeta {
             model_provider: text(value, "model_provider"),
             instructions: text(value, "instructions").or_else(|| text(value, "user_instructions")),
             base_instructions,
+            dynamic_tools: value
+                .get("dynamic_tools")
+                .and_then(Value::as_array)
+                .map(|tools| {
+                    tools
+                        .iter()
+                        .filter_map(|tool| serde_json::from_value(tool.clone()).ok())
+                        .collect()
+                })
+                .unwrap_or_default(),
             git,
         })
     }
+}
+
+/// A declared tool with the tag by which newer readers tell single tools from groups of them.
+fn tool_to_value(tool: &DynamicToolSpec) -> Option<Value> {
+    let mut value = serde_json::to_value(tool).ok()?;
+    value.as_object_mut()?.insert("type".to_owned(), "function".into());
+    Some(value)
 }
 
 /// The settings of a turn at the moment of a request.

@@ -119,6 +119,7 @@ fn meta_from_name(path: &Path, lines: &Lines) -> Option<SessionMeta> {
             model_provider: None,
             instructions: None,
             base_instructions: None,
+            dynamic_tools: Vec::new(),
             git: None,
         }
     })

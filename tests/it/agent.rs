@@ -3,6 +3,7 @@
 
 mod always;
 mod approval;
+mod client_tools;
 mod context;
 mod diff;
 mod grants;
@@ -14,6 +15,7 @@ mod permissions;
 mod person;
 mod profiles;
 mod proposals;
+mod questions;
 mod retry;
 mod reviewer;
 mod stage;
@@ -23,3 +25,4 @@ mod thread;
 mod tools;
 mod turn;
 mod undo;
+mod views;

@@ -22,7 +22,7 @@ export type Approval = CommandApproval | PermissionApproval;
 /** The person's answer. Anything that cannot be understood, a closed dialog and a lost client count as `decline`. */
 export type ApprovalDecision = "accept" | "acceptForSession" | "acceptAlways" | "decline" | "cancel";
 
-/** One question to the person. */
+/** One question to the person about a command or a permission. */
 export type ApprovalId = string;
 
 /** When the person is asked about a command (configuration key `approval_policy`). */
@@ -250,6 +250,18 @@ export type DocumentToSave = {
   uri: string;
   /** It held text of the person's that was not saved when the agent changed it: saving is the person's to decide. */
   heldUnsavedText: boolean;
+};
+
+/** A tool of the client's, offered to the model beside our own. */
+export type DynamicToolSpec = {
+  /** Letters, digits, `_` and `-`, at most 64 of them; not the name of a tool of ours. */
+  name: string;
+  /** For the model: what it does and when to use it. */
+  description?: string;
+  /** JSON Schema of the arguments, which are an object. */
+  inputSchema: JsonValue;
+  /** Calls only look at things, so they may run beside others. Absent: each call is alone. */
+  readOnly?: boolean;
 };
 
 /** Which patches are applied without asking (configuration key `edits.approve`). */
@@ -698,6 +710,9 @@ export type ProposalReadResult = {
  */
 export type ProposalStatus = "proposed" | "partlyDecided" | "conflicting" | "stale" | "accepted" | "applied" | "rejected" | "failed" | "superseded" | "withdrawn" | "undone";
 
+/** What the model asks the person at one time: one to three questions. */
+export type QuestionsId = string;
+
 /** How much of its reasoning the model is asked to sum up. */
 export type ReasoningSummary = "auto" | "concise" | "detailed" | "none";
 
@@ -1029,6 +1044,11 @@ export type ThreadResumeParams = {
   threadId?: ThreadId | null;
   path?: string | null;
   settings?: SettingsOverride;
+  /**
+   * The client's tools from now on, in place of those before. Absent: those that the thread was started with, where the same
+   * program started it; none else.
+   */
+  dynamicTools?: Array<DynamicToolSpec> | null;
 };
 
 /** The settings in force for a thread; a turn works on a snapshot of them. */
@@ -1084,6 +1104,11 @@ export type ThreadStartParams = {
   developerInstructions?: string | null;
   /** Leave nothing on disk. */
   ephemeral?: boolean;
+  /**
+   * Tools of the client's that the model may call in this thread, by `countersign/tool/call`. One that cannot be taken makes
+   * the request an error.
+   */
+  dynamicTools?: Array<DynamicToolSpec>;
 };
 
 /** Answer of `thread/start` and `thread/resume`. */
@@ -1098,7 +1123,7 @@ export type ThreadStarted = {
   thread: Thread;
 };
 
-export type ThreadStatus = "notLoaded" | "idle" | "active" | "waitingOnApproval";
+export type ThreadStatus = "notLoaded" | "idle" | "active" | "waitingOnApproval" | "waitingOnUserInput";
 
 export type ThreadStatusChanged = {
   status: ThreadStatus;
@@ -1123,6 +1148,34 @@ export type TokenUsage = {
 export type TokenUsageUpdated = {
   tokenUsage: ThreadTokenUsage;
 };
+
+/** The model calls a tool of the client's. Cancelled where the turn is stopped or the answer takes too long. */
+export type ToolCallParams = {
+  threadId: ThreadId;
+  turnId: TurnId;
+  /** Id of the item that shows the call. */
+  callId: ItemId;
+  tool: string;
+  /** An object, as the model wrote it; it was not held against the schema. */
+  arguments: JsonValue;
+};
+
+/** Answer of the client to `countersign/tool/call`. */
+export type ToolCallResult = {
+  contentItems: Array<ToolContent>;
+  success: boolean;
+};
+
+/** A piece of what a tool gives back. */
+export type ToolContent =
+  | {
+    "type": "inputText";
+    text: string;
+  }
+  | {
+    "type": "inputImage";
+    imageUrl: string;
+  };
 
 export type Turn = {
   id: TurnId;
@@ -1259,6 +1312,17 @@ export type UndoFile = {
 /** What became of one file. */
 export type UndoResult = "restored" | "merged" | "kept" | "conflict" | "skipped";
 
+export type UserAnswer = {
+  /** Labels of choices, or the person's words. */
+  answers: Array<string>;
+};
+
+export type UserChoice = {
+  label: string;
+  /** What choosing it means. */
+  description: string;
+};
+
 /** One piece of the person's input. */
 export type UserInput =
   | {
@@ -1282,6 +1346,65 @@ export type UserInput =
     "type": "commandOutput";
     itemId: ItemId;
   };
+
+/**
+ * What the model asks at one time. Sent as the request `countersign/userInput/request` to clients with the plugin protocol,
+ * shown by `window/showMessageRequest` to all others.
+ */
+export type UserInputRequest = {
+  id: QuestionsId;
+  threadId: ThreadId;
+  turnId: TurnId;
+  /** The call that asks. */
+  itemId: ItemId;
+  /** Name of the sub-agent that asks; absent for the thread that the person talks to. */
+  agent?: string | null;
+  /** One to three. */
+  questions: Array<UserQuestion>;
+};
+
+export type UserInputRequested = {
+  request: UserInputRequest;
+};
+
+export type UserInputResolved = {
+  id: QuestionsId;
+  /** False: closed, withdrawn, or answered by a message of the person's. */
+  answered: boolean;
+};
+
+/** Settles open questions from another surface than the one that was asked. */
+export type UserInputRespondParams = {
+  id: QuestionsId;
+  /** `null`: the person does not want to answer. */
+  response?: UserInputResponse | null;
+};
+
+export type UserInputRespondResult = {
+  /** False if they were settled before. */
+  taken: boolean;
+};
+
+/**
+ * The person's answers. `null` in its place, an error, what cannot be understood and a client that is gone are no answer,
+ * and so is each question that is not in it.
+ */
+export type UserInputResponse = {
+  /** By the question's id. */
+  answers: { [key in string]: UserAnswer };
+};
+
+export type UserQuestion = {
+  /** The name under which its answer comes back. */
+  id: string;
+  /** What it is about, in a word or two. */
+  header: string;
+  question: string;
+  /** Whether the person may answer in words of their own. */
+  isOther: boolean;
+  /** Empty where only words can answer. */
+  options: Array<UserChoice>;
+};
 
 export type Warning = {
   message: string;
@@ -1325,6 +1448,8 @@ export interface ClientRequests {
   "countersign/proposal/edit": { params: ProposalEditParams; result: ProposalEditResult };
   /** Settles an open question from another surface than the one that was asked. */
   "countersign/approval/respond": { params: ApprovalRespondParams; result: ApprovalRespondResult };
+  /** Answers what the model asks from another surface than the one that was asked. */
+  "countersign/userInput/respond": { params: UserInputRespondParams; result: UserInputRespondResult };
   /** The commands of the agent that run on in terminals. */
   "countersign/terminal/list": { params: TerminalListParams; result: TerminalListResult };
   /** What a terminal has printed so far. */
@@ -1351,6 +1476,10 @@ export interface ServerRequests {
   "countersign/approval/command": { params: CommandApproval; result: ApprovalResponse };
   /** May patches and commands write in these folders outside the workspace, or commands do more than the policy allows? */
   "countersign/approval/permission": { params: PermissionApproval; result: ApprovalResponse };
+  /** What does the person answer to these questions of the model's? `null`: nothing. */
+  "countersign/userInput/request": { params: UserInputRequest; result: UserInputResponse };
+  /** Carry out a tool that was declared for this thread. */
+  "countersign/tool/call": { params: ToolCallParams; result: ToolCallResult };
   /** Save these documents, which the agent changed, so that the command that follows sees them. */
   "countersign/document/save": { params: DocumentSaveParams; result: DocumentSaveResult };
 }
@@ -1407,6 +1536,10 @@ export interface Notifications {
   "countersign/approval/requested": At & ApprovalRequested;
   /** The question is settled or pointless; close what shows it. */
   "countersign/approval/resolved": At & ApprovalResolved;
+  /** The model asks the person. Clients with the plugin protocol are asked by request. */
+  "countersign/userInput/requested": At & UserInputRequested;
+  /** What the model asked is answered, or pointless; close what shows it. */
+  "countersign/userInput/resolved": At & UserInputResolved;
   /** The automatic reviewer judges a question in the person's place: in progress, then what it found. */
   "countersign/guardian/assessment": At & GuardianAssessment;
   /** Something the person should know; never ends a turn. */

@@ -64,6 +64,7 @@ impl Table {
         let workspace = Workspace::new();
         workspace.open(URI, Some("/w/a.txt".into()), "text", 1, text);
         let desk = Desk {
+            questions: Default::default(),
             approvals: Approvals::default(),
             proposals: Proposals::new(workspace.clone(), home.path()),
             terminals: Default::default(),

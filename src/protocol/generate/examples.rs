@@ -11,10 +11,12 @@ use crate::protocol::method::*;
 use crate::protocol::model::*;
 use crate::protocol::permission::*;
 use crate::protocol::proposal::*;
+use crate::protocol::question::*;
 use crate::protocol::sandbox::*;
 use crate::protocol::settings::*;
 use crate::protocol::terminal::*;
 use crate::protocol::thread::*;
+use crate::protocol::tool::*;
 use crate::protocol::turn::*;
 use crate::protocol::undo::*;
 use serde::Serialize;
@@ -120,6 +122,7 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
             thread_id: Some(THREAD.into()),
             path: None,
             settings: SettingsOverride::default(),
+            dynamic_tools: None,
         }),
         value(started()),
     );
@@ -445,6 +448,31 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
             permissions: None,
         }),
     );
+    add(USER_INPUT_REQUEST, value(input_request()), value(input_response()));
+    add(
+        USER_INPUT_RESPOND,
+        value(UserInputRespondParams {
+            id: "q-1".into(),
+            response: Some(input_response()),
+        }),
+        value(UserInputRespondResult { taken: true }),
+    );
+    add(
+        TOOL_CALL,
+        value(ToolCallParams {
+            thread_id: THREAD.into(),
+            turn_id: TURN.into(),
+            call_id: "i-8".into(),
+            tool: "find_definition".into(),
+            arguments: json!({"symbol": "total"}),
+        }),
+        value(ToolCallResult {
+            content_items: vec![ToolContent::InputText {
+                text: "src/lib.rs:4".into(),
+            }],
+            success: true,
+        }),
+    );
     let uri = "file:///home/ada/sums/src/lib.rs".to_owned();
     add(
         DOCUMENT_SAVE,
@@ -594,6 +622,13 @@ fn events() -> Vec<EventKind> {
             approval_id: "a-1".into(),
             decision: Some(ApprovalDecision::Accept),
         }),
+        EventKind::UserInputRequested(event::UserInputRequested {
+            request: input_request(),
+        }),
+        EventKind::UserInputResolved(event::UserInputResolved {
+            id: "q-1".into(),
+            answered: true,
+        }),
         EventKind::GuardianAssessed(GuardianAssessment {
             id: "g-1".into(),
             item_id: "i-5".into(),
@@ -716,6 +751,37 @@ fn terminal() -> Terminal {
         size: Some(TerminalSize { rows: 24, columns: 80 }),
         started_at_ms: AT_MS,
         exit_code: None,
+    }
+}
+
+fn input_request() -> UserInputRequest {
+    let choice = |label: &str, description: &str| UserChoice {
+        label: label.into(),
+        description: description.into(),
+    };
+    UserInputRequest {
+        id: "q-1".into(),
+        thread_id: THREAD.into(),
+        turn_id: TURN.into(),
+        item_id: "i-7".into(),
+        agent: None,
+        questions: vec![UserQuestion {
+            id: "empty_list".into(),
+            header: "Empty list".into(),
+            question: "What is the sum of an empty list?".into(),
+            is_other: true,
+            options: vec![
+                choice("Zero", "As in mathematics."),
+                choice("An error", "An empty list is a mistake of the caller."),
+            ],
+        }],
+    }
+}
+
+fn input_response() -> UserInputResponse {
+    let answers = vec!["Zero".into()];
+    UserInputResponse {
+        answers: [("empty_list".to_owned(), UserAnswer { answers })].into(),
     }
 }
 

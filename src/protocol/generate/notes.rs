@@ -117,6 +117,23 @@ pub(super) fn of(method: &str) -> Notes {
             "`approval/resolved` follows, unless the question was settled before; the first answer counts.",
             &[error::APPROVAL_NOT_FOUND],
         ),
+        "userInput/respond" => notes(
+            "`userInput/resolved` follows, unless the question was settled before; the first answer counts.",
+            &[],
+        ),
+        "userInput/request" => notes(
+            "Sent to clients with the plugin protocol, after `userInput/requested`. `null`, an error, an answer that cannot be \
+             understood and a client that is gone are no answer, and the model is told so. Any of the answers may be left out. If \
+             the question is settled elsewhere, by a message of the person's, or pointless, the request is cancelled and \
+             `userInput/resolved` comes.",
+            &[],
+        ),
+        "tool/call" => notes(
+            "Comes while the item of the call is open, and is cancelled when the turn is stopped or the answer takes longer than \
+             `dynamic_tool_timeout_sec` (300 where nothing is configured, 0 for no limit). An error, an answer that cannot be \
+             understood and a client that is gone are failures of the call, which the model is told; the turn goes on.",
+            &[],
+        ),
         "terminal/list" => notes("Answered from what the server holds; nothing follows.", &[]),
         "terminal/read" => notes(
             "Answered from what the server holds; nothing follows. What comes later is in `terminal/output`.",

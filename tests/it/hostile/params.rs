@@ -56,6 +56,7 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
         "proposal/decide" => vec![("proposalId", id), ("decision", json!("accept"))],
         "proposal/edit" => vec![("proposalId", id.clone()), ("hunkId", id)],
         "approval/respond" => vec![("approvalId", id), ("response", json!({"decision": "accept"}))],
+        "userInput/respond" => vec![("id", id)],
         "thread/start"
         | "thread/resume"
         | "thread/list"
