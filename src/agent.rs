@@ -3,6 +3,7 @@
 //! Knows no LSP, no HTTP and no editor: what it needs of an editor it asks through [`editor::Editor`], and what there is
 //! to see it publishes as events, one stream a thread.
 
+pub mod apart;
 pub mod apply;
 pub mod approvals;
 mod asking;
@@ -15,6 +16,7 @@ pub mod editor;
 pub mod history;
 mod host;
 mod line;
+pub mod mail;
 pub mod notifier;
 pub mod one_off;
 pub mod open;
@@ -29,8 +31,10 @@ pub mod questions;
 pub mod restore;
 mod reviewer;
 mod sampling;
+pub mod servers;
 pub mod settings;
 pub mod stream;
+pub mod subagents;
 pub mod terminals;
 pub mod thread;
 pub mod turn;
@@ -99,8 +103,18 @@ pub enum AgentError {
         expected: crate::ids::TurnId,
         running: crate::ids::TurnId,
     },
-    #[error("A turn is running. Wait for its end or stop it, then undo.")]
+    #[error("A turn is running. Wait for its end or stop it, then try again.")]
     TurnRunning,
+    #[error("{0} inputs wait in this conversation already, which is the most. Remove some, or wait for their turns.")]
+    QueueFull(usize),
+    #[error(
+        "No input {0} waits in this conversation: its turn has begun, or it was removed. Look at the queue as it is now."
+    )]
+    UnknownQueued(crate::ids::QueuedId),
+    #[error("The new order names {0} twice. Name each input once.")]
+    QueuedTwice(crate::ids::QueuedId),
+    #[error("{0}")]
+    BadMetadata(String),
     #[error("This conversation has no turn {0}.")]
     UnknownTurn(crate::ids::TurnId),
     #[error("{0}")]
@@ -115,6 +129,10 @@ pub enum AgentError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Proposal(#[from] ProposalError),
+    #[error("This conversation has no tool server {name:?}. {}", if known.is_empty() { "It has none".to_owned() } else { format!("There are: {known}") })]
+    UnknownServer { name: String, known: String },
+    #[error("{0}")]
+    Server(String),
     #[error("There is no terminal {0}: it was never started, or it has ended and was read to its end.")]
     UnknownTerminal(u32),
     #[error("Terminal {number} refuses: {reason}.")]
@@ -130,7 +148,12 @@ impl AgentError {
         match self {
             Self::UnknownThread(_) => kinds::THREAD_NOT_LOADED,
             Self::ThreadDied(_) => kinds::THREAD_CLOSED,
-            Self::EmptyInput | Self::NothingToResume | Self::BadCommand(_) | Self::BadTool(_) => kinds::INVALID_PARAMS,
+            Self::EmptyInput
+            | Self::NothingToResume
+            | Self::BadCommand(_)
+            | Self::BadTool(_)
+            | Self::QueuedTwice(_)
+            | Self::BadMetadata(_) => kinds::INVALID_PARAMS,
             Self::EmptyCommand => kinds::EMPTY_COMMAND,
             Self::UnknownCommand(_) => kinds::COMMAND_NOT_FOUND,
             Self::CommandRuns(_) => kinds::COMMAND_RUNNING,
@@ -138,6 +161,8 @@ impl AgentError {
             Self::NoTurn { .. } => kinds::NO_ACTIVE_TURN,
             Self::OtherTurn { .. } => kinds::TURN_MISMATCH,
             Self::TurnRunning => kinds::TURN_RUNNING,
+            Self::QueueFull(_) => kinds::QUEUE_FULL,
+            Self::UnknownQueued(_) => kinds::QUEUED_NOT_FOUND,
             Self::UnknownTurn(_) => kinds::TURN_NOT_FOUND,
             Self::BadSettings(_) | Self::Config(_) => kinds::INVALID_CONFIG,
             Self::Store(StoreError::NotFound { .. } | StoreError::BadId { .. }) => kinds::THREAD_NOT_FOUND,
@@ -146,6 +171,8 @@ impl AgentError {
             Self::Proposal(ProposalError::Unknown(_)) => kinds::PROPOSAL_NOT_FOUND,
             Self::Proposal(ProposalError::Settled(_) | ProposalError::Stopping(_)) => kinds::PROPOSAL_SETTLED,
             Self::Proposal(ProposalError::Conflicting { .. }) => kinds::HUNK_CONFLICTING,
+            Self::UnknownServer { .. } => kinds::SERVER_NOT_FOUND,
+            Self::Server(_) => kinds::SERVER_FAILED,
             Self::UnknownTerminal(_) => kinds::TERMINAL_NOT_FOUND,
             Self::TerminalRefused { .. } => kinds::TERMINAL_REFUSED,
             Self::Proposal(ProposalError::NotEditable { .. }) => kinds::HUNK_NOT_EDITABLE,
@@ -209,9 +236,12 @@ impl Agent {
             workspace: setup.workspace,
             approvals: approvals::Approvals::default(),
             questions: questions::Questions::default(),
+            agents: subagents::Agents::default(),
             proposals,
             terminals: terminals::Terminals::default(),
             tools,
+            servers: crate::mcp::Shelf::default(),
+            elicitations: servers::Elicitations::default(),
             clients: provider::Clients::default(),
             editor: setup.editor,
             snapshots: Snapshots::new(&setup.home, &setup.env),
@@ -231,9 +261,9 @@ impl Agent {
             resting: Mutex::default(),
             resuming: tokio::sync::RwLock::default(),
         };
-        Self {
-            shared: Arc::new(shared),
-        }
+        let shared = Arc::new(shared);
+        shared.desk.agents.belongs_to(&shared);
+        Self { shared }
     }
 
     pub fn desk(&self) -> &Arc<Desk> {
@@ -328,6 +358,7 @@ impl Agent {
             cli_version: env!("CARGO_PKG_VERSION").to_owned(),
             git_info,
             forked_from_id: None,
+            agent: None,
             turns: Vec::new(),
         };
         let developer = params
@@ -418,11 +449,10 @@ impl Agent {
         }
         let settings = settings::initial(&loaded.config, cwd, &change)?;
         let recorder_path = recorder.path().to_owned();
-        let conversation = Arc::new(Conversation::new(
-            id.clone(),
-            Some(recorder),
-            History::new(stored.history),
-        ));
+        let conversation = Arc::new(
+            Conversation::new(id.clone(), Some(recorder), History::new(stored.history))
+                .with_agent(stored.meta.agent.clone().filter(|_| !forked)),
+        );
         {
             let mut data = conversation.data();
             data.environment = prompt::Environment::told(data.history.items());
@@ -457,6 +487,7 @@ impl Agent {
             } else {
                 stored.meta.forked_from_id
             },
+            agent: stored.meta.agent.filter(|_| !forked),
             turns: Vec::new(),
         };
         let base = stored.meta.base_instructions;
@@ -501,7 +532,10 @@ impl Agent {
         if let Some(recorder) = &conversation.recorder {
             tokio::spawn(warn_of_trouble(recorder.trouble(), Arc::downgrade(&conversation)));
         }
-        notifier::attach(self.desk(), &conversation, &loaded.config);
+        servers::begin(self.desk(), &conversation, &loaded.config, &settings.cwd);
+        if conversation.agent.is_none() {
+            notifier::attach(self.desk(), &conversation, &loaded.config);
+        }
         place
             .insert(ThreadHandle::spawn(thread::Parts {
                 conversation,
@@ -534,6 +568,19 @@ impl Agent {
     /// A live thread, or the error that says what to do.
     pub fn get(&self, id: &ThreadId) -> Result<ThreadHandle, AgentError> {
         self.thread(id).ok_or_else(|| AgentError::UnknownThread(id.clone()))
+    }
+
+    /// Takes a message that the person did not write.
+    pub async fn send(
+        &self,
+        params: crate::protocol::agent::ThreadSendParams,
+    ) -> Result<crate::protocol::agent::ThreadSendResult, AgentError> {
+        subagents::send(self, params).await
+    }
+
+    /// A thread that is being closed is no live one any more.
+    fn forget(&self, id: &ThreadId) -> Option<ThreadHandle> {
+        self.threads().remove(id)
     }
 
     /// A live thread, or one that is being brought back at this moment.
@@ -569,6 +616,30 @@ impl Agent {
         undo::diff(self.desk(), &thread.turns, running.as_ref(), turn, &thread.cwd)
     }
 
+    /// The tool servers that a thread has which is started now without a folder of its own.
+    pub fn configured_servers(&self) -> Result<Vec<Arc<crate::mcp::Server>>, AgentError> {
+        let cwd = self.default_folder();
+        let config = self.load_config(Some(&cwd), None)?.config;
+        Ok(servers::configured(self.desk(), &config, &cwd))
+    }
+
+    /// Reads the configuration of tool servers again, for one live thread or all; their next turns take it up.
+    pub async fn refresh_servers(&self, thread: Option<&ThreadId>) -> Result<(), AgentError> {
+        let threads = match thread {
+            Some(id) => vec![self.reach(id).await?],
+            None => self.live(),
+        };
+        for thread in threads {
+            let cwd = thread.settings().cwd;
+            let loaded = self.load_config(Some(&cwd), None)?;
+            for warning in &loaded.warnings {
+                tracing::warn!("{}", in_words(warning));
+            }
+            servers::want(thread.conversation(), &loaded.config, &cwd);
+        }
+        Ok(())
+    }
+
     pub fn list_threads(&self, params: &ThreadListParams) -> Result<ThreadListResult, AgentError> {
         let provider = self
             .load_config(None, None)
@@ -588,6 +659,7 @@ impl Agent {
         self.desk().proposals.keep_for_later().await;
         let threads: Vec<_> = std::mem::take(&mut *self.threads()).into_values().collect();
         futures::future::join_all(threads.iter().map(ThreadHandle::close)).await;
+        self.desk().servers.close().await;
         let steps = &self.desk().steps;
         steps.close();
         if tokio::time::timeout(LAST_STEPS, steps.wait()).await.is_err() {

@@ -10,6 +10,7 @@ pub mod environment;
 pub mod instructions;
 mod keys;
 pub(crate) mod layers;
+pub mod mcp;
 pub mod permissions;
 pub mod provider;
 mod redact;
@@ -20,6 +21,7 @@ use crate::protocol::settings::{ApprovalPolicy, ApprovalsReviewer, EditApproval,
 use check::{Checker, Layer};
 use environment::EnvironmentPolicy;
 use layers::{File, Merged};
+use mcp::ServerSettings;
 use permissions::{Profiles, Subject};
 use provider::{MissingKey, Provider};
 use serde_json::{Map, Value, json};
@@ -56,6 +58,21 @@ pub struct Loaded {
     pub values: Value,
 }
 
+/// How many agents there may be in one conversation (`[agents]`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Those that are not closed.
+    pub threads: usize,
+    /// 1: agents start no agents.
+    pub depth: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { threads: 6, depth: 1 }
+    }
+}
+
 /// The effective values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
@@ -67,6 +84,8 @@ pub struct Config {
     /// Whether someone chose the provider, so that no local server is looked for in its place.
     pub model_provider_chosen: bool,
     pub providers: BTreeMap<String, Provider>,
+    /// The tool servers that are switched on, by their names.
+    pub mcp_servers: BTreeMap<String, ServerSettings>,
     pub approval_policy: ApprovalPolicy,
     /// Who answers the questions that a policy asks.
     pub approvals_reviewer: ApprovalsReviewer,
@@ -125,6 +144,8 @@ pub struct Config {
     pub features: BTreeMap<String, bool>,
     /// Folders that hold the project's own rules on commands, outermost first; none of a project that is not trusted.
     pub rule_folders: Vec<PathBuf>,
+    /// How many agents may work for agents, and how deep.
+    pub agents: Limits,
     /// How long a tool of the client's may take to answer; absent: without end.
     pub dynamic_tool_timeout: Option<Duration>,
     /// Longest wait for a command in a terminal that nothing is typed into.
@@ -348,7 +369,8 @@ fn project_layers(
         entry.1.get("trust_level")?.as_str().map(str::to_owned)
     };
     // The folder's own word wins over that of the folders above it.
-    if folders.iter().rev().find_map(|folder| trust(folder)).as_deref() == Some("untrusted") {
+    let trust = folders.iter().rev().find_map(|folder| trust(folder));
+    if trust.as_deref() == Some("untrusted") {
         if merged
             .origins
             .get("approval_policy")
@@ -383,6 +405,7 @@ fn project_layers(
             }
             let mut checker = Checker::new(Layer::Project, Some(&path));
             checker.folder = Some(&folder);
+            checker.trusted = trust.as_deref() == Some("trusted");
             layers::tighten(&mut entries, merged, &mut checker);
             let values = checker.check(&entries);
             checker.warnings.sort_by_key(|warning| warning.line);
@@ -490,6 +513,11 @@ impl Config {
     /// Whether the provider may search the web for the model.
     pub fn web_search(&self) -> bool {
         self.feature_named(&["web_search", "web_search_request"], false)
+    }
+
+    /// Whether the model may start other agents.
+    pub fn multi_agent(&self) -> bool {
+        self.feature_named(&["multi_agent", "collab"], true)
     }
 
     /// Whether the workspace is looked at before commands, so that what they change can be taken back.

@@ -5,11 +5,13 @@
 //! when the command ends, is stopped, or the server dies, nothing of the command survives. Which process forks which,
 //! and what the walls are made of, is the affair of `linux`; `macos` is for that system; others refuse to run anything confined.
 //!
-//! A command that outlives the call that began it has a `terminal`.
+//! A command that outlives the call that began it has a `terminal`; a program of the person's own that is talked to is a
+//! `companion`.
 //!
 //! It leaves to others what the output means to the model, and who is asked.
 
 pub mod command;
+mod companion;
 mod confinement;
 pub mod decide;
 mod denial;
@@ -29,10 +31,11 @@ pub mod shell;
 mod support;
 pub mod terminal;
 
+pub use companion::{Companion, CompanionExit, CompanionOutput};
 pub(crate) use confinement::resolve;
 pub use confinement::{Closed, Confinement, KeptWalls, Looked};
 pub use denial::{Denial, Missing};
-pub use environment::{environment, for_terminal, looks_secret};
+pub use environment::{environment, for_companion, for_terminal, looks_secret};
 pub use notifier::start_and_forget;
 pub use output::{KEPT_OUTPUT, Stream, plain};
 pub(crate) use protected::{PROTECTED, git_folders};

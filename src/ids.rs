@@ -58,4 +58,8 @@ ids! {
     ApprovalId,
     /// What the model asks the person at one time: one to three questions.
     QuestionsId,
+    /// One input that waits for its turn.
+    QueuedId,
+    /// One question of a tool server to the person.
+    ElicitationId,
 }

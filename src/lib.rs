@@ -7,6 +7,7 @@ pub mod exec;
 pub mod handlers;
 pub mod ids;
 pub mod lsp;
+pub mod mcp;
 pub mod model;
 pub mod patch;
 pub mod protocol;

@@ -8,21 +8,27 @@
 //! Conventions: camelCase, ids as strings, times in milliseconds since the Unix epoch (`…Ms`), lines counted
 //! from 0, line ranges half open. An absent optional field means "no change" in requests and "not known" in answers.
 
+pub mod agent;
 pub mod approval;
 pub mod command;
 pub mod config;
 pub mod document;
 pub mod error;
 pub mod event;
+pub mod file;
 #[cfg(test)]
 mod generate;
+pub mod git;
 pub mod guardian;
 pub mod item;
+pub mod mcp;
 pub mod method;
 pub mod model;
+pub mod order;
 pub mod permission;
 pub mod proposal;
 pub mod question;
+pub mod queue;
 pub mod sandbox;
 pub mod settings;
 pub mod terminal;

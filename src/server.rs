@@ -21,17 +21,24 @@ pub mod wire;
 pub use call::after_reply;
 
 use crate::handlers::{
-    Context, approval, code_action, code_lens, command, config, document, guardian, lifecycle, model, one_off,
-    permission, progress, proposal, question, sandbox, terminal, thread, turn, undo,
+    Context, approval, code_action, code_lens, command, config, document, file, git, guardian, lifecycle, mcp, model,
+    one_off, permission, progress, proposal, question, queue, sandbox, terminal, thread, turn, undo,
 };
 use crate::lsp::error::RequestError;
+use crate::protocol::agent::{ThreadSendParams, ThreadSendResult};
 use crate::protocol::approval::{ApprovalRespondParams, ApprovalRespondResult};
 use crate::protocol::command::{
     CommandExecParams, CommandExecResult, CommandTerminateParams, CommandTerminateResult, ThreadShellCommandParams,
     ThreadShellCommandResult,
 };
 use crate::protocol::config::{ConfigReadParams, ConfigReadResult};
+use crate::protocol::file::{FileSearchParams, FileSearchResult};
+use crate::protocol::git::{GitDiffToRemoteParams, GitDiffToRemoteResult};
 use crate::protocol::guardian::{GuardianApproveDeniedParams, GuardianApproveDeniedResult};
+use crate::protocol::mcp::{
+    McpElicitationRespondParams, McpElicitationRespondResult, McpListParams, McpListResult, McpRefreshParams,
+    McpRefreshResult, McpResourceListParams, McpResourceListResult, McpResourceReadParams, McpResourceReadResult,
+};
 use crate::protocol::method;
 use crate::protocol::model::{ModelListParams, ModelListResult};
 use crate::protocol::permission::{PermissionProfilesParams, PermissionProfilesResult};
@@ -40,6 +47,10 @@ use crate::protocol::proposal::{
     ProposalListResult, ProposalReadParams, ProposalReadResult,
 };
 use crate::protocol::question::{UserInputRespondParams, UserInputRespondResult};
+use crate::protocol::queue::{
+    TurnQueueAddParams, TurnQueueAddResult, TurnQueueEditParams, TurnQueueListParams, TurnQueueRemoveParams,
+    TurnQueueReorderParams, TurnQueueResult, TurnQueueResumeParams,
+};
 use crate::protocol::sandbox::{SandboxStatusParams, SandboxStatusResult};
 use crate::protocol::terminal::{
     TerminalKillParams, TerminalKillResult, TerminalListParams, TerminalListResult, TerminalReadParams,
@@ -53,6 +64,7 @@ use crate::protocol::turn::{
     TurnInterruptParams, TurnInterruptResult, TurnStartParams, TurnStartResult, TurnSteerParams, TurnSteerResult,
 };
 use crate::protocol::undo::{TurnDiffParams, TurnDiffResult, TurnUndoParams, TurnUndoResult};
+use crate::tools::mcp_resources::Kind;
 use lsp_types::*;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -215,12 +227,24 @@ impl Server {
         Ok(thread::shell_command(self.0.session()?, params).await?)
     }
 
+    async fn thread_send(&self, params: ThreadSendParams) -> Result<ThreadSendResult> {
+        Ok(thread::send(self.0.session()?, params).await?)
+    }
+
     async fn command_exec(&self, params: CommandExecParams) -> Result<CommandExecResult> {
         Ok(one_off::exec(self.0.session()?, params).await?)
     }
 
     async fn command_terminate(&self, params: CommandTerminateParams) -> Result<CommandTerminateResult> {
         Ok(one_off::terminate(self.0.session()?, &params))
+    }
+
+    async fn file_search(&self, params: FileSearchParams) -> Result<FileSearchResult> {
+        Ok(file::search(self.0.session()?, params).await?)
+    }
+
+    async fn git_diff_to_remote(&self, params: GitDiffToRemoteParams) -> Result<GitDiffToRemoteResult> {
+        Ok(git::diff_to_remote(self.0.session()?, params).await?)
     }
 
     async fn guardian_approve_denied(
@@ -240,6 +264,30 @@ impl Server {
 
     async fn turn_interrupt(&self, params: TurnInterruptParams) -> Result<TurnInterruptResult> {
         Ok(turn::interrupt(self.0.session()?, params).await?)
+    }
+
+    async fn turn_queue_add(&self, params: TurnQueueAddParams) -> Result<TurnQueueAddResult> {
+        Ok(queue::add(self.0.session()?, params).await?)
+    }
+
+    async fn turn_queue_list(&self, params: TurnQueueListParams) -> Result<TurnQueueResult> {
+        Ok(queue::list(self.0.session()?, params).await?)
+    }
+
+    async fn turn_queue_edit(&self, params: TurnQueueEditParams) -> Result<TurnQueueResult> {
+        Ok(queue::edit(self.0.session()?, params).await?)
+    }
+
+    async fn turn_queue_remove(&self, params: TurnQueueRemoveParams) -> Result<TurnQueueResult> {
+        Ok(queue::remove(self.0.session()?, params).await?)
+    }
+
+    async fn turn_queue_reorder(&self, params: TurnQueueReorderParams) -> Result<TurnQueueResult> {
+        Ok(queue::reorder(self.0.session()?, params).await?)
+    }
+
+    async fn turn_queue_resume(&self, params: TurnQueueResumeParams) -> Result<TurnQueueResult> {
+        Ok(queue::resume(self.0.session()?, params).await?)
     }
 
     async fn turn_undo(&self, params: TurnUndoParams) -> Result<TurnUndoResult> {
@@ -294,6 +342,33 @@ impl Server {
         Ok(terminal::kill(self.0.session()?, &params)?)
     }
 
+    async fn mcp_list(&self, params: McpListParams) -> Result<McpListResult> {
+        Ok(mcp::list(self.0.session()?, params).await?)
+    }
+
+    async fn mcp_refresh(&self, params: McpRefreshParams) -> Result<McpRefreshResult> {
+        Ok(mcp::refresh(self.0.session()?, params).await?)
+    }
+
+    async fn mcp_resource_list(&self, params: McpResourceListParams) -> Result<McpResourceListResult> {
+        Ok(mcp::resources(self.0.session()?, params, Kind::Resources).await?)
+    }
+
+    async fn mcp_resource_templates(&self, params: McpResourceListParams) -> Result<McpResourceListResult> {
+        Ok(mcp::resources(self.0.session()?, params, Kind::Templates).await?)
+    }
+
+    async fn mcp_resource_read(&self, params: McpResourceReadParams) -> Result<McpResourceReadResult> {
+        Ok(mcp::read(self.0.session()?, params).await?)
+    }
+
+    async fn mcp_elicitation_respond(
+        &self,
+        params: McpElicitationRespondParams,
+    ) -> Result<McpElicitationRespondResult> {
+        Ok(mcp::respond(self.0.session()?, params))
+    }
+
     async fn model_list(&self, params: ModelListParams) -> Result<ModelListResult> {
         Ok(model::list(self.0.session()?, &params)?)
     }
@@ -333,12 +408,21 @@ pub(crate) fn service(context: Arc<Context>) -> (LspService<Server>, ClientSocke
         .custom_method(method::THREAD_LIST, Server::thread_list)
         .custom_method(method::THREAD_READ, Server::thread_read)
         .custom_method(method::THREAD_SHELL_COMMAND, Server::thread_shell_command)
+        .custom_method(method::THREAD_SEND, Server::thread_send)
         .custom_method(method::COMMAND_EXEC, Server::command_exec)
         .custom_method(method::COMMAND_TERMINATE, Server::command_terminate)
+        .custom_method(method::FILE_SEARCH, Server::file_search)
+        .custom_method(method::GIT_DIFF_TO_REMOTE, Server::git_diff_to_remote)
         .custom_method(method::GUARDIAN_APPROVE_DENIED, Server::guardian_approve_denied)
         .custom_method(method::TURN_START, Server::turn_start)
         .custom_method(method::TURN_STEER, Server::turn_steer)
         .custom_method(method::TURN_INTERRUPT, Server::turn_interrupt)
+        .custom_method(method::TURN_QUEUE_ADD, Server::turn_queue_add)
+        .custom_method(method::TURN_QUEUE_LIST, Server::turn_queue_list)
+        .custom_method(method::TURN_QUEUE_EDIT, Server::turn_queue_edit)
+        .custom_method(method::TURN_QUEUE_REMOVE, Server::turn_queue_remove)
+        .custom_method(method::TURN_QUEUE_REORDER, Server::turn_queue_reorder)
+        .custom_method(method::TURN_QUEUE_RESUME, Server::turn_queue_resume)
         .custom_method(method::TURN_UNDO, Server::turn_undo)
         .custom_method(method::TURN_DIFF, Server::turn_diff)
         .custom_method(method::PROPOSAL_LIST, Server::proposal_list)
@@ -352,6 +436,12 @@ pub(crate) fn service(context: Arc<Context>) -> (LspService<Server>, ClientSocke
         .custom_method(method::TERMINAL_WRITE, Server::terminal_write)
         .custom_method(method::TERMINAL_RESIZE, Server::terminal_resize)
         .custom_method(method::TERMINAL_KILL, Server::terminal_kill)
+        .custom_method(method::MCP_LIST, Server::mcp_list)
+        .custom_method(method::MCP_REFRESH, Server::mcp_refresh)
+        .custom_method(method::MCP_RESOURCE_LIST, Server::mcp_resource_list)
+        .custom_method(method::MCP_RESOURCE_TEMPLATES, Server::mcp_resource_templates)
+        .custom_method(method::MCP_RESOURCE_READ, Server::mcp_resource_read)
+        .custom_method(method::MCP_ELICITATION_RESPOND, Server::mcp_elicitation_respond)
         .custom_method(method::MODEL_LIST, Server::model_list)
         .custom_method(method::CONFIG_READ, Server::config_read)
         .custom_method(method::PERMISSIONS_PROFILES, Server::permissions_profiles)

@@ -3,15 +3,18 @@
 //! A tool says its name, its schema and what a call does; deciding, asking, confining and showing are the
 //! [`Host`]'s, so that they are the same for all tools.
 
+pub mod agents;
 pub mod apply_patch;
 pub mod dynamic;
 pub mod exec_command;
 pub mod grep_files;
 pub mod image;
 pub mod list_dir;
+pub mod mcp_resources;
 pub mod read_file;
 pub mod request_permissions;
 pub mod request_user_input;
+pub mod server_tool;
 pub mod shell;
 pub mod update_plan;
 pub mod view_image;
@@ -33,10 +36,10 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolOutput {
     pub text: String,
+    /// As `data:` or `https:` URLs; shown to the model after the text.
+    pub images: Vec<String>,
     /// Absent where the call was not carried out (refused, denied, not possible).
     pub success: Option<bool>,
-    /// Images that go along with the text, as `data:` or `https:` URLs.
-    pub images: Vec<String>,
 }
 
 impl ToolOutput {
@@ -44,8 +47,8 @@ impl ToolOutput {
     pub fn new(text: impl Into<String>, success: bool) -> Self {
         Self {
             text: text.into(),
-            success: Some(success),
             images: Vec::new(),
+            success: Some(success),
         }
     }
 
@@ -174,6 +177,9 @@ pub trait Host: Send + Sync {
     fn ask_person(&self, item_id: ItemId, questions: Vec<UserQuestion>)
     -> BoxFuture<'_, Result<ToolOutput, ToolError>>;
 
+    /// Starts other agents, writes to them, waits for them.
+    fn collaborate(&self, item_id: ItemId, collab: agents::Collab) -> BoxFuture<'_, Result<ToolOutput, ToolError>>;
+
     /// Has the client carry out a tool that it brought along.
     fn call_client(
         &self,
@@ -204,6 +210,9 @@ pub trait Host: Send + Sync {
         patch: String,
         workdir: Option<String>,
     ) -> BoxFuture<'_, Result<ToolOutput, ToolError>>;
+
+    /// Has a server carry out a call of one of its tools, if the person's policy or the person lets it be made.
+    fn call_server_tool(&self, call: server_tool::ServerCall) -> BoxFuture<'_, Result<ToolOutput, ToolError>>;
 
     fn show_plan(&self, item_id: ItemId, explanation: Option<String>, steps: Vec<PlanStep>);
 
@@ -277,6 +286,11 @@ impl Registry {
             Arc::new(update_plan::UpdatePlan),
             Arc::new(request_permissions::RequestPermissions),
             Arc::new(request_user_input::RequestUserInput),
+            Arc::new(agents::SpawnAgent),
+            Arc::new(agents::SendMessage),
+            Arc::new(agents::WaitAgents),
+            Arc::new(agents::ListAgents),
+            Arc::new(agents::CloseAgent),
         ];
         Self::new(tools)
     }

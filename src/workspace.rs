@@ -7,6 +7,7 @@
 pub mod disk;
 pub mod document;
 pub mod position;
+pub mod search;
 pub mod uri;
 pub mod walk;
 

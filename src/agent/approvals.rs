@@ -5,6 +5,7 @@ use super::turn::{Turn, WaitsFor};
 use crate::ids::{ApprovalId, ThreadId};
 use crate::protocol::approval::{Approval, ApprovalDecision, ApprovalResponse};
 use crate::protocol::event::{ApprovalRequested, ApprovalResolved, EventKind};
+use crate::protocol::turn::InterruptedBy;
 
 /// The open ones of a server.
 pub type Approvals = Open<Approval>;
@@ -42,6 +43,7 @@ impl Turn {
     /// Asks the person, on every surface there is. `None` if the turn was stopped before the answer; the question is
     /// withdrawn then. The answer `cancel` stops the turn.
     pub async fn ask(&self, mut approval: Approval) -> Option<ApprovalResponse> {
+        approval.set_agent(self.conversation.agent_name());
         if let Some(answer) = self.reviewed(&approval).await {
             return answer;
         }
@@ -68,7 +70,7 @@ impl Turn {
             .as_ref()
             .is_some_and(|response| response.decision == ApprovalDecision::Cancel)
         {
-            self.cancel.cancel();
+            self.stop(InterruptedBy::Person);
         }
         answer
     }
@@ -104,6 +106,7 @@ mod tests {
             thread_id: "t".into(),
             turn_id: "u".into(),
             item_id: "i".into(),
+            agent: None,
             command: vec!["true".to_owned()],
             cwd: "/".into(),
             actions: Vec::new(),

@@ -51,7 +51,7 @@ impl Calls {
     /// Puts a call into the history and starts it.
     pub(super) async fn start(&mut self, mut item: ResponseItem) {
         let call = self.identify(&mut item);
-        self.turn.conversation.say([item.clone()]);
+        self.turn.say([item.clone()]);
         tracing::info!(thread = %self.turn.conversation.id, call = %call.id, tool = %call.tool, payload = %brief(&call), "tool call");
         let call_id = call.id.clone();
         let tools = self.turn.tools();
@@ -67,7 +67,7 @@ impl Calls {
 
     /// Gives the call an id of its own, whatever the model sent.
     fn identify(&self, item: &mut ResponseItem) -> Call {
-        let taken = |id: &str| id.is_empty() || self.turn.conversation.data().history.has_call(id);
+        let taken = |id: &str| id.is_empty() || self.turn.with_history(|history| history.has_call(id));
         let fresh = || format!("call_{}", uuid::Uuid::now_v7().simple());
         match item {
             ResponseItem::FunctionCall {

@@ -3,10 +3,12 @@
 use super::history::History;
 use super::prompt::Environment;
 use super::reviewer::Reviews;
+use super::servers::ThreadServers;
 use super::stream::Stream;
 use crate::exec::decide::SessionGrants;
 use crate::ids::{ThreadId, TurnId};
 use crate::model::item::ResponseItem;
+use crate::protocol::agent::SubAgent;
 use crate::protocol::config::ConfigWarning;
 use crate::protocol::event::{EventKind, Warning};
 use crate::protocol::model::{ThreadTokenUsage, TokenUsage};
@@ -14,6 +16,7 @@ use crate::protocol::permission::Permission;
 use crate::protocol::turn::Turn;
 use crate::store::{Recorder, RolloutItem};
 use crate::tools::Tool;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_util::task::TaskTracker;
@@ -25,6 +28,10 @@ pub struct Conversation {
     pub looks: TaskTracker,
     /// Absent for a thread that leaves nothing on disk.
     pub recorder: Option<Recorder>,
+    /// The tool servers of the thread.
+    pub servers: ThreadServers,
+    /// What makes it a sub-agent's.
+    pub agent: Option<SubAgent>,
     data: Mutex<Data>,
 }
 
@@ -40,6 +47,8 @@ pub struct Data {
     pub granted_roots: Vec<PathBuf>,
     /// Narrow grants for the rest of the session.
     pub permissions: Vec<Permission>,
+    /// Tools of servers that the person allowed for the rest of the session: server and tool.
+    pub allowed_tools: BTreeSet<(String, String)>,
     /// What the model was last told of its surroundings.
     pub environment: Option<Environment>,
     /// The turns so far, for clients that read a live thread.
@@ -51,6 +60,8 @@ pub struct Data {
     pub told_no_snapshot: bool,
     /// They were told that the sandbox lacks something here.
     pub told_weaker: bool,
+    /// They were told that not all tools of servers are offered.
+    pub told_tools_left_out: bool,
     /// What the automatic reviewer has found.
     pub reviews: Reviews,
     /// What the model is to be told before it is asked again.
@@ -86,12 +97,14 @@ impl Conversation {
             grants: SessionGrants::default(),
             granted_roots: Vec::new(),
             permissions: Vec::new(),
+            allowed_tools: BTreeSet::new(),
             environment: None,
             turns: Vec::new(),
             preview: String::new(),
             updated_at_ms: super::now_ms(),
             told_no_snapshot: false,
             told_weaker: false,
+            told_tools_left_out: false,
             reviews: Reviews::default(),
             notes: Vec::new(),
             reports: Vec::new(),
@@ -102,8 +115,21 @@ impl Conversation {
             looks: TaskTracker::new(),
             id,
             recorder,
+            servers: ThreadServers::default(),
+            agent: None,
             data: Mutex::new(data),
         }
+    }
+
+    /// The same as a sub-agent's.
+    #[must_use]
+    pub fn with_agent(self, agent: Option<SubAgent>) -> Self {
+        Self { agent, ..self }
+    }
+
+    /// The sub-agent's name.
+    pub fn agent_name(&self) -> Option<String> {
+        self.agent.as_ref().map(|agent| agent.name.clone())
     }
 
     pub fn data(&self) -> MutexGuard<'_, Data> {
@@ -197,16 +223,16 @@ impl Conversation {
     /// Adds the usage of one response. Returns the new numbers.
     pub fn add_usage(&self, last: TokenUsage, window: Option<u32>) -> ThreadTokenUsage {
         let mut data = self.data();
-        let total = &mut data.usage.total;
-        total.input_tokens = total.input_tokens.saturating_add(last.input_tokens);
-        total.cached_input_tokens = total.cached_input_tokens.saturating_add(last.cached_input_tokens);
-        total.output_tokens = total.output_tokens.saturating_add(last.output_tokens);
-        total.reasoning_output_tokens = total
-            .reasoning_output_tokens
-            .saturating_add(last.reasoning_output_tokens);
-        total.total_tokens = total.total_tokens.saturating_add(last.total_tokens);
+        add(&mut data.usage.total, last);
         data.usage.last = last;
         data.usage.model_context_window = window;
+        data.usage
+    }
+
+    /// Adds the usage of a response to what was not this conversation. Returns the new numbers.
+    pub fn add_usage_apart(&self, last: TokenUsage) -> ThreadTokenUsage {
+        let mut data = self.data();
+        add(&mut data.usage.total, last);
         data.usage
     }
 
@@ -217,4 +243,14 @@ impl Conversation {
         data.usage.model_context_window = window;
         data.usage
     }
+}
+
+fn add(total: &mut TokenUsage, last: TokenUsage) {
+    total.input_tokens = total.input_tokens.saturating_add(last.input_tokens);
+    total.cached_input_tokens = total.cached_input_tokens.saturating_add(last.cached_input_tokens);
+    total.output_tokens = total.output_tokens.saturating_add(last.output_tokens);
+    total.reasoning_output_tokens = total
+        .reasoning_output_tokens
+        .saturating_add(last.reasoning_output_tokens);
+    total.total_tokens = total.total_tokens.saturating_add(last.total_tokens);
 }

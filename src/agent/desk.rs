@@ -5,11 +5,14 @@ use super::editor::Editor;
 use super::proposals::Proposals;
 use super::provider::Clients;
 use super::questions::Questions;
+use super::servers::Elicitations;
+use super::subagents::Agents;
 use super::terminals::Terminals;
 use super::undo::Persons;
 use crate::config::Config;
-use crate::exec::rules::{self, Rules, Shelf};
+use crate::exec::rules::{self, Rules};
 use crate::exec::{self, Confinement};
+use crate::mcp::Shelf;
 use crate::snapshot::Snapshots;
 use crate::tools::Registry;
 use crate::workspace::Workspace;
@@ -23,10 +26,16 @@ pub struct Desk {
     pub workspace: Workspace,
     pub approvals: Approvals,
     pub questions: Questions,
+    /// Agents that work for agents.
+    pub agents: Agents,
     pub proposals: Proposals,
     /// Commands that run on beside the conversations.
     pub terminals: Terminals,
     pub tools: Registry,
+    /// The tool servers of all threads.
+    pub servers: Shelf,
+    /// What tool servers want to know of the person.
+    pub elicitations: Elicitations,
     /// What asks the models.
     pub clients: Clients,
     pub editor: Arc<dyn Editor>,
@@ -41,7 +50,7 @@ pub struct Desk {
     /// What the workspace held before commands changed it.
     pub snapshots: Snapshots,
     /// The standing rules on commands.
-    pub rules: Shelf,
+    pub rules: rules::Shelf,
     /// Shared by commands that may write while they run, held alone by what takes turns back.
     pub changing: Arc<RwLock<()>>,
     /// What the person's own commands change while commands of the agent run.

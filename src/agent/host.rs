@@ -3,7 +3,7 @@
 use super::apply::Scope;
 use super::permissions::{self, Asked};
 use super::turn::Turn;
-use super::{command, propose, terminals};
+use super::{command, propose, servers, terminals};
 use crate::config::permissions::is_built_in;
 use crate::config::provider::WireApi;
 use crate::exec::Confinement;
@@ -16,9 +16,10 @@ use crate::protocol::permission::Permission;
 use crate::protocol::question::UserQuestion;
 use crate::protocol::settings::SandboxPolicy;
 use crate::store::proposals::Bounds;
+use crate::tools::server_tool::ServerCall;
 use crate::tools::{
-    CommandCall, Host, Reading, Registry, TerminalStart, TerminalWrite, ToolError, ToolOutput, apply_patch,
-    exec_command, view_image, write_stdin,
+    CommandCall, Host, Reading, Registry, TerminalStart, TerminalWrite, ToolError, ToolOutput, agents, apply_patch,
+    exec_command, request_user_input, view_image, write_stdin,
 };
 use crate::workspace::Workspace;
 use futures::future::BoxFuture;
@@ -77,6 +78,10 @@ impl Host for Arc<Turn> {
         Box::pin(async move { Ok(super::questions::ask(self, item_id, questions).await) })
     }
 
+    fn collaborate(&self, item_id: ItemId, collab: agents::Collab) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
+        Box::pin(async move { Ok(super::subagents::carry_out(self, item_id, collab).await) })
+    }
+
     fn call_client(
         &self,
         item_id: ItemId,
@@ -115,6 +120,10 @@ impl Host for Arc<Turn> {
         Box::pin(propose::run(self, item_id, patch, workdir))
     }
 
+    fn call_server_tool(&self, call: ServerCall) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
+        Box::pin(servers::call(self, call))
+    }
+
     fn show_plan(&self, item_id: ItemId, explanation: Option<String>, steps: Vec<PlanStep>) {
         self.complete_item(ThreadItem::Plan {
             id: item_id,
@@ -137,8 +146,16 @@ impl Turn {
             .left_out()
             .into_iter()
             .fold(ours, |tools, (name, _)| tools.without(name));
+        // Work apart from the conversation is not the client's.
+        if self.is_apart() {
+            return on;
+        }
         let clients = self.conversation.data().client_tools.clone();
-        on.with(clients)
+        let on = on.with(clients);
+        match self.servers.is_empty() {
+            true => on,
+            false => on.with(self.server_tools()),
+        }
     }
 
     /// What the model is offered.
@@ -153,14 +170,27 @@ impl Turn {
     /// Whether the provider may search the web for the model. Only one of the two wire APIs knows of it.
     fn searches_the_web(&self) -> bool {
         let wire = self.provider.get().map(|provider| provider.client.provider().wire_api);
-        self.config.web_search() && wire == Some(WireApi::Responses)
+        self.config.web_search() && !self.is_apart() && wire == Some(WireApi::Responses)
     }
 
     /// Tools of ours that this conversation does not have, each with the reason, in words.
     fn left_out(&self) -> Vec<(&'static str, &'static str)> {
         let model = self.provider.get().map(|provider| provider.model.as_str());
         let blind = model.is_some_and(|model| !catalogue::takes_images(model));
+        let apart = (self.is_apart(), "this work is done without it");
         let terminals = (!self.config.unified_exec(), "terminals are switched off");
+        let depth = self.conversation.agent.as_ref().map_or(0, |agent| agent.depth);
+        let collab = (!self.config.multi_agent(), "working with other agents is switched off");
+        let deepest = (
+            depth >= self.config.agents.depth,
+            "you are an agent that starts no others",
+        );
+        // Whoever is nobody's agent and has none has nobody to write to.
+        let alone = (depth == 0 && deepest.0, "there are no other agents");
+        let collab = match apart.0 {
+            true => apart,
+            false => collab,
+        };
         [
             (
                 apply_patch::NAME,
@@ -175,10 +205,22 @@ impl Turn {
                 view_image::NAME,
                 (!self.config.view_image(), "looking at images is switched off"),
             ),
+            (view_image::NAME, apart),
+            (request_user_input::NAME, apart),
             (
                 view_image::NAME,
                 (blind, "your model takes no images, so none can be shown to you"),
             ),
+            (agents::SPAWN, collab),
+            (agents::SPAWN, deepest),
+            (agents::CLOSE, collab),
+            (agents::CLOSE, deepest),
+            (agents::SEND, collab),
+            (agents::SEND, alone),
+            (agents::WAIT, collab),
+            (agents::WAIT, alone),
+            (agents::LIST, collab),
+            (agents::LIST, alone),
         ]
         .into_iter()
         .filter_map(|(name, (is_out, why))| is_out.then_some((name, why)))

@@ -1,8 +1,9 @@
 //! Input that comes while a turn runs. It is either taken by that turn or given back, never lost in between.
 
+use super::mail::Mail;
 use super::turn::Turn;
 use crate::protocol::item::UserInput;
-use crate::protocol::turn::EditorContext;
+use crate::protocol::turn::{EditorContext, Metadata, UnansweredInput};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
@@ -12,6 +13,16 @@ pub struct Input {
     pub content: Vec<UserInput>,
     pub context: Option<EditorContext>,
     pub client_id: Option<String>,
+    pub metadata: Metadata,
+}
+
+impl From<Input> for UnansweredInput {
+    fn from(input: Input) -> Self {
+        Self {
+            input: input.content,
+            client_user_message_id: input.client_id,
+        }
+    }
 }
 
 #[derive(Default)]
@@ -19,7 +30,7 @@ pub struct Pending {
     state: Mutex<State>,
     /// Something came, or one of the person's commands has ended.
     changed: Notify,
-    /// Input came; for everybody who waits for it beside the turn's own task.
+    /// Input or mail came; for everybody who waits for it beside the turn's own task.
     arrived: Notify,
 }
 
@@ -27,6 +38,8 @@ pub struct Pending {
 struct State {
     closed: bool,
     inputs: Vec<Input>,
+    /// What others have to say.
+    mail: Vec<Mail>,
     /// The person's own commands that run beside the turn. It stays open for them.
     commands: usize,
 }
@@ -81,13 +94,28 @@ impl Pending {
         !self.lock().inputs.is_empty()
     }
 
+    /// Whether input or mail waits to be taken.
+    pub fn has_news(&self) -> bool {
+        let state = self.lock();
+        !state.inputs.is_empty() || !state.mail.is_empty()
+    }
+
     /// Ends as soon as there is input; it stays where it is. For whatever waits for the person in the course of the turn.
     pub async fn input_came(&self) {
+        self.until(Self::has_input).await;
+    }
+
+    /// Ends as soon as there is input or mail; it stays where it is.
+    pub async fn news_came(&self) {
+        self.until(Self::has_news).await;
+    }
+
+    async fn until(&self, is_so: impl Fn(&Self) -> bool) {
         loop {
             // Listening before looking: what comes in between is heard.
             let mut arrived = std::pin::pin!(self.arrived.notified());
             arrived.as_mut().enable();
-            if self.has_input() {
+            if is_so(self) {
                 return;
             }
             arrived.await;
@@ -99,6 +127,24 @@ impl Pending {
         std::mem::take(&mut self.lock().inputs)
     }
 
+    /// Gives a message to the turn. Given back if the turn takes no more.
+    pub fn deliver(&self, mail: Mail) -> Result<(), Mail> {
+        let mut state = self.lock();
+        if state.closed {
+            return Err(mail);
+        }
+        state.mail.push(mail);
+        drop(state);
+        self.changed.notify_one();
+        self.arrived.notify_waiters();
+        Ok(())
+    }
+
+    /// Takes the messages that have come so far, in order; also of a turn that is over.
+    pub fn take_mail(&self) -> Vec<Mail> {
+        std::mem::take(&mut self.lock().mail)
+    }
+
     /// Closes the door if nobody waits before it; says whether it is closed.
     pub fn close_if_empty(&self) -> bool {
         let mut state = self.lock();
@@ -107,12 +153,12 @@ impl Pending {
     }
 
     /// Closes the door once nobody waits before it and no command of the person's runs beside the turn: true then. False as
-    /// soon as there is input. For the turn's own task only.
+    /// soon as there is input, or mail that keeps it open. For the turn's own task only.
     pub async fn close_when_done(&self) -> bool {
         loop {
             {
                 let mut state = self.lock();
-                if !state.inputs.is_empty() {
+                if !state.inputs.is_empty() || state.mail.iter().any(|mail| mail.wakes) {
                     return false;
                 }
                 if state.commands == 0 {
@@ -131,11 +177,11 @@ impl Pending {
         }
     }
 
-    /// Closes the door and drops what waits: a stopped turn answers nothing more.
-    pub fn close(&self) {
+    /// Closes the door and gives what waits: a stopped turn answers nothing more.
+    pub fn close(&self) -> Vec<Input> {
         let mut state = self.lock();
         state.closed = true;
-        state.inputs.clear();
+        std::mem::take(&mut state.inputs)
     }
 }
 
@@ -174,10 +220,10 @@ mod tests {
 
     /// Shows S-089.
     #[test]
-    fn a_stopped_turn_drops_what_waits() {
+    fn a_stopped_turn_gives_back_what_waits() {
         let pending = Pending::default();
         pending.push(input("x")).expect("open");
-        pending.close();
+        assert_eq!(pending.close(), [input("x")]);
         assert!(pending.take().is_empty());
         assert_eq!(pending.push(input("y")), Err(input("y")));
     }

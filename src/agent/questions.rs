@@ -81,7 +81,7 @@ async fn put(turn: &Turn, item_id: ItemId, questions: Vec<UserQuestion>) -> Repl
         thread_id: turn.conversation.id.clone(),
         turn_id: turn.id.clone(),
         item_id,
-        agent: None,
+        agent: turn.conversation.agent_name(),
         questions,
     };
     let mut question = turn.desk.questions.open(request.clone());

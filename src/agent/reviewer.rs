@@ -16,6 +16,7 @@ use crate::protocol::event::EventKind;
 use crate::protocol::guardian::{GuardianAction, GuardianAssessment, GuardianStatus, Risk, RiskLevel};
 use crate::protocol::item::{Confined, ThreadItem, UserInput};
 use crate::protocol::settings::{ApprovalsReviewer, ReasoningSummary};
+use crate::protocol::turn::InterruptedBy;
 use answer::Verdict;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -107,6 +108,20 @@ fn is_same(one: &GuardianAction, other: &GuardianAction) -> bool {
                 ..
             },
         ) => (a, b, c) == (x, y, z),
+        (
+            GuardianAction::Tool {
+                server: a,
+                tool: b,
+                arguments: c,
+                ..
+            },
+            GuardianAction::Tool {
+                server: x,
+                tool: y,
+                arguments: z,
+                ..
+            },
+        ) => (a, b, c) == (x, y, z),
         _ => false,
     }
 }
@@ -182,7 +197,7 @@ impl Turn {
                 "The automatic reviewer has denied {MOST_DENIALS} actions in this turn, so it was stopped. Look at what the agent \
                  wanted, and say what it may do, or answer its questions yourself (approvals_reviewer = \"user\")."
             ));
-            self.cancel.cancel();
+            self.stop(InterruptedBy::Reviewer);
         }
         let words = format!(
             "The automatic reviewer, who answers in the person's place, denied it: {}",
@@ -200,7 +215,7 @@ impl Turn {
         let said = tokio::select! {
             biased;
             () = self.cancel.cancelled() => return None,
-            said = tokio::time::timeout(RISK_LIMIT, self.say(&request)) => said,
+            said = tokio::time::timeout(RISK_LIMIT, self.ask_model(&request)) => said,
         };
         match said {
             Ok(Ok(text)) => answer::risk(&text),
@@ -247,7 +262,7 @@ impl Turn {
     async fn review_once(&self, action: &GuardianAction) -> Result<Verdict, String> {
         let request = self.model_request(action, INSTRUCTIONS, "review", &answer::verdict_schema());
         let request = request.ok_or("there is no model to ask")?;
-        let text = self.say(&request).await?;
+        let text = self.ask_model(&request).await?;
         answer::verdict(&text).ok_or_else(|| "the reviewer's answer could not be understood".to_owned())
     }
 
@@ -271,12 +286,13 @@ impl Turn {
             output_schema: Some(schema.clone()),
             max_output_tokens: None,
             cache_key: format!("{}-{what}", self.conversation.id),
+            metadata: self.metadata().clone(),
             turn_id: self.id.to_string(),
         })
     }
 
     /// One attempt: all that the model says.
-    async fn say(&self, request: &ModelRequest) -> Result<String, String> {
+    async fn ask_model(&self, request: &ModelRequest) -> Result<String, String> {
         let provider = self.provider.get().ok_or("there is no model to ask")?;
         let failed = |error: crate::model::ModelError| error.turn_error().message;
         let mut stream = provider.client.stream(request).await.map_err(failed)?;
@@ -314,6 +330,7 @@ impl Turn {
                     "in the sandbox, which lets it write in the workspace only"
                 }
                 GuardianAction::Command { confined: Confined::ReadOnly, .. } => "in the sandbox, which lets it only read",
+                GuardianAction::Tool { .. } => "in a program of the person's choice, outside the sandbox",
                 GuardianAction::Permission { .. } => "for as long as it says, for all that the agent does",
             },
             "workspace": policy.cwd,
@@ -358,6 +375,7 @@ fn item_of(approval: &Approval) -> ItemId {
     match approval {
         Approval::Command(command) => command.item_id.clone(),
         Approval::Permission(permission) => permission.item_id.clone(),
+        Approval::Tool(tool) => tool.item_id.clone(),
     }
 }
 
@@ -369,6 +387,12 @@ fn action_of(approval: &Approval) -> GuardianAction {
             confined: command.confined,
             reason: command.reason.clone(),
             justification: command.justification.clone(),
+        },
+        Approval::Tool(tool) => GuardianAction::Tool {
+            server: tool.server.clone(),
+            tool: tool.tool.clone(),
+            arguments: tool.arguments.clone(),
+            reason: tool.reason.clone(),
         },
         Approval::Permission(permission) => GuardianAction::Permission {
             request: permission.reason.clone(),

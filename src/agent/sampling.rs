@@ -1,6 +1,7 @@
 //! The turn loop: rounds of one model request and the tool calls it brought, until an answer needs nothing more.
 
 use super::calls::Calls;
+use super::mail;
 use super::pending::Input;
 use super::prompt;
 use super::turn::{Ended, Turn};
@@ -36,13 +37,19 @@ impl From<ModelError> for Broken {
 
 /// Runs a turn whose input is in the history to its last answer. The caller closes it.
 pub(super) async fn run(turn: &Arc<Turn>) -> Ended {
+    if let Err(error) = super::servers::ready(turn).await {
+        return Ended::Failed(error);
+    }
     for _ in 0..MOST_ROUNDS {
         if turn.cancel.is_cancelled() {
             return Ended::Interrupted;
         }
         take_input(turn, turn.pending.take(), false);
-        super::restore::tell_model(turn);
-        turn.conversation.say_notes();
+        if !turn.is_apart() {
+            mail::read(turn, turn.pending.take_mail());
+            super::restore::tell_model(turn);
+            turn.conversation.say_notes();
+        }
         turn.begin_round();
         match round(turn).await {
             Ok(true) => {}
@@ -65,8 +72,9 @@ pub(super) async fn run(turn: &Arc<Turn>) -> Ended {
 /// Whether nothing is left to answer. Waits for what the person runs beside the turn; they may say something meanwhile.
 pub(super) async fn is_over(turn: &Turn) -> bool {
     tokio::select! {
-        over = turn.pending.close_when_done() => over,
+        biased;
         () = turn.cancel.cancelled() => false,
+        over = turn.pending.close_when_done() => over,
     }
 }
 
@@ -81,12 +89,13 @@ fn failure(kind: TurnErrorKind, message: String) -> TurnError {
 /// Puts the person's input into the history and shows it, before the model is asked.
 pub(super) fn take_input(turn: &Turn, inputs: Vec<Input>, first: bool) {
     for (index, input) in inputs.into_iter().enumerate() {
-        turn.set_private(false);
-        turn.conversation.say(super::person::sent_along(turn, &input.content));
+        turn.hear();
+        turn.desk.agents.person_spoke(&turn.conversation.id);
+        turn.metadata().extend(input.metadata);
+        turn.say(super::person::sent_along(turn, &input.content));
         if let Some(context) = &input.context {
             let open = turn.desk.open_files();
-            turn.conversation
-                .say(prompt::editor_context(context, &open, &turn.settings.cwd));
+            turn.say(prompt::editor_context(context, &open, &turn.settings.cwd));
         }
         let image = |path: &std::path::Path| match turn.closed().may_read(&turn.settings.cwd.join(path)) {
             true => image::read(path)
@@ -95,7 +104,7 @@ pub(super) fn take_input(turn: &Turn, inputs: Vec<Input>, first: bool) {
             false => Err("it is in a place that is kept from the model".to_owned()),
         };
         let message = prompt::user_message(&input.content, &turn.settings.cwd, &image);
-        turn.conversation.say(message);
+        turn.say(message);
         {
             let mut data = turn.conversation.data();
             if data.preview.is_empty() {
@@ -122,11 +131,11 @@ async fn round(turn: &Arc<Turn>) -> Result<bool, Broken> {
     let mut partial = Vec::new();
     loop {
         let mut calls = Calls::new(turn.clone());
-        let said_before = turn.conversation.data().history.items().len();
+        let said_before = said(turn);
         let outcome = attempt(turn, &mut calls).await;
         let broken_off = turn.close_streamed();
         // An attempt that brought nothing takes nothing back of what the person saw before.
-        if !broken_off.is_empty() || turn.conversation.data().history.items().len() > said_before {
+        if !broken_off.is_empty() || said(turn) > said_before {
             partial = broken_off;
         }
         let called = !calls.is_empty();
@@ -147,6 +156,11 @@ async fn round(turn: &Arc<Turn>) -> Result<bool, Broken> {
         keep_partial(turn, partial);
         return Err(error);
     }
+}
+
+/// How much has been said so far.
+fn said(turn: &Turn) -> usize {
+    turn.with_history(|history| history.items().len())
 }
 
 /// After a failure that is worth another try: says so and waits. Else gives the failure back.
@@ -182,12 +196,7 @@ pub(super) async fn wait_to_retry(turn: &Turn, wait: Wait, error: &ModelError) -
 
 /// What was said of a message that no attempt brings to its end is part of the conversation all the same.
 fn keep_partial(turn: &Turn, texts: Vec<String>) {
-    turn.conversation
-        .say(texts.into_iter().map(|text| ResponseItem::Message {
-            id: None,
-            role: "assistant".to_owned(),
-            content: vec![ContentPart::OutputText { text }],
-        }));
+    turn.say(texts.into_iter().map(ResponseItem::assistant));
 }
 
 /// Waits for all calls, records their outputs in call order, shows the diff. Returns the message of a fatal one.
@@ -196,13 +205,16 @@ async fn finish_calls(turn: &Arc<Turn>, calls: Calls) -> Option<String> {
         return None;
     }
     let (outputs, fatal) = calls.finish().await;
-    turn.conversation.say(outputs);
+    turn.say(outputs);
     show_diff(turn).await;
     fatal
 }
 
 /// Writes down what the turn has changed so far, and shows it if it is news.
 pub(super) async fn show_diff(turn: &Arc<Turn>) {
+    if super::undo::is_untouched(turn) {
+        return;
+    }
     let comparing = turn.clone();
     // A diff that panics is missed by nobody as much as the rest of the turn would be.
     let compared = tokio::task::spawn_blocking(move || {
@@ -217,7 +229,7 @@ pub(super) async fn show_diff(turn: &Arc<Turn>) {
 
 /// A request that does not fit fills the window in the numbers, so that the person sees why.
 fn note_limits(turn: &Turn, error: &ModelError) {
-    if error.turn_error().kind == TurnErrorKind::ContextWindowExceeded {
+    if error.turn_error().kind == TurnErrorKind::ContextWindowExceeded && !turn.is_apart() {
         show_usage(turn, turn.conversation.fill_window(turn.provider().context_window));
     }
 }
@@ -228,7 +240,7 @@ fn show_usage(turn: &Turn, usage: crate::protocol::model::ThreadTokenUsage) {
 
 fn request(turn: &Turn) -> ModelRequest {
     // On its own: the lock is not to be held while anything else is made.
-    let input = turn.conversation.data().history.for_model();
+    let input = turn.with_history(|history| history.for_model());
     ModelRequest {
         model: turn.provider().model.clone(),
         instructions: turn.base_instructions.clone(),
@@ -239,7 +251,8 @@ fn request(turn: &Turn) -> ModelRequest {
         summary: turn.settings.summary,
         output_schema: turn.output_schema.clone(),
         max_output_tokens: turn.config.max_output_tokens,
-        cache_key: turn.conversation.id.to_string(),
+        metadata: turn.metadata().clone(),
+        cache_key: turn.cache_key(),
         turn_id: turn.id.to_string(),
     }
 }
@@ -247,19 +260,23 @@ fn request(turn: &Turn) -> ModelRequest {
 /// One request and its stream. Tools start as their calls complete; what is finished is in the history even if the
 /// stream breaks off later.
 async fn attempt(turn: &Arc<Turn>, calls: &mut Calls) -> Result<(), Broken> {
-    turn.conversation.record(RolloutItem::TurnContext(TurnContextRecord {
-        model: turn.provider().model.clone(),
-        ..TurnContextRecord::new(&turn.id, &turn.settings)
-    }));
+    if !turn.is_apart() {
+        turn.conversation.record(RolloutItem::TurnContext(TurnContextRecord {
+            model: turn.provider().model.clone(),
+            ..TurnContextRecord::new(&turn.id, &turn.settings)
+        }));
+    }
     let request = request(turn);
     // What the person said outlives the server from here on, whatever the model does with it.
     tokio::select! {
-        () = turn.conversation.recorded() => {}
+        biased;
         () = turn.cancel.cancelled() => return Err(Broken::Stopped),
+        () = turn.conversation.recorded() => {}
     }
     let mut stream = tokio::select! {
-        stream = turn.provider().client.stream(&request) => stream?,
+        biased;
         () = turn.cancel.cancelled() => return Err(Broken::Stopped),
+        stream = turn.provider().client.stream(&request) => stream?,
     };
     let mut answer = Answer {
         turn,
@@ -287,7 +304,7 @@ async fn attempt(turn: &Arc<Turn>, calls: &mut Calls) -> Result<(), Broken> {
         }
     }
     if let Some(usage) = answer.usage {
-        show_usage(turn, turn.conversation.add_usage(usage, turn.provider().context_window));
+        show_usage(turn, turn.add_usage(usage, turn.provider().context_window));
     }
     Ok(())
 }
@@ -304,12 +321,15 @@ impl Answer<'_> {
     async fn take(&mut self, event: ModelEvent) -> Result<(), Broken> {
         match event {
             ModelEvent::ItemAdded(item) => {
-                if let Some(item) = shown(&item, self.turn.config.show_raw_agent_reasoning, false) {
+                if let Some(item) = self.shown(&item, false) {
                     self.turn.start_item(item);
                 }
             }
             ModelEvent::TextDelta { item_id, delta } => {
                 self.count(&delta)?;
+                if self.turn.is_apart() {
+                    return Ok(());
+                }
                 let id = ItemId::from(item_id);
                 if !self.turn.is_open(&id) {
                     self.turn.start_item(ThreadItem::AgentMessage {
@@ -346,6 +366,13 @@ impl Answer<'_> {
         Ok(())
     }
 
+    /// How an item of the model is shown in this turn. What the model writes apart from the conversation is not.
+    fn shown(&self, item: &ResponseItem, is_done: bool) -> Option<ThreadItem> {
+        let shown = shown(item, self.turn.config.show_raw_agent_reasoning, is_done)?;
+        let is_message = matches!(shown, ThreadItem::AgentMessage { .. });
+        (!is_message || !self.turn.is_apart()).then_some(shown)
+    }
+
     fn count(&mut self, delta: &str) -> Result<(), Broken> {
         self.text_size += delta.len();
         if self.text_size > MOST_TEXT {
@@ -374,10 +401,10 @@ impl Answer<'_> {
             | ResponseItem::LocalShellCallOutput { .. }
             | ResponseItem::Other => tracing::debug!("an item that no model should send was ignored"),
             _ => {
-                if let Some(shown) = shown(&item, self.turn.config.show_raw_agent_reasoning, true) {
+                if let Some(shown) = self.shown(&item, true) {
                     self.turn.complete_item(shown);
                 }
-                self.turn.conversation.say([item]);
+                self.turn.say([item]);
             }
         }
     }

@@ -1,5 +1,6 @@
 //! One running turn: what it shows, what it records, and that it ends exactly once.
 
+use super::apart::Apart;
 use super::asking::Asking;
 use super::conversation::Conversation;
 use super::desk::Desk;
@@ -10,6 +11,7 @@ use super::undo::Track;
 use crate::config::Config;
 use crate::config::permissions::Profile;
 use crate::ids::{ItemId, TurnId};
+use crate::mcp::Server;
 use crate::patch::turn_diff::TurnDiff;
 use crate::protocol::event::{
     ErrorEvent, EventKind, ItemCompleted, ItemDelta, ItemPartDelta, ItemStarted, ThreadStatusChanged, TurnCompleted,
@@ -19,9 +21,11 @@ use crate::protocol::item::{Confined, ItemStatus, ThreadItem};
 use crate::protocol::permission::Permission;
 use crate::protocol::settings::{SandboxMode, ThreadSettings};
 use crate::protocol::thread::ThreadStatus;
-use crate::protocol::turn::{Turn as TurnRecord, TurnError, TurnStatus};
+use crate::protocol::turn::{
+    InterruptedBy, Metadata, Turn as TurnRecord, TurnError, TurnKind, TurnStatus, UnansweredInput,
+};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio_util::sync::CancellationToken;
 
@@ -44,10 +48,14 @@ pub struct Turn {
     pub profile: Profile,
     /// Folders of the workspace at the start of the turn: the editor's, the thread's own, the profile's.
     pub roots: Vec<PathBuf>,
+    /// The tool servers of the turn.
+    pub servers: Arc<[Arc<Server>]>,
     /// Which model answers; set once, before the first request.
     pub provider: OnceLock<Provider>,
     pub output_schema: Option<serde_json::Value>,
     pub base_instructions: String,
+    /// A history of the turn's own, in place of the conversation's.
+    pub apart: Option<Apart>,
     /// Fires when the turn is to stop.
     pub cancel: CancellationToken,
     /// Fires when the turn's first event is out.
@@ -56,8 +64,8 @@ pub struct Turn {
     pub closed: CancellationToken,
     /// Ends the person's own commands that run in the turn.
     pub own_commands: CancellationToken,
-    /// Nothing of the turn is for the model: the person runs commands of their own.
-    is_private: AtomicBool,
+    /// Who asked the turn to stop.
+    stopped_by: OnceLock<InterruptedBy>,
     /// What the automatic reviewer has denied in this turn.
     pub denials: AtomicUsize,
     /// Input that came while the turn runs.
@@ -66,6 +74,8 @@ pub struct Turn {
     pub track: Track,
     /// Narrow grants until the turn ends.
     permissions: Mutex<Vec<Permission>>,
+    /// What the client wants the provider to be told with the turn's requests.
+    metadata: Mutex<Metadata>,
     /// Questions about commands of the answer that is being carried out.
     pub asking: Asking,
     /// Held while an event of the turn is published; taken before the conversation's data, never after.
@@ -74,6 +84,7 @@ pub struct Turn {
 
 /// What has been shown of the turn so far.
 struct Shown {
+    kind: TurnKind,
     started_at_ms: i64,
     /// Items begun and not yet done, in their order.
     open: Vec<ThreadItem>,
@@ -91,9 +102,12 @@ struct Shown {
     begun: bool,
     /// The last event is out.
     ended: bool,
+    /// How it ended.
+    status: TurnStatus,
 }
 
 pub struct TurnParts {
+    pub kind: TurnKind,
     pub conversation: Arc<Conversation>,
     pub desk: Arc<Desk>,
     pub config: Arc<Config>,
@@ -102,11 +116,13 @@ pub struct TurnParts {
     pub roots: Vec<PathBuf>,
     pub output_schema: Option<serde_json::Value>,
     pub base_instructions: String,
+    pub apart: Option<Apart>,
 }
 
 impl Turn {
     pub fn new(id: TurnId, parts: TurnParts) -> Self {
         let TurnParts {
+            kind,
             conversation,
             desk,
             config,
@@ -115,8 +131,10 @@ impl Turn {
             roots,
             output_schema,
             base_instructions,
+            apart,
         } = parts;
         let shown = Shown {
+            kind,
             started_at_ms: super::now_ms(),
             open: Vec::new(),
             done: Vec::new(),
@@ -127,8 +145,10 @@ impl Turn {
             questions: 0,
             begun: false,
             ended: false,
+            status: TurnStatus::InProgress,
         };
         let cancel = CancellationToken::new();
+        let servers = super::servers::take_up(&desk, &conversation);
         Self {
             id,
             conversation,
@@ -137,11 +157,13 @@ impl Turn {
             settings,
             profile,
             roots,
+            servers,
             provider: OnceLock::new(),
             output_schema,
             base_instructions,
+            apart,
             own_commands: cancel.child_token(),
-            is_private: AtomicBool::new(false),
+            stopped_by: OnceLock::new(),
             denials: AtomicUsize::new(0),
             cancel,
             opened: CancellationToken::new(),
@@ -149,6 +171,7 @@ impl Turn {
             pending: Pending::default(),
             track: Track::default(),
             permissions: Mutex::default(),
+            metadata: Mutex::default(),
             asking: Asking::default(),
             shown: Mutex::new(shown),
         }
@@ -162,6 +185,10 @@ impl Turn {
     /// Narrow grants until the turn ends.
     pub fn permissions(&self) -> MutexGuard<'_, Vec<Permission>> {
         self.permissions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn metadata(&self) -> MutexGuard<'_, Metadata> {
+        self.metadata.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How a command of the turn is confined that asks for nothing else.
@@ -213,9 +240,11 @@ impl Turn {
     fn record_of(&self, shown: &Shown, status: TurnStatus, error: Option<TurnError>) -> TurnRecord {
         TurnRecord {
             id: self.id.clone(),
+            kind: shown.kind,
             status,
             items: shown.done.iter().chain(&shown.open).cloned().collect(),
             error,
+            interrupted_by: (status == TurnStatus::Interrupted).then(|| self.stopped_by()),
             started_at_ms: Some(shown.started_at_ms),
             completed_at_ms: (status != TurnStatus::InProgress).then(super::now_ms),
         }
@@ -245,22 +274,32 @@ impl Turn {
         self.opened.cancel();
     }
 
-    /// Asks the turn to stop. False if it is over already: then it stays as it ended.
-    pub fn stop(&self) -> bool {
+    /// Asks the turn to stop; whoever asks first is the one who stopped it. False if it is over already: then it stays as
+    /// it ended.
+    pub fn stop(&self, by: InterruptedBy) -> bool {
         let shown = self.shown();
         if !shown.ended {
+            let _first = self.stopped_by.set(by);
             self.cancel.cancel();
         }
         !shown.ended
     }
 
-    /// Whether the model knows nothing of the turn.
-    pub fn is_private(&self) -> bool {
-        self.is_private.load(Ordering::Relaxed)
+    /// A turn that nobody asked to stop is stopped in the person's name.
+    pub fn stopped_by(&self) -> InterruptedBy {
+        self.stopped_by.get().copied().unwrap_or(InterruptedBy::Person)
     }
 
-    pub fn set_private(&self, is_private: bool) {
-        self.is_private.store(is_private, Ordering::Relaxed);
+    pub fn kind(&self) -> TurnKind {
+        self.shown().kind
+    }
+
+    /// The person said something in a turn of their own commands, which makes it one like any other.
+    pub fn hear(&self) {
+        let kind = &mut self.shown().kind;
+        if *kind == TurnKind::OwnCommands {
+            *kind = TurnKind::Regular;
+        }
     }
 
     /// An item of this turn, open or done.
@@ -268,6 +307,11 @@ impl Turn {
         let shown = self.shown();
         let mut items = shown.done.iter().chain(&shown.open);
         items.find(|item| item.id() == id).cloned()
+    }
+
+    /// How it ended, or that it runs.
+    pub fn status(&self) -> TurnStatus {
+        self.shown().status
     }
 
     /// Whether the turn's last event is out.
@@ -412,7 +456,7 @@ impl Turn {
     }
 
     /// Where a thread stands in which this turn runs.
-    pub fn status(&self) -> ThreadStatus {
+    pub fn standing(&self) -> ThreadStatus {
         self.shown().status()
     }
 
@@ -435,7 +479,7 @@ impl Turn {
     /// Closes the turn: open items first, then the one closing event. Later calls do nothing. A turn that was asked to
     /// stop in its last moment counts as stopped.
     pub fn end(&self, ended: Ended) {
-        self.pending.close();
+        let unread = self.pending.close();
         let mut shown = self.shown();
         if shown.ended {
             return;
@@ -451,9 +495,10 @@ impl Turn {
             Ended::Interrupted => (TurnStatus::Interrupted, None),
             Ended::Failed(error) => (TurnStatus::Failed, Some(error)),
         };
-        if status == TurnStatus::Interrupted && !self.is_private() {
+        // Of the person's own commands it knows nothing.
+        if status == TurnStatus::Interrupted && shown.kind != TurnKind::OwnCommands {
             // What the model must know of a stopped turn.
-            self.conversation.say([super::prompt::interrupted()]);
+            self.say([super::prompt::interrupted()]);
         }
         if let Some(error) = &error {
             tracing::warn!(thread = %self.conversation.id, turn = %self.id, kind = ?error.kind, "{}", error.message);
@@ -472,8 +517,10 @@ impl Turn {
             EventKind::TurnCompleted(TurnCompleted {
                 turn,
                 last_agent_message,
+                unanswered: unread.into_iter().map(UnansweredInput::from).collect(),
             }),
         );
+        shown.status = status;
         shown.ended = true;
         drop(shown);
         self.closed.cancel();
@@ -509,8 +556,13 @@ fn stopped(mut item: ThreadItem) -> ThreadItem {
         ThreadItem::CommandExecution { status, .. }
         | ThreadItem::FileChange { status, .. }
         | ThreadItem::ToolCall { status, .. }
+        | ThreadItem::CollabAgentToolCall { status, .. }
+        | ThreadItem::McpToolCall { status, .. }
         | ThreadItem::Undo { status, .. } => *status = ItemStatus::Interrupted,
-        ThreadItem::UserMessage { .. } | ThreadItem::Reasoning { .. } | ThreadItem::Plan { .. } => {}
+        ThreadItem::UserMessage { .. }
+        | ThreadItem::Reasoning { .. }
+        | ThreadItem::Plan { .. }
+        | ThreadItem::AgentMail { .. } => {}
     }
     item
 }

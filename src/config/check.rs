@@ -31,6 +31,8 @@ pub(super) struct Checker<'a> {
     pub(super) folder: Option<&'a Path>,
     /// The person's home folder, for `~/`.
     pub(super) home: Option<&'a Path>,
+    /// Of a project: the person has called it trusted.
+    pub(super) trusted: bool,
     pub(super) warnings: Vec<ConfigWarning>,
     /// Known keys that do nothing yet.
     pub(super) notes: Vec<ConfigWarning>,
@@ -45,6 +47,7 @@ impl<'a> Checker<'a> {
             file,
             folder: file.and_then(Path::parent),
             home: None,
+            trusted: false,
             warnings: Vec::new(),
             notes: Vec::new(),
             misfits: Vec::new(),
@@ -91,6 +94,16 @@ impl<'a> Checker<'a> {
                     );
                     self.warn(message, node.line);
                 }
+                Some(key) if self.layer == Layer::Project && key.scope == Scope::Trusted && !self.trusted => {
+                    let message = format!(
+                        "A project can set `{}` only if you trust it, since it starts programs with your rights; it is not \
+                         used. Look at it, and if you want it put this into your own config.toml: \
+                         [projects.{:?}] with trust_level = \"trusted\".",
+                        path.join("."),
+                        self.folder.unwrap_or_else(|| Path::new("")).display().to_string()
+                    );
+                    self.warn(message, node.line);
+                }
                 Some(key) => {
                     if !key.used {
                         let message = format!("`{}` is known but not used yet.", path.join("."));
@@ -133,6 +146,9 @@ impl<'a> Checker<'a> {
             (Kind::Text, Data::Text(text)) => Some(Value::from(text.clone())),
             (Kind::Name, Data::Text(text)) if !text.trim().is_empty() => Some(Value::from(text.trim())),
             (Kind::Url, Data::Text(text)) if is_http(text) => Some(Value::from(text.trim().trim_end_matches('/'))),
+            (Kind::Address, Data::Text(text)) if is_http(text) => Some(Value::from(text.trim())),
+            (Kind::Seconds, Data::Number(number)) if *number > 0 => Some(Value::from(*number)),
+            (Kind::Seconds, Data::Float(number)) if *number > 0.0 && number.is_finite() => Some(Value::from(*number)),
             (Kind::Flag, Data::Flag(flag)) => Some(Value::from(*flag)),
             (Kind::Count, Data::Number(number)) if *number >= 0 => Some(Value::from(*number)),
             (Kind::Path, Data::Text(text)) if !text.is_empty() => Some(Value::from(self.absolute(text))),
@@ -310,9 +326,10 @@ fn wanted(kind: Kind) -> &'static str {
     match kind {
         Kind::Text => "a text",
         Kind::Name => "a text that is not empty",
-        Kind::Url => "an address that begins with http:// or https://",
+        Kind::Url | Kind::Address => "an address that begins with http:// or https://",
         Kind::Path => "a path",
         Kind::Flag => "true or false",
+        Kind::Seconds => "a number of seconds, more than 0",
         Kind::Count => "a whole number, 0 or more",
         Kind::Texts | Kind::Paths | Kind::Places => "a list of texts",
         Kind::TextMap => "a table of texts",

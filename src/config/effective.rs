@@ -5,7 +5,7 @@ use super::layers::{File, Merged, read_text};
 use super::permissions::{self, Profiles};
 use super::provider::{OPENAI_URL, Provider};
 use super::tree::Data;
-use super::{Config, Edits, History};
+use super::{Config, Edits, History, Limits, mcp};
 use crate::protocol::config::ConfigWarning;
 use crate::protocol::settings::{SandboxMode, SandboxPolicy};
 use serde::de::DeserializeOwned;
@@ -43,6 +43,7 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
             .get("model_provider")
             .is_some_and(|origin| origin != "built-in"),
         providers: providers(values, warnings),
+        mcp_servers: mcp::servers(values, &|name| place(home, &["mcp_servers", name, "command"]), warnings),
         approval_policy: parsed(values, "approval_policy").unwrap_or_default(),
         approvals_reviewer: parsed(values, "approvals_reviewer").unwrap_or_default(),
         assess_risk: flag_in(values, "approvals", "assess_risk"),
@@ -79,6 +80,7 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
         include_apply_patch_tool: flag(values, "include_apply_patch_tool").unwrap_or(true),
         features: parsed(values, "features").unwrap_or_default(),
         rule_folders: Vec::new(),
+        agents: agents(values),
         dynamic_tool_timeout: match parsed(values, "dynamic_tool_timeout_sec").unwrap_or(DYNAMIC_TOOL_TIMEOUT) {
             0 => None,
             seconds => Some(std::time::Duration::from_secs(seconds)),
@@ -91,6 +93,16 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
             .and_then(Value::as_object)
             .map(|all| all.keys().cloned().collect())
             .unwrap_or_default(),
+    }
+}
+
+fn agents(values: &Map<String, Value>) -> Limits {
+    let table = values.get("agents").and_then(Value::as_object);
+    let number = |key: &str| count(table?, key);
+    let usual = Limits::default();
+    Limits {
+        threads: number("max_threads").map_or(usual.threads, |most| most as usize),
+        depth: number("max_depth").unwrap_or(usual.depth),
     }
 }
 
@@ -184,19 +196,7 @@ fn sandbox(values: &Map<String, Value>) -> SandboxPolicy {
 /// The permission profiles there are, and the one that threads begin with if it is one's last word.
 fn permission_profiles(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarning>) -> (Profiles, Option<String>) {
     let values = &merged.values;
-    let place = |name: &str| {
-        let path = home.join("config.toml");
-        let line = match File::read(&path) {
-            File::Parsed(entries) => line_of(&Data::Table(entries), &["permissions", name, "extends"]),
-            _ => None,
-        };
-        ConfigWarning {
-            message: String::new(),
-            path: line.map(|_| path),
-            line,
-        }
-    };
-    let (profiles, mut problems) = permissions::resolve(values, &place);
+    let (profiles, mut problems) = permissions::resolve(values, &|name| place(home, &["permissions", name, "extends"]));
     let chosen = text(values, "default_permissions").filter(|_| merged.by_profile);
     let origin = |key: &str| merged.origins.get(key).map(String::as_str);
     if chosen.is_some() && origin("default_permissions") == origin("sandbox_mode") {
@@ -227,6 +227,20 @@ fn permission_profiles(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWa
     // A name that means nothing must not leave more open than any name could.
     let known = known.or_else(|| merged.by_profile.then(|| permissions::READ_ONLY.to_owned()));
     (profiles, known)
+}
+
+/// Where a key stands in the person's file, if it stands there: the head of a complaint about it.
+fn place(home: &Path, way: &[&str]) -> ConfigWarning {
+    let path = home.join("config.toml");
+    let line = match File::read(&path) {
+        File::Parsed(entries) => line_of(&Data::Table(entries), way),
+        _ => None,
+    };
+    ConfigWarning {
+        message: String::new(),
+        path: line.map(|_| path),
+        line,
+    }
 }
 
 /// The line of a key, by its way through the tables; the last part may be missing.

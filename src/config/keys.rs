@@ -3,14 +3,20 @@
 //! The table is the reference system's; keys that stand for something Countersign cannot do yet are known
 //! too, so that a configuration can be brought along without a flood of complaints.
 
+use super::mcp::APPROVAL_MODES;
+
 /// What a key takes.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
     Text,
     /// A text that may not be blank.
     Name,
-    /// `http://…` or `https://…`.
+    /// `http://…` or `https://…`, to which paths are added.
     Url,
+    /// The same as it stands, for a slash at its end may count.
+    Address,
+    /// A number of seconds, more than none; parts of one count.
+    Seconds,
     /// A file or folder; made absolute against the folder of the file it stands in, `~/` understood.
     Path,
     Paths,
@@ -45,6 +51,8 @@ pub(super) enum Scope {
     Anyone,
     /// The project too, if it allows less than the person does.
     Tighten,
+    /// The project too, if the person has called it trusted: it starts programs.
+    Trusted,
     /// The person only: it redirects keys or code, starts programs, or decides what others may.
     Person,
 }
@@ -72,6 +80,15 @@ const fn tighten(name: &'static str, kind: Kind) -> Key {
         name,
         kind,
         scope: Scope::Tighten,
+        used: true,
+    }
+}
+
+const fn trusted(name: &'static str, kind: Kind) -> Key {
+    Key {
+        name,
+        kind,
+        scope: Scope::Trusted,
         used: true,
     }
 }
@@ -180,10 +197,10 @@ pub(super) const KEYS: &[Key] = &[
     later("forced_login_method", Kind::Text),
     later("forced_chatgpt_workspace_id", Kind::Any),
     later("chatgpt_base_url", Kind::Url),
-    later("mcp_servers", Kind::Any),
+    trusted("mcp_servers", Kind::Map(SERVER)),
     later("mcp_oauth_callback_port", Kind::Count),
     later("mcp_oauth_callback_url", Kind::Url),
-    later("agents", Kind::Any),
+    person("agents", Kind::Table(AGENTS)),
     later("hooks", Kind::Any),
     later("skills", Kind::Any),
     later("plugins", Kind::Any),
@@ -226,6 +243,43 @@ const PROVIDER: &[Key] = &[
     later("supports_websockets", Kind::Flag),
 ];
 
+const SERVER: &[Key] = &[
+    anyone("command", Kind::Name),
+    anyone("args", Kind::Texts),
+    anyone("env", Kind::TextMap),
+    anyone("env_vars", Kind::Texts),
+    anyone("cwd", Kind::Path),
+    anyone("url", Kind::Address),
+    anyone("bearer_token_env_var", Kind::Name),
+    anyone("http_headers", Kind::TextMap),
+    anyone("env_http_headers", Kind::TextMap),
+    later("oauth", Kind::Any),
+    later("scopes", Kind::Texts),
+    anyone("enabled", Kind::Flag),
+    anyone("required", Kind::Flag),
+    anyone("startup_timeout_sec", Kind::Seconds),
+    anyone("startup_timeout_ms", Kind::Count),
+    anyone("tool_timeout_sec", Kind::Seconds),
+    anyone("enabled_tools", Kind::Texts),
+    anyone("disabled_tools", Kind::Texts),
+    anyone("default_tools_approval_mode", Kind::Choice(APPROVAL_MODES)),
+    anyone("tools", Kind::Map(SERVER_TOOL)),
+    anyone("supports_parallel_tool_calls", Kind::Flag),
+];
+
+const SERVER_TOOL: &[Key] = &[anyone("approval_mode", Kind::Choice(APPROVAL_MODES))];
+
+/// What other programs call the keys of a tool server.
+const SERVER_WORDS: &[(&str, &str)] = &[
+    ("allowed_tools", "enabled_tools"),
+    ("bearer_token", "bearer_token_env_var"),
+    ("disabled", "enabled"),
+    ("environment", "env"),
+    ("headers", "http_headers"),
+    ("timeout", "tool_timeout_sec"),
+    ("working_directory", "cwd"),
+];
+
 const WORKSPACE_WRITE: &[Key] = &[
     tighten("writable_roots", Kind::Paths),
     tighten("network_access", Kind::Flag),
@@ -241,6 +295,12 @@ const SANDBOX: &[Key] = &[
 const EDITS: &[Key] = &[
     tighten("approve", Kind::Choice(EDIT_APPROVALS)),
     anyone("hints", Kind::Flag),
+];
+
+const AGENTS: &[Key] = &[
+    person("max_threads", Kind::Count),
+    person("max_depth", Kind::Count),
+    later("job_max_runtime_seconds", Kind::Count),
 ];
 
 const APPROVALS_TABLE: &[Key] = &[person("assess_risk", Kind::Flag)];
@@ -302,6 +362,11 @@ pub(super) fn suggestion(keys: &'static [Key], table: &[String], name: &str) -> 
         return Some(format!("did you mean `{plain}`?"));
     }
     if top && let Some((_, known)) = ALSO_KNOWN.iter().find(|(other, _)| *other == plain) {
+        return Some(format!("did you mean `{known}`?"));
+    }
+    if table.first().is_some_and(|table| table == "mcp_servers")
+        && let Some((_, known)) = SERVER_WORDS.iter().find(|(other, _)| *other == plain)
+    {
         return Some(format!("did you mean `{known}`?"));
     }
     if !top && find(KEYS, &plain).is_some() {

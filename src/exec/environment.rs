@@ -68,6 +68,25 @@ pub fn environment(
     variables
 }
 
+/// The variables for a program of the person's own that is talked to: the core set, those that are `asked` for by name and
+/// are set, and what is `set` for it. Of the server's own the names in `never` (the providers' keys) are left out whatever
+/// is asked.
+pub fn for_companion(
+    inherited: &BTreeMap<String, String>,
+    asked: &[String],
+    set: &BTreeMap<String, String>,
+    never: &[&str],
+) -> BTreeMap<String, String> {
+    let is_wanted = |name: &str| CORE.contains(&name) || asked.iter().any(|asked| asked == name);
+    let own = inherited
+        .iter()
+        .filter(|(name, _)| is_wanted(name) && !never.contains(&name.as_str()));
+    let mut variables: BTreeMap<String, String> = own.map(|(name, value)| (name.clone(), value.clone())).collect();
+    variables.extend(set.iter().map(|(name, value)| (name.clone(), value.clone())));
+    variables.retain(|name, value| is_name(name) && !value.contains('\0'));
+    variables
+}
+
 /// What a command that is kept in a terminal finds beside that: a kind of terminal if it has one, and a language in
 /// which every character can be shown, where the person has set none. What the policy sets itself stays.
 pub fn for_terminal(variables: &mut BTreeMap<String, String>, policy: &EnvironmentPolicy, tty: bool) {
@@ -141,6 +160,19 @@ mod tests {
         ]
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .to_vec()
+    }
+
+    #[test]
+    fn a_companion_gets_little_and_never_a_key() {
+        let inherited: BTreeMap<String, String> = inherited().into_iter().collect();
+        let asked = ["AWS_PROFILE", "OPENAI_API_KEY", "NOT_SET"].map(str::to_owned);
+        let set = BTreeMap::from([
+            ("TOKEN".to_owned(), "mine".to_owned()),
+            ("A=B".to_owned(), String::new()),
+        ]);
+        let variables = for_companion(&inherited, &asked, &set, &["OPENAI_API_KEY"]);
+        let names: Vec<&str> = variables.keys().map(String::as_str).collect();
+        assert_eq!(names, ["AWS_PROFILE", "HOME", "PATH", "TOKEN", "USER"]);
     }
 
     /// The names that are left, markers aside.

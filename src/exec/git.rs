@@ -1,5 +1,9 @@
 //! The `git` program in a clean environment: what a folder's repository says of itself, and repositories of our own.
 
+mod difference;
+
+pub use difference::{DiffError, Difference, diff_to_remote};
+
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Stdio};

@@ -16,7 +16,7 @@ mod write;
 
 pub use read::{load, load_files};
 pub use shelf::{Shelf, Sources};
-pub use write::{NewRule, RuleError, add_permission, add_rules, always_file};
+pub use write::{NewRule, RuleError, add_permission, add_rules, add_tool, always_file, tool_to_toml};
 
 use crate::protocol::config::ConfigWarning;
 use crate::protocol::permission::Permission;
@@ -104,11 +104,20 @@ pub struct Standing {
     pub place: Place,
 }
 
+/// A tool of a server that may be called without asking, in every session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StandingTool {
+    pub server: String,
+    pub tool: String,
+    pub place: Place,
+}
+
 /// All that the files say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
     rules: Vec<Rule>,
     permissions: Vec<Standing>,
+    tools: Vec<StandingTool>,
     /// What is broken or not used, in the order of the files.
     reports: Vec<ConfigWarning>,
     /// A file of which something cannot be read at all: it may be a deny. While there is one, no rule allows anything.
@@ -120,6 +129,7 @@ impl Rules {
     pub const NONE: Self = Self {
         rules: Vec::new(),
         permissions: Vec::new(),
+        tools: Vec::new(),
         reports: Vec::new(),
         unreadable: None,
     };
@@ -132,6 +142,12 @@ impl Rules {
     /// Every standing permission, in the order of the files.
     pub fn permissions(&self) -> impl Iterator<Item = &Standing> {
         self.permissions.iter()
+    }
+
+    /// Whether a tool of a server may be called without asking. Not while a file cannot be read.
+    pub fn allows_tool(&self, server: &str, tool: &str) -> bool {
+        let is_it = |standing: &StandingTool| standing.server == server && standing.tool == tool;
+        self.unreadable.is_none() && self.tools.iter().any(is_it)
     }
 
     /// What the person should mend.

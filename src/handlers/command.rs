@@ -5,7 +5,7 @@ mod review;
 
 pub use review::{Decide, NextChange, ShowProposal};
 
-use super::{terminal, undo};
+use super::{sandbox, terminal, undo};
 use crate::agent::person::OwnCommand;
 use crate::agent::thread::{Start, ThreadHandle};
 use crate::lsp::error::RequestError;
@@ -335,6 +335,7 @@ async fn thread_for(session: &Session, folder: &Path) -> Result<ThreadHandle, St
         .map_err(|error| error.to_string())?;
     session.set_current_thread(folder, opened.handle.id().clone());
     session.presenter().attach(&opened.handle);
+    sandbox::tell_what_is_missing(session);
     Ok(opened.handle)
 }
 

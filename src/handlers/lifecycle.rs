@@ -2,7 +2,7 @@
 
 use crate::agent::apply;
 use crate::agent::stream::Stream;
-use crate::handlers::{Context, sandbox};
+use crate::handlers::Context;
 use crate::ids::ThreadId;
 use crate::lsp::client::Client;
 use crate::lsp::convert;
@@ -71,7 +71,6 @@ pub fn initialized(context: &Context) {
     }
     if let Ok(session) = context.session() {
         fetch_configuration(session);
-        sandbox::tell_what_is_missing(session);
         put_right(session);
     }
 }

@@ -1,8 +1,10 @@
 //! `countersign/thread/…`.
 
+use super::sandbox;
 use crate::agent::Opened;
 use crate::agent::person::OwnCommand;
 use crate::lsp::error::RequestError;
+use crate::protocol::agent::{ThreadSendParams, ThreadSendResult};
 use crate::protocol::command::{ThreadShellCommandParams, ThreadShellCommandResult};
 use crate::protocol::thread::{
     ThreadListParams, ThreadListResult, ThreadReadParams, ThreadReadResult, ThreadResumeParams, ThreadStartParams,
@@ -34,7 +36,10 @@ fn opened_result(session: &Session, opened: Opened, include_turns: bool) -> Thre
         instruction_sources,
     };
     let session = session.clone();
-    after_reply(move || session.presenter().attach(&handle));
+    after_reply(move || {
+        session.presenter().attach(&handle);
+        sandbox::tell_what_is_missing(&session);
+    });
     result
 }
 
@@ -54,6 +59,11 @@ pub async fn shell_command(
     };
     after_reply(move || drop(started));
     Ok(result)
+}
+
+/// Takes a message that the person did not write.
+pub async fn send(session: &Session, params: ThreadSendParams) -> Result<ThreadSendResult, RequestError> {
+    Ok(session.agent().send(params).await?)
 }
 
 pub async fn list(session: &Session, params: ThreadListParams) -> Result<ThreadListResult, RequestError> {

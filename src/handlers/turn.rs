@@ -17,6 +17,7 @@ pub async fn start(session: &Session, params: TurnStartParams) -> Result<TurnSta
             context: params.context,
             settings: params.settings,
             output_schema: params.output_schema,
+            metadata: params.metadata.unwrap_or_default(),
             client_id: params.client_user_message_id,
         })
         .await?;
@@ -34,6 +35,7 @@ pub async fn steer(session: &Session, params: TurnSteerParams) -> Result<TurnSte
         content: params.input,
         context: None,
         client_id: params.client_user_message_id,
+        metadata: params.metadata.unwrap_or_default(),
     };
     let started = thread.steer(params.expected_turn_id, input).await?;
     let turn_id = started.turn.id.clone();

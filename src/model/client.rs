@@ -6,14 +6,13 @@ use crate::model::failure::Report;
 use crate::model::item::ToolSpec;
 use crate::model::names::Names;
 use crate::model::stream::{Context, Decoder, ModelStream};
-use crate::model::{ModelRequest, chat, responses};
+use crate::model::{ModelRequest, chat, http, responses};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use url::Url;
 
-const CONNECT_LIMIT: Duration = Duration::from_secs(15);
 const DEFAULT_IDLE_LIMIT: Duration = Duration::from_secs(300);
 /// How much of an error's body is read, and how long.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
@@ -310,21 +309,8 @@ impl ModelClient {
 }
 
 fn make_http(base_url: &str) -> Result<reqwest::Client, ErrorKind> {
-    // An error only says that somebody has installed one already.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let mut builder = reqwest::Client::builder()
-        .connect_timeout(CONNECT_LIMIT)
-        .tcp_keepalive(Duration::from_secs(30))
-        .tcp_nodelay(true)
-        // A redirected POST would arrive as a GET, or elsewhere without its key.
-        .redirect(reqwest::redirect::Policy::none());
-    if is_loopback(base_url) {
-        builder = builder.no_proxy();
-        if base_url.starts_with("http://") {
-            // No certificate will be looked at: reading the system's takes longer than a whole local turn.
-            builder = builder.tls_certs_only([]);
-        }
-    }
+    // A redirected POST would arrive as a GET, or elsewhere without its key.
+    let builder = http::builder(base_url).redirect(reqwest::redirect::Policy::none());
     builder.build().map_err(|error| ErrorKind::Setup {
         reason: transport_reason(&error),
     })
@@ -345,7 +331,7 @@ pub(super) fn is_openai(base_url: &str) -> bool {
     host == "openai.com" || host.ends_with(".openai.com") || host.ends_with(".openai.azure.com")
 }
 
-fn is_loopback(base_url: &str) -> bool {
+pub(super) fn is_loopback(base_url: &str) -> bool {
     let Ok(url) = Url::parse(base_url.trim()) else {
         return false;
     };
@@ -412,7 +398,7 @@ pub(super) fn transport_reason(error: &reqwest::Error) -> String {
     let deepest = causes(error).last().map(ToString::to_string);
     let reason = deepest.unwrap_or_else(|| error.to_string());
     if error.is_timeout() && error.is_connect() {
-        return format!("no connection within {} s", CONNECT_LIMIT.as_secs());
+        return format!("no connection within {} s", http::CONNECT_LIMIT.as_secs());
     }
     reason
 }

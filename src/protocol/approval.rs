@@ -8,13 +8,14 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// A question to the person. The kinds are told apart by their fields: only a command has `command`, only a permission has
-/// `folders`.
+/// `folders`, only a call of a server's tool has `server`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 #[serde(untagged)]
 pub enum Approval {
     Command(CommandApproval),
     Permission(PermissionApproval),
+    Tool(ToolApproval),
 }
 
 impl ApprovalDecision {
@@ -29,6 +30,7 @@ impl Approval {
         match self {
             Self::Command(approval) => &approval.id,
             Self::Permission(approval) => &approval.id,
+            Self::Tool(approval) => &approval.id,
         }
     }
 
@@ -36,6 +38,24 @@ impl Approval {
         match self {
             Self::Command(approval) => &approval.thread_id,
             Self::Permission(approval) => &approval.thread_id,
+            Self::Tool(approval) => &approval.thread_id,
+        }
+    }
+
+    /// Says which sub-agent asks.
+    pub fn set_agent(&mut self, name: Option<String>) {
+        match self {
+            Self::Command(approval) => approval.agent = name,
+            Self::Permission(approval) => approval.agent = name,
+            Self::Tool(approval) => approval.agent = name,
+        }
+    }
+
+    pub fn agent(&self) -> Option<&str> {
+        match self {
+            Self::Command(approval) => approval.agent.as_deref(),
+            Self::Permission(approval) => approval.agent.as_deref(),
+            Self::Tool(approval) => approval.agent.as_deref(),
         }
     }
 
@@ -43,6 +63,7 @@ impl Approval {
         match self {
             Self::Command(approval) => &approval.available_decisions,
             Self::Permission(approval) => &approval.available_decisions,
+            Self::Tool(approval) => &approval.available_decisions,
         }
     }
 }
@@ -58,6 +79,9 @@ pub struct CommandApproval {
     pub turn_id: TurnId,
     /// The command execution item.
     pub item_id: ItemId,
+    /// Name of the sub-agent that asks; absent for the thread that the person talks to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// The command as an argument list.
     pub command: Vec<String>,
     pub cwd: PathBuf,
@@ -108,6 +132,9 @@ pub struct PermissionApproval {
     pub turn_id: TurnId,
     /// The file change item, the command, or the call that asks.
     pub item_id: ItemId,
+    /// Name of the sub-agent that asks; absent for the thread that the person talks to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// The proposal whose accepted hunks need it; absent where no patch asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proposal_id: Option<ProposalId>,
@@ -129,6 +156,35 @@ pub struct PermissionApproval {
     pub available_decisions: Vec<ApprovalDecision>,
 }
 
+/// A call of a server's tool that may change something. Sent as the request `countersign/approval/tool` to clients with the
+/// plugin protocol, shown by `window/showMessageRequest` to all others.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ToolApproval {
+    pub id: ApprovalId,
+    pub thread_id: ThreadId,
+    pub turn_id: TurnId,
+    /// The call.
+    pub item_id: ItemId,
+    /// Name of the sub-agent that asks; absent for the thread that the person talks to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    pub server: String,
+    /// The server's own name for it.
+    pub tool: String,
+    /// In a few words.
+    pub title: String,
+    pub arguments: serde_json::Value,
+    /// Why it asks.
+    pub reason: String,
+    /// What `acceptForSession` would cover, in words.
+    pub session_scope: String,
+    /// What `acceptAlways` would write.
+    pub always_rule: AlwaysRule,
+    pub available_decisions: Vec<ApprovalDecision>,
+}
+
 /// The person's answer. Anything that cannot be understood, a closed dialog and a lost client count as `decline`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
@@ -147,7 +203,7 @@ pub enum ApprovalDecision {
     Cancel,
 }
 
-/// Answer of the client to `countersign/approval/command` and `countersign/approval/permission`.
+/// Answer of the client to `countersign/approval/command`, `countersign/approval/permission` and `countersign/approval/tool`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 #[serde(rename_all = "camelCase")]

@@ -2,18 +2,21 @@
 //!
 //! An [`Event`] is a notification to the client and, for those kinds that are kept, a line of the rollout.
 
-use crate::ids::{ApprovalId, ItemId, ProposalId, QuestionsId, ThreadId, TurnId};
+use crate::ids::{ApprovalId, ElicitationId, ItemId, ProposalId, QuestionsId, ThreadId, TurnId};
+use crate::protocol::agent::AgentState;
 use crate::protocol::approval::Approval;
 use crate::protocol::document::FilesChanged;
 use crate::protocol::guardian::GuardianAssessment;
 use crate::protocol::item::{PlanStep, ThreadItem};
+use crate::protocol::mcp::{McpElicitation, McpElicitationAction, McpServerStatus};
 use crate::protocol::model::ThreadTokenUsage;
 use crate::protocol::proposal::{Proposal, ProposalMoved};
 use crate::protocol::question::UserInputRequest;
+use crate::protocol::queue::TurnQueue;
 use crate::protocol::settings::ThreadSettings;
 use crate::protocol::terminal::Terminal;
 use crate::protocol::thread::{Thread, ThreadStatus};
-use crate::protocol::turn::{Turn, TurnError};
+use crate::protocol::turn::{Turn, TurnError, UnansweredInput};
 use serde::{Deserialize, Serialize};
 
 /// Where in the conversation an event belongs. Part of the params of every notification of a thread.
@@ -102,6 +105,8 @@ events! {
     TurnStarted = "countersign/turn/started" (TurnStarted),
     /// The turn's last event, exactly one for each `turn/started`.
     TurnCompleted = "countersign/turn/completed" (TurnCompleted),
+    /// What waits for its turn is another list, or in another order, or paused, or not any more. The whole of it each time.
+    TurnQueueChanged = "countersign/turn/queueChanged" (TurnQueueChanged),
     /// Unified diff of all the turn has changed so far; replaces the one before.
     TurnDiff = "countersign/turn/diff" (TurnDiff),
     /// A transient failure; the request is sent again. A notice, not an error.
@@ -118,6 +123,8 @@ events! {
     ReasoningDelta = "countersign/item/reasoning/textDelta" (ItemPartDelta),
     /// More output of a running command.
     CommandOutputDelta = "countersign/item/commandExecution/outputDelta" (ItemDelta),
+    /// How far a call of a server's tool is.
+    McpToolCallProgress = "countersign/item/mcpToolCall/progress" (McpProgress),
     /// A command runs on in a terminal of its own; its item is completed with status `background`. Belongs to the thread,
     /// as what follows of the terminal.
     TerminalStarted = "countersign/terminal/started" (TerminalStarted),
@@ -145,11 +152,19 @@ events! {
     UserInputRequested = "countersign/userInput/requested" (UserInputRequested),
     /// What the model asked is answered, or pointless; close what shows it.
     UserInputResolved = "countersign/userInput/resolved" (UserInputResolved),
+    /// A tool server asks the person something. Clients with the plugin protocol are asked by request.
+    McpElicitationRequested = "countersign/mcp/elicitationRequested" (McpElicitationRequested),
+    /// The server's question is settled or pointless; close what shows it.
+    McpElicitationResolved = "countersign/mcp/elicitationResolved" (McpElicitationResolved),
+    /// How a tool server is: after `thread/configured` for each, and after each change.
+    McpStatusChanged = "countersign/mcp/status" (McpStatusChanged),
+    /// An agent that works for this thread has begun, ended or is closed. Also between turns.
+    AgentStatusChanged = "countersign/thread/agentStatus" (AgentStatusChanged),
     /// The automatic reviewer judges a question in the person's place: in progress, then what it found.
     GuardianAssessed = "countersign/guardian/assessment" (GuardianAssessment),
     /// Something the person should know; never ends a turn.
     Warning = "countersign/warning" (Warning),
-    /// A turn failed; `turn/completed` follows.
+    /// A turn failed, and `turn/completed` follows; or, outside of any turn, a tool server did not start.
     Error = "countersign/error" (ErrorEvent),
 }
 
@@ -179,7 +194,10 @@ params! {
         turn: Turn,
         /// The agent's last text in the turn's last round: its answer. Absent if it said nothing there.
         last_agent_message: Option<String>,
+        /// Input that came while the turn ran and that it was stopped before reading, in order.
+        unanswered: Vec<UnansweredInput>,
     }
+    TurnQueueChanged { queue: TurnQueue }
     TurnDiff { diff: String }
     TurnRetrying {
         /// Counted from 1.
@@ -206,6 +224,27 @@ params! {
         /// From the command's start.
         duration_ms: u64,
     }
+    McpProgress {
+        item_id: ItemId,
+        /// Rises with each; what it counts is the server's affair.
+        progress: f64,
+        /// What it rises to, if that is known.
+        total: Option<f64>,
+        message: Option<String>,
+    }
+    McpElicitationRequested { elicitation: McpElicitation }
+    McpElicitationResolved {
+        elicitation_id: ElicitationId,
+        server: String,
+        /// Absent: withdrawn.
+        action: Option<McpElicitationAction>,
+    }
+    McpStatusChanged {
+        server: String,
+        status: McpServerStatus,
+        /// What happened and what to do, where it is not well.
+        error: Option<String>,
+    }
     PlanUpdated { explanation: Option<String>, steps: Vec<PlanStep> }
     TokenUsageUpdated { token_usage: ThreadTokenUsage }
     ProposalChanged { proposal: Proposal }
@@ -215,6 +254,7 @@ params! {
         /// Absent: withdrawn.
         decision: Option<crate::protocol::approval::ApprovalDecision>,
     }
+    AgentStatusChanged { agent_thread_id: ThreadId, state: AgentState }
     UserInputRequested { request: UserInputRequest }
     UserInputResolved {
         id: QuestionsId,

@@ -40,6 +40,14 @@ pub enum GuardianAction {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         justification: Option<String>,
     },
+    /// A call of a tool of a server.
+    Tool {
+        server: String,
+        tool: String,
+        arguments: serde_json::Value,
+        /// Why it asks.
+        reason: String,
+    },
     /// More than the policy gives.
     Permission {
         /// What is asked for, in words.

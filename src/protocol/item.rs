@@ -1,6 +1,7 @@
 //! Items: the things in a turn.
 
-use crate::ids::{ItemId, ProposalId, TurnId};
+use crate::ids::{ItemId, ProposalId, ThreadId, TurnId};
+use crate::protocol::agent::{AgentStates, CollabTool};
 use crate::protocol::undo::UndoFile;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -231,6 +232,28 @@ pub enum ThreadItem {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         outcome: Option<String>,
     },
+    /// A call of a tool of a server.
+    McpToolCall {
+        id: ItemId,
+        server: String,
+        /// The server's own name for it.
+        tool: String,
+        /// What the call does, in a few words for the person.
+        title: String,
+        arguments: serde_json::Value,
+        /// The server says that the tool changes nothing.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        read_only: bool,
+        status: ItemStatus,
+        /// The server's answer, with `content`, `structuredContent` and `isError`; of what is too large, a part.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        result: Option<serde_json::Value>,
+        /// Why there is no answer, or what the server says went wrong.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        duration_ms: Option<u64>,
+    },
     /// Any other tool: reading, listing, searching, and tools still to come.
     ToolCall {
         id: ItemId,
@@ -243,6 +266,34 @@ pub enum ThreadItem {
         output: Option<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         duration_ms: Option<u64>,
+    },
+    /// What an agent does with other agents.
+    CollabAgentToolCall {
+        id: ItemId,
+        tool: CollabTool,
+        status: ItemStatus,
+        sender_thread_id: ThreadId,
+        /// Those whom it started, wrote to, waits for or closed.
+        receiver_thread_ids: Vec<ThreadId>,
+        /// Where they stand.
+        agents_states: AgentStates,
+        /// The task, or the message.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prompt: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reasoning_effort: Option<String>,
+    },
+    /// A message of somebody other than the person, as this thread's model reads it.
+    AgentMail {
+        id: ItemId,
+        /// Who wrote it: a sub-agent, `main`, or what a client called itself.
+        author: String,
+        /// Absent where no thread wrote it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        author_thread_id: Option<ThreadId>,
+        text: String,
     },
     /// Turns that the person takes back.
     Undo {
@@ -268,6 +319,9 @@ impl ThreadItem {
             | Self::CommandExecution { id, .. }
             | Self::FileChange { id, .. }
             | Self::ToolCall { id, .. }
+            | Self::CollabAgentToolCall { id, .. }
+            | Self::AgentMail { id, .. }
+            | Self::McpToolCall { id, .. }
             | Self::Undo { id, .. } => id,
         }
     }

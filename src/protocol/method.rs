@@ -2,8 +2,9 @@
 
 #[cfg(test)]
 use super::{
-    approval::*, command::*, config::*, document::*, generate::Visitor, guardian::*, model::*, permission::*,
-    proposal::*, question::*, sandbox::*, terminal::*, thread::*, tool::*, turn::*, undo::*,
+    agent::*, approval::*, command::*, config::*, document::*, file::*, generate::Visitor, git::*, guardian::*, mcp::*,
+    model::*, permission::*, proposal::*, question::*, queue::*, sandbox::*, terminal::*, thread::*, tool::*, turn::*,
+    undo::*,
 };
 
 macro_rules! requests {
@@ -41,6 +42,18 @@ requests! { CLIENT_REQUESTS, each_client_request:
     TURN_STEER = "countersign/turn/steer" (TurnSteerParams) -> TurnSteerResult,
     /// Stops the running turn. Answered at once, also when nothing runs.
     TURN_INTERRUPT = "countersign/turn/interrupt" (TurnInterruptParams) -> TurnInterruptResult,
+    /// Gives input its own turn: at once if nothing runs or waits, else after what does.
+    TURN_QUEUE_ADD = "countersign/turn/queue/add" (TurnQueueAddParams) -> TurnQueueAddResult,
+    /// What waits for its turn.
+    TURN_QUEUE_LIST = "countersign/turn/queue/list" (TurnQueueListParams) -> TurnQueueResult,
+    /// Changes what an input that waits will say.
+    TURN_QUEUE_EDIT = "countersign/turn/queue/edit" (TurnQueueEditParams) -> TurnQueueResult,
+    /// Takes one input out of the queue, or all.
+    TURN_QUEUE_REMOVE = "countersign/turn/queue/remove" (TurnQueueRemoveParams) -> TurnQueueResult,
+    /// Changes the order in which the inputs get their turns.
+    TURN_QUEUE_REORDER = "countersign/turn/queue/reorder" (TurnQueueReorderParams) -> TurnQueueResult,
+    /// Goes on with a queue that is paused.
+    TURN_QUEUE_RESUME = "countersign/turn/queue/resume" (TurnQueueResumeParams) -> TurnQueueResult,
     /// Takes the last turn back, or all turns from one on. Answered at once; it is a turn of its own.
     TURN_UNDO = "countersign/turn/undo" (TurnUndoParams) -> TurnUndoResult,
     /// What a turn has changed, as one diff.
@@ -48,6 +61,8 @@ requests! { CLIENT_REQUESTS, each_client_request:
     /// Runs a command of the person's own in their shell, beside what the agent does or as a turn of its own. Answered at
     /// once; the command shows as an item. The model hears nothing of it.
     THREAD_SHELL_COMMAND = "countersign/thread/shellCommand" (ThreadShellCommandParams) -> ThreadShellCommandResult,
+    /// Puts a message into a thread that the person did not write: another agent's, or a program's.
+    THREAD_SEND = "countersign/thread/send" (ThreadSendParams) -> ThreadSendResult,
     /// Runs a command beside all conversations, in the sandbox. The one request that stays open while a process runs:
     /// it is answered when that ends. Cancelling it ends the command with everything it started.
     COMMAND_EXEC = "countersign/command/exec" (CommandExecParams) -> CommandExecResult,
@@ -55,6 +70,10 @@ requests! { CLIENT_REQUESTS, each_client_request:
     COMMAND_TERMINATE = "countersign/command/terminate" (CommandTerminateParams) -> CommandTerminateResult,
     /// Allows exactly one action that the automatic reviewer denied.
     GUARDIAN_APPROVE_DENIED = "countersign/guardian/approveDenied" (GuardianApproveDeniedParams) -> GuardianApproveDeniedResult,
+    /// Finds files by a few letters of their paths.
+    FILE_SEARCH = "countersign/file/search" (FileSearchParams) -> FileSearchResult,
+    /// What a folder's repository holds that no remote has.
+    GIT_DIFF_TO_REMOTE = "countersign/git/diffToRemote" (GitDiffToRemoteParams) -> GitDiffToRemoteResult,
     /// The proposals that wait, or all.
     PROPOSAL_LIST = "countersign/proposal/list" (ProposalListParams) -> ProposalListResult,
     /// One proposal, with its hunks placed in today's text.
@@ -77,6 +96,19 @@ requests! { CLIENT_REQUESTS, each_client_request:
     TERMINAL_RESIZE = "countersign/terminal/resize" (TerminalResizeParams) -> TerminalResizeResult,
     /// Ends one terminal, or all, with everything started in them.
     TERMINAL_KILL = "countersign/terminal/kill" (TerminalKillParams) -> TerminalKillResult,
+    /// The tool servers of a thread: how they are, their tools, resources and templates. Waits a bounded time for what must be
+    /// asked of them.
+    MCP_LIST = "countersign/mcp/list" (McpListParams) -> McpListResult,
+    /// Reads the configuration of tool servers again. It takes effect with the next turn; one that runs keeps its servers.
+    MCP_REFRESH = "countersign/mcp/refresh" (McpRefreshParams) -> McpRefreshResult,
+    /// One page of a server's resources.
+    MCP_RESOURCE_LIST = "countersign/mcp/resource/list" (McpResourceListParams) -> McpResourceListResult,
+    /// One page of a server's resource templates.
+    MCP_RESOURCE_TEMPLATES = "countersign/mcp/resource/templates" (McpResourceListParams) -> McpResourceListResult,
+    /// What a resource holds.
+    MCP_RESOURCE_READ = "countersign/mcp/resource/read" (McpResourceReadParams) -> McpResourceReadResult,
+    /// Settles a tool server's question from another surface than the one that was asked.
+    MCP_ELICITATION_RESPOND = "countersign/mcp/elicitation/respond" (McpElicitationRespondParams) -> McpElicitationRespondResult,
     /// The models that can be chosen.
     MODEL_LIST = "countersign/model/list" (ModelListParams) -> ModelListResult,
     /// The effective configuration and where each value came from.
@@ -96,6 +128,10 @@ requests! { SERVER_REQUESTS, each_server_request:
     USER_INPUT_REQUEST = "countersign/userInput/request" (UserInputRequest) -> UserInputResponse,
     /// Carry out a tool that was declared for this thread.
     TOOL_CALL = "countersign/tool/call" (ToolCallParams) -> ToolCallResult,
+    /// May this tool of a server be called?
+    APPROVAL_TOOL = "countersign/approval/tool" (ToolApproval) -> ApprovalResponse,
+    /// A tool server asks the person something.
+    MCP_ELICITATION = "countersign/mcp/elicitation" (McpElicitation) -> McpElicitationResponse,
     /// Save these documents, which the agent changed, so that the command that follows sees them.
     DOCUMENT_SAVE = "countersign/document/save" (DocumentSaveParams) -> DocumentSaveResult,
 }
@@ -120,4 +156,6 @@ macro_rules! notifications {
 notifications! {
     /// More output of a command that `command/exec` runs with `streamOutput`. All of it comes before the answer.
     COMMAND_OUTPUT = "countersign/command/output" (CommandOutput),
+    /// What a file search with `stream` has found so far. All of it comes before the answer.
+    FILE_SEARCH_UPDATED = "countersign/file/searchUpdated" (FileSearchUpdated),
 }

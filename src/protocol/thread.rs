@@ -1,6 +1,7 @@
 //! Threads: conversations, live and stored.
 
 use crate::ids::ThreadId;
+use crate::protocol::agent::SubAgent;
 use crate::protocol::settings::{SettingsOverride, ThreadSettings};
 use crate::protocol::tool::DynamicToolSpec;
 use crate::protocol::turn::Turn;
@@ -61,6 +62,9 @@ pub struct Thread {
     pub git_info: Option<GitInfo>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from_id: Option<ThreadId>,
+    /// What makes it a sub-agent; absent for every other thread. Lists leave sub-agents out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<SubAgent>,
     /// Empty where the request did not ask for them.
     #[serde(default)]
     pub turns: Vec<Turn>,

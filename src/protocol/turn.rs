@@ -4,6 +4,7 @@ use crate::ids::{ThreadId, TurnId};
 use crate::protocol::item::{LineRange, ThreadItem, UserInput};
 use crate::protocol::settings::SettingsOverride;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,6 +15,48 @@ pub enum TurnStatus {
     Completed,
     Interrupted,
     Failed,
+}
+
+/// What a turn is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub enum TurnKind {
+    /// The model answers the person.
+    #[default]
+    Regular,
+    /// Only commands that the person runs themselves; the model hears nothing of them. Words that the person sends
+    /// meanwhile make it a regular one, as `turn/completed` shows it.
+    OwnCommands,
+    /// Earlier turns are taken back.
+    Undo,
+    /// Changes are reviewed, apart from the conversation.
+    Review,
+    /// The conversation is made shorter.
+    Compaction,
+}
+
+impl TurnKind {
+    pub fn is_regular(&self) -> bool {
+        *self == Self::Regular
+    }
+}
+
+/// Who or what stopped a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub enum InterruptedBy {
+    /// By `turn/interrupt`, the cancel button of a progress, or `cancel` as the answer to a question.
+    Person,
+    /// The automatic reviewer, after it had denied too much.
+    Reviewer,
+    /// Another turn took its place.
+    Replaced,
+    /// The thread was closed, or the server ended.
+    Shutdown,
+    /// The server ended without closing it. Only in stored turns.
+    Crash,
 }
 
 /// The machine-readable side of a turn's error; the message says the same in words and what to do.
@@ -41,6 +84,8 @@ pub enum TurnErrorKind {
     /// The model went round in circles: more rounds than a turn may have.
     TooManyRounds,
     SandboxError,
+    /// A tool server did not start.
+    ToolServerFailed,
     /// Nothing was taken back; the message says why.
     UndoFailed,
     /// A fault of Countersign itself.
@@ -64,14 +109,34 @@ pub struct TurnError {
 #[serde(rename_all = "camelCase")]
 pub struct Turn {
     pub id: TurnId,
+    #[serde(default)]
+    pub kind: TurnKind,
     pub status: TurnStatus,
     pub items: Vec<ThreadItem>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<TurnError>,
+    /// With status `interrupted`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interrupted_by: Option<InterruptedBy>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at_ms: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completed_at_ms: Option<i64>,
+}
+
+/// What the client wants the provider to be told beside the conversation: at most 16 pairs, keys of at most 64 characters,
+/// values of at most 512.
+pub type Metadata = BTreeMap<String, String>;
+
+/// The person's words that no model has read: their turn was stopped before. They are in no later turn, so an editor offers
+/// them again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct UnansweredInput {
+    pub input: Vec<UserInput>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_user_message_id: Option<String>,
 }
 
 /// What the editor knows at the moment of asking; told to the model beside the person's words.
@@ -117,6 +182,9 @@ pub struct TurnStartParams {
     /// JSON Schema of the final answer; for this turn only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<serde_json::Value>,
+    /// Sent to the provider with this turn's requests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Metadata>,
     /// Echoed as `clientId` on the user message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_user_message_id: Option<String>,
@@ -139,6 +207,9 @@ pub struct TurnSteerParams {
     /// The turn that the person sees running; refused if another one runs.
     pub expected_turn_id: TurnId,
     pub input: Vec<UserInput>,
+    /// Sent to the provider with the turn's requests from now on, beside what it has; the same key is replaced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Metadata>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_user_message_id: Option<String>,
 }

@@ -3,6 +3,7 @@
 
 pub mod change;
 pub mod diff;
+mod elicitation;
 mod hints;
 mod inputs;
 mod preview;
@@ -18,10 +19,11 @@ use super::outbound::Outbound;
 use crate::agent::Agent;
 use crate::agent::stream::{Stream, Subscription};
 use crate::agent::thread::ThreadHandle;
-use crate::ids::{ApprovalId, ProposalId, QuestionsId, ThreadId, TurnId};
+use crate::ids::{ApprovalId, ElicitationId, ProposalId, QuestionsId, ThreadId, TurnId};
 use crate::lsp::client::Client;
 use crate::protocol::event::{Event, EventKind};
 use crate::protocol::proposal::Proposal;
+use crate::protocol::turn::TurnErrorKind;
 use progress::Progress;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -73,6 +75,7 @@ struct State {
     asking_input: BTreeMap<QuestionsId, AbortHandle>,
     /// Questions that the person answers with their next message, by the thread that asks.
     in_words: BTreeMap<QuestionsId, ThreadId>,
+    asking_elicitation: BTreeMap<ElicitationId, AbortHandle>,
     asking_proposal: BTreeMap<ProposalId, AskingProposal>,
     /// Proposals of an earlier server that the person is not told of yet.
     restored: Vec<Proposal>,
@@ -170,6 +173,14 @@ impl Presenter {
                     task.abort();
                 }
             }
+            EventKind::AgentStatusChanged(changed) => {
+                // Whoever sees the one that it works for sees it too, and answers its questions.
+                if let Some(thread) = self.shared.agent.thread(&changed.agent_thread_id) {
+                    self.attach(&thread);
+                }
+                let words = words::agent(&changed.state);
+                self.log(Severity::Info, &words);
+            }
             EventKind::UserInputRequested(requested) => {
                 let id = requested.request.id.clone();
                 let task = tokio::spawn(inputs::ask(self.clone(), requested.request));
@@ -179,6 +190,16 @@ impl Presenter {
                 let mut state = self.state();
                 state.in_words.remove(&resolved.id);
                 if let Some(task) = state.asking_input.remove(&resolved.id) {
+                    task.abort();
+                }
+            }
+            EventKind::McpElicitationRequested(requested) => {
+                let id = requested.elicitation.id.clone();
+                let task = tokio::spawn(elicitation::ask(self.clone(), requested.elicitation));
+                self.state().asking_elicitation.insert(id, task.abort_handle());
+            }
+            EventKind::McpElicitationResolved(resolved) => {
+                if let Some(task) = self.state().asking_elicitation.remove(&resolved.elicitation_id) {
                     task.abort();
                 }
             }
@@ -220,7 +241,10 @@ impl Presenter {
             }
             EventKind::Error(error) => {
                 self.log(Severity::Error, &error.error.message);
-                if !plugin {
+                // One server fails in all threads, and is told of once.
+                let of_server = error.error.kind == TurnErrorKind::ToolServerFailed && event.at.turn_id.is_none();
+                let new = !of_server || self.state().warned.insert(error.error.message.clone());
+                if new && !plugin {
                     self.message(Severity::Error, &error.error.message);
                 }
             }
@@ -246,7 +270,8 @@ impl Presenter {
                     &format!("Terminal {number} has ended with exit code {code}."),
                 );
             }
-            EventKind::TurnCompleted(completed) if !plugin => {
+            // What an agent says at its end is for the one that it works for.
+            EventKind::TurnCompleted(completed) if !plugin && !self.is_agent(&event.at.thread_id) => {
                 let running = self.shared.agent.desk().terminals.running(Some(&event.at.thread_id));
                 if let Some(line) = words::run_on(&running) {
                     self.log(Severity::Info, &line);
@@ -257,6 +282,10 @@ impl Presenter {
             }
             _ => {}
         }
+    }
+
+    fn is_agent(&self, thread: &ThreadId) -> bool {
+        self.shared.agent.desk().agents.identity(thread).is_some()
     }
 
     /// Shows what an undo came to, to a client that would not be told otherwise.

@@ -11,9 +11,17 @@ use crate::lsp::client::Client;
 use crate::model::ModelClient;
 use crate::server;
 use crate::workspace::Workspace;
+use crate::workspace::search::{Searcher, Tokens};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, Once, PoisonError};
+
+/// Searches for files: those that run, and the names that were read for them.
+#[derive(Default)]
+pub struct Searches {
+    pub searcher: Searcher,
+    pub tokens: Tokens,
+}
 
 /// Cheap to clone; handlers get it by reference.
 #[derive(Clone)]
@@ -27,8 +35,10 @@ struct Shared {
     presenter: Presenter,
     idle: Idle,
     one_offs: OneOffs,
+    searches: Searches,
     /// The thread that code actions speak to, by workspace folder.
     current: Mutex<BTreeMap<PathBuf, ThreadId>>,
+    first_thread: Once,
 }
 
 impl Session {
@@ -55,7 +65,9 @@ impl Session {
             presenter,
             idle,
             one_offs: OneOffs::default(),
+            searches: Searches::default(),
             current,
+            first_thread: Once::new(),
         }))
     }
 
@@ -80,6 +92,11 @@ impl Session {
     }
 
     /// The commands that run beside all conversations.
+    /// The searches for files.
+    pub fn searches(&self) -> &Searches {
+        &self.0.searches
+    }
+
     pub fn one_offs(&self) -> &OneOffs {
         &self.0.one_offs
     }
@@ -87,6 +104,11 @@ impl Session {
     /// Hears of the person's keys.
     pub fn idle(&self) -> &Idle {
         &self.0.idle
+    }
+
+    /// What is done with the first thread of the session, and not with the others.
+    pub fn first_thread(&self) -> &Once {
+        &self.0.first_thread
     }
 
     /// The folder that a file belongs to: its workspace folder, else the folder it lies in.

@@ -4,13 +4,14 @@
 
 use crate::ids::{ThreadId, TurnId};
 use crate::model::item::ResponseItem;
+use crate::protocol::agent::SubAgent;
 use crate::protocol::event::{Event, EventKind};
 use crate::protocol::item::{ThreadItem, UserInput};
 use crate::protocol::model::{ThreadTokenUsage, TokenUsage};
 use crate::protocol::settings::{ApprovalPolicy, ReasoningSummary, SandboxPolicy, ThreadSettings};
 use crate::protocol::thread::GitInfo;
 use crate::protocol::tool::DynamicToolSpec;
-use crate::protocol::turn::{TurnError, TurnErrorKind, TurnStatus};
+use crate::protocol::turn::{InterruptedBy, TurnError, TurnErrorKind, TurnKind, TurnStatus};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -54,6 +55,8 @@ pub struct SessionMeta {
     pub base_instructions: Option<String>,
     /// Tools that the client declared when the thread was started.
     pub dynamic_tools: Vec<DynamicToolSpec>,
+    /// What makes it a sub-agent's thread.
+    pub agent: Option<SubAgent>,
     pub git: Option<GitInfo>,
 }
 
@@ -72,6 +75,7 @@ impl SessionMeta {
             instructions: None,
             base_instructions: None,
             dynamic_tools: Vec::new(),
+            agent: None,
             git: None,
         }
     }
@@ -124,6 +128,9 @@ impl SessionMeta {
             cli_version: &self.cli_version,
             // Readers elsewhere know a few names only; any other goes under `custom`.
             source: match self.source.as_str() {
+                _ if self.agent.is_some() => {
+                    json!({ "subagent": { "thread_spawn": self.agent.as_ref().map(agent_to_value) } })
+                }
                 "cli" | "vscode" | "exec" | "mcp" | "unknown" => json!(self.source),
                 other => json!({ "custom": other }),
             },
@@ -182,9 +189,31 @@ impl SessionMeta {
                         .collect()
                 })
                 .unwrap_or_default(),
+            agent: value
+                .pointer("/source/subagent/thread_spawn")
+                .and_then(agent_from_value),
             git,
         })
     }
+}
+
+fn agent_to_value(agent: &SubAgent) -> Value {
+    json!({
+        "parent_thread_id": agent.parent_thread_id,
+        "depth": agent.depth,
+        "agent_nickname": agent.name,
+    })
+}
+
+fn agent_from_value(value: &Value) -> Option<SubAgent> {
+    Some(SubAgent {
+        name: text(value, "agent_nickname").unwrap_or_else(|| "agent".to_owned()),
+        parent_thread_id: text(value, "parent_thread_id")?.into(),
+        depth: value
+            .get("depth")
+            .and_then(Value::as_u64)
+            .map_or(1, |depth| u32::try_from(depth).unwrap_or(u32::MAX)),
+    })
 }
 
 /// A declared tool with the tag by which newer readers tell single tools from groups of them.
@@ -328,6 +357,9 @@ pub enum EventMsg {
         started_at: Option<i64>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model_context_window: Option<u64>,
+        /// Of ours; absent in other files.
+        #[serde(default, skip_serializing_if = "TurnKind::is_regular")]
+        kind: TurnKind,
     },
     #[serde(alias = "turn_complete")]
     TaskComplete {
@@ -345,6 +377,9 @@ pub enum EventMsg {
         /// `interrupted`, `replaced` or `review_ended`.
         #[serde(default)]
         reason: Option<String>,
+        /// The same in our own words, which tell more apart.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        interrupted_by: Option<InterruptedBy>,
         /// Seconds since the epoch.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         completed_at: Option<i64>,
@@ -477,6 +512,7 @@ impl RolloutItem {
                 turn_id: Some(body.turn.id.clone()),
                 started_at: body.turn.started_at_ms.map(|ms| ms.div_euclid(1000)),
                 model_context_window: body.model_context_window.map(u64::from),
+                kind: body.turn.kind,
             }],
             EventKind::ItemCompleted(body) => {
                 let mut events = vec![EventMsg::ItemCompleted {
@@ -501,11 +537,7 @@ impl RolloutItem {
                     events.push(EventMsg::of_error(error));
                 }
                 events.push(match body.turn.status {
-                    TurnStatus::Interrupted => EventMsg::TurnAborted {
-                        turn_id,
-                        reason: Some("interrupted".to_owned()),
-                        completed_at,
-                    },
+                    TurnStatus::Interrupted => EventMsg::aborted(turn_id, body.turn.interrupted_by, completed_at),
                     _ => EventMsg::TaskComplete {
                         turn_id,
                         last_agent_message: body.last_agent_message.clone(),
@@ -628,6 +660,20 @@ pub(super) fn words(content: &[UserInput]) -> String {
 }
 
 impl EventMsg {
+    /// The end of a turn that was stopped.
+    pub fn aborted(turn_id: Option<TurnId>, by: Option<InterruptedBy>, completed_at: Option<i64>) -> Self {
+        let reason = match by {
+            Some(InterruptedBy::Replaced) => "replaced",
+            _ => "interrupted",
+        };
+        Self::TurnAborted {
+            turn_id,
+            reason: Some(reason.to_owned()),
+            interrupted_by: by,
+            completed_at,
+        }
+    }
+
     pub fn of_error(error: &TurnError) -> Self {
         let status = json!({ "http_status_code": error.http_status });
         let info = match error.kind {
@@ -644,7 +690,10 @@ impl EventMsg {
                 json!({ "response_stream_disconnected": status })
             }
             TurnErrorKind::SandboxError => json!("sandbox_error"),
-            TurnErrorKind::TooManyRounds | TurnErrorKind::UndoFailed | TurnErrorKind::Internal => json!("other"),
+            TurnErrorKind::TooManyRounds
+            | TurnErrorKind::UndoFailed
+            | TurnErrorKind::ToolServerFailed
+            | TurnErrorKind::Internal => json!("other"),
         };
         Self::Error {
             message: error.message.clone(),

@@ -120,6 +120,7 @@ fn meta_from_name(path: &Path, lines: &Lines) -> Option<SessionMeta> {
             instructions: None,
             base_instructions: None,
             dynamic_tools: Vec::new(),
+            agent: None,
             git: None,
         }
     })

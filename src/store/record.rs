@@ -165,11 +165,8 @@ impl Recorder {
             && turn.status == TurnStatus::Interrupted
             && turn.completed_at_ms.is_none()
         {
-            let event = RolloutItem::EventMsg(EventMsg::TurnAborted {
-                turn_id: Some(turn.id.clone()),
-                reason: Some("interrupted".to_owned()),
-                completed_at: None,
-            });
+            let event = EventMsg::aborted(Some(turn.id.clone()), turn.interrupted_by, None);
+            let event = RolloutItem::EventMsg(event);
             state
                 .preamble
                 .extend(event.to_parts().map(|(kind, payload)| (kind.to_owned(), payload)));

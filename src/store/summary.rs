@@ -162,6 +162,7 @@ impl Head {
             cli_version: self.meta.cli_version,
             git_info: self.meta.git,
             forked_from_id: self.meta.forked_from_id,
+            agent: self.meta.agent,
             turns: Vec::new(),
         }
     }

@@ -10,7 +10,7 @@ use super::{foreign, history};
 use crate::ids::{ItemId, TurnId};
 use crate::model::item::{ContentPart, ReasoningPart, ResponseItem, ToolOutputPayload};
 use crate::protocol::item::{CommandAction, CommandSource, Confined, ItemStatus, ThreadItem, UserInput};
-use crate::protocol::turn::{Turn, TurnError, TurnStatus};
+use crate::protocol::turn::{InterruptedBy, Turn, TurnError, TurnKind, TurnStatus};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -27,11 +27,13 @@ enum From {
 
 struct Building {
     id: TurnId,
+    kind: TurnKind,
     /// Its beginning is marked in the file, so its end is too, unless the program was cut off.
     marked: bool,
     ended: bool,
     status: Option<TurnStatus>,
     error: Option<TurnError>,
+    interrupted_by: Option<InterruptedBy>,
     started_at_ms: Option<i64>,
     completed_at_ms: Option<i64>,
     items: Vec<(From, ThreadItem)>,
@@ -72,10 +74,12 @@ impl Turns {
         let id = id.unwrap_or_else(|| TurnId::from(format!("turn-{}", self.turns.len() + 1)));
         self.turns.push(Building {
             id,
+            kind: TurnKind::Regular,
             marked,
             ended: false,
             status: None,
             error: None,
+            interrupted_by: None,
             started_at_ms: at_ms,
             completed_at_ms: None,
             items: Vec::new(),
@@ -129,9 +133,15 @@ impl Turns {
         let ms = |seconds: &Option<i64>| line_ms.or(seconds.map(|seconds| seconds.saturating_mul(1000)));
         match event {
             EventMsg::TaskStarted {
-                turn_id, started_at, ..
+                turn_id,
+                started_at,
+                kind,
+                ..
             } => {
                 self.begin(turn_id.clone(), true, ms(started_at));
+                if let Some(turn) = self.turns.last_mut() {
+                    turn.kind = *kind;
+                }
             }
             EventMsg::TaskComplete {
                 turn_id, completed_at, ..
@@ -139,8 +149,18 @@ impl Turns {
                 self.end(turn_id.as_ref(), TurnStatus::Completed, ms(completed_at));
             }
             EventMsg::TurnAborted {
-                turn_id, completed_at, ..
+                turn_id,
+                reason,
+                interrupted_by,
+                completed_at,
             } => {
+                let by = match reason.as_deref() {
+                    Some("replaced") => InterruptedBy::Replaced,
+                    _ => InterruptedBy::Person,
+                };
+                if let Some(turn) = self.turn(turn_id.as_ref()) {
+                    turn.interrupted_by = Some(interrupted_by.unwrap_or(by));
+                }
                 self.end(turn_id.as_ref(), TurnStatus::Interrupted, ms(completed_at));
             }
             EventMsg::Error { .. } => {
@@ -486,16 +506,24 @@ impl Building {
                 None => items.push(item),
             }
         }
+        // A turn whose end is missing was cut off; in files that mark no ends it ran to its end.
+        let status = self.status.unwrap_or(match self.marked {
+            true => TurnStatus::Interrupted,
+            false => TurnStatus::Completed,
+        });
+        let has_words = items.iter().any(|item| matches!(item, ThreadItem::UserMessage { .. }));
         Turn {
             id: self.id,
-            // A turn whose end is missing was cut off; in files that mark no ends it ran to its end.
-            status: self.status.unwrap_or(if self.marked {
-                TurnStatus::Interrupted
-            } else {
-                TurnStatus::Completed
-            }),
+            // Words make it one like any other, also where its beginning did not know of them.
+            kind: match self.kind {
+                TurnKind::OwnCommands if has_words => TurnKind::Regular,
+                kind => kind,
+            },
+            status,
             items,
             error: self.error,
+            interrupted_by: (status == TurnStatus::Interrupted)
+                .then(|| self.interrupted_by.unwrap_or(InterruptedBy::Crash)),
             started_at_ms: self.started_at_ms,
             completed_at_ms: self.completed_at_ms,
         }

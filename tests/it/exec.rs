@@ -2,8 +2,8 @@
 //! becomes of a command that is stopped.
 
 mod escapes;
-mod fallback;
-mod place;
+pub(crate) mod fallback;
+pub(crate) mod place;
 mod programs;
 mod robust;
 mod running;

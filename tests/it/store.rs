@@ -9,7 +9,7 @@ use countersign::protocol::settings::{
     ApprovalPolicy, ApprovalsReviewer, EditApproval, ReasoningSummary, SandboxPolicy, ThreadSettings,
 };
 use countersign::protocol::thread::{GitInfo, ThreadListParams};
-use countersign::protocol::turn::{Turn, TurnError, TurnErrorKind, TurnStatus};
+use countersign::protocol::turn::{InterruptedBy, Turn, TurnError, TurnErrorKind, TurnKind, TurnStatus};
 use countersign::store::{self, EventMsg, Recorder, RolloutItem, SessionMeta, StoreError, TurnContextRecord};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -136,6 +136,7 @@ impl Play {
             EventKind::TurnCompleted(event::TurnCompleted {
                 turn,
                 last_agent_message: None,
+                unanswered: vec![],
             }),
         );
     }
@@ -150,9 +151,11 @@ impl Play {
 fn turn(id: &TurnId, status: TurnStatus, error: Option<TurnError>) -> Turn {
     Turn {
         id: id.clone(),
+        kind: TurnKind::Regular,
         status,
         items: vec![],
         error,
+        interrupted_by: (status == TurnStatus::Interrupted).then_some(InterruptedBy::Person),
         started_at_ms: Some(5000),
         completed_at_ms: Some(6000),
     }

@@ -3,4 +3,5 @@
 
 pub(crate) mod client;
 pub(crate) mod editor;
+pub(crate) mod mcp;
 pub(crate) mod work;

@@ -15,14 +15,14 @@ export type AlwaysRule = {
 
 /**
  * A question to the person. The kinds are told apart by their fields: only a command has `command`, only a permission has
- * `folders`.
+ * `folders`, only a call of a server's tool has `server`.
  */
-export type Approval = CommandApproval | PermissionApproval;
+export type Approval = CommandApproval | PermissionApproval | ToolApproval;
 
 /** The person's answer. Anything that cannot be understood, a closed dialog and a lost client count as `decline`. */
 export type ApprovalDecision = "accept" | "acceptForSession" | "acceptAlways" | "decline" | "cancel";
 
-/** One question to the person about a command or a permission. */
+/** One question to the person. */
 export type ApprovalId = string;
 
 /** When the person is asked about a command (configuration key `approval_policy`). */
@@ -51,7 +51,7 @@ export type ApprovalRespondResult = {
   taken: boolean;
 };
 
-/** Answer of the client to `countersign/approval/command` and `countersign/approval/permission`. */
+/** Answer of the client to `countersign/approval/command`, `countersign/approval/permission` and `countersign/approval/tool`. */
 export type ApprovalResponse = {
   decision: ApprovalDecision;
   /** The turn that the answer is for, if the client names it. Messages about the answer name the question where it does not. */
@@ -252,18 +252,6 @@ export type DocumentToSave = {
   heldUnsavedText: boolean;
 };
 
-/** A tool of the client's, offered to the model beside our own. */
-export type DynamicToolSpec = {
-  /** Letters, digits, `_` and `-`, at most 64 of them; not the name of a tool of ours. */
-  name: string;
-  /** For the model: what it does and when to use it. */
-  description?: string;
-  /** JSON Schema of the arguments, which are an object. */
-  inputSchema: JsonValue;
-  /** Calls only look at things, so they may run beside others. Absent: each call is alone. */
-  readOnly?: boolean;
-};
-
 /** Which patches are applied without asking (configuration key `edits.approve`). */
 export type EditApproval = "ask" | "workspace";
 
@@ -283,6 +271,9 @@ export type EditorDiagnostic = {
   code?: string | null;
   message: string;
 };
+
+/** One question of a tool server to the person. */
+export type ElicitationId = string;
 
 export type ErrorEvent = {
   error: TurnError;
@@ -309,9 +300,72 @@ export type FileChangeKind =
     movePath?: string | null;
   };
 
+export type FileMatch = {
+  /** The folder that was searched. */
+  root: string;
+  /** Below the folder, with `/` between names. */
+  path: string;
+  /** The last part of the path. */
+  fileName: string;
+  matchType: FileMatchType;
+  /** The higher, the better it fits; of use only beside the others of the same answer. */
+  score: number;
+  /** Which characters of `path` fit, counted in Unicode scalar values from 0. */
+  indices: Array<number>;
+};
+
+export type FileMatchType = "file" | "directory";
+
+export type FileSearchParams = {
+  /**
+   * Words of which each must be found in a path, its letters in their order but not side by side. Small letters fit capital
+   * ones too. An empty query finds nothing.
+   */
+  query: string;
+  /** Absolute folders; absent: those of the workspace. */
+  roots?: Array<string> | null;
+  /** The caller's own name for its searches: a new one stops the one that runs under the same name. */
+  cancellationToken?: string | null;
+  /** Most files in an answer: 1 to 1000; absent: 50. */
+  limit?: number | null;
+  /** Tell what is found as it comes, by `file/searchUpdated` under `cancellationToken`, which must be there. */
+  stream?: boolean;
+};
+
+export type FileSearchResult = {
+  /** The best first; of those that fit as well, the shorter path first. */
+  files: Array<FileMatch>;
+  /** How many fit, told or not. */
+  total: number;
+  /** False if a newer search stopped this one, or a folder has more than a million names: there may be better ones. */
+  complete: boolean;
+};
+
+/** The best files so far of a search that runs. */
+export type FileSearchUpdated = {
+  /** As `file/search` was given it. */
+  cancellationToken: string;
+  query: string;
+  files: Array<FileMatch>;
+  /** How many fit so far. */
+  total: number;
+};
+
 /** Closed files that were written on the disk. */
 export type FilesChanged = {
   paths: Array<ChangedPath>;
+};
+
+export type GitDiffToRemoteParams = {
+  /** An absolute folder in a repository. */
+  cwd: string;
+};
+
+export type GitDiffToRemoteResult = {
+  /** The newest commit in the history of the present one that a remote has, as far as is known here. */
+  sha: string;
+  /** From that commit to the files as they are, with new files that are not ignored; paths from the repository's top. */
+  diff: string;
 };
 
 export type GitInfo = {
@@ -345,6 +399,14 @@ export type GuardianAction =
   /** Why it asks. */
   reason: string;
     justification?: string | null;
+  }
+  | {
+    "type": "tool";
+    server: string;
+    tool: string;
+    arguments: JsonValue;
+  /** Why it asks. */
+  reason: string;
   }
   | {
     "type": "permission";
@@ -410,6 +472,9 @@ export type HunkId = string;
 
 export type HunkStatus = "pending" | "accepted" | "rejected" | "conflicting" | "applied";
 
+/** Who or what stopped a turn. */
+export type InterruptedBy = "person" | "reviewer" | "replaced" | "shutdown" | "crash";
+
 export type ItemCompleted = {
   item: ThreadItem;
   completedAtMs: number;
@@ -444,6 +509,157 @@ export type JsonValue = number | string | boolean | Array<JsonValue> | { [key in
 export type LineRange = {
   start: number;
   end: number;
+};
+
+/** Whether a server knows who asks. */
+export type McpAuthStatus = "unsupported" | "notLoggedIn" | "bearerToken";
+
+/**
+ * A server asks the person something while it carries out a call. Sent as the request `countersign/mcp/elicitation` to
+ * clients with the plugin protocol.
+ */
+export type McpElicitation =
+  | {
+    id: ElicitationId;
+    threadId: ThreadId;
+    turnId: TurnId;
+  /** The call that the server carries out. */
+  itemId: ItemId;
+    server: string;
+  /** The server's own id of the question, as it came. */
+  requestId: McpRequestId;
+    message: string;
+    _meta?: JsonValue | null;
+  } & ({
+    "mode": "form", requestedSchema: JsonValue,
+  } | {
+    "mode": "url", url: string, elicitationId: string,
+  });
+
+export type McpElicitationAction = "accept" | "decline" | "cancel";
+
+export type McpElicitationRequested = {
+  elicitation: McpElicitation;
+};
+
+export type McpElicitationResolved = {
+  elicitationId: ElicitationId;
+  server: string;
+  /** Absent: withdrawn. */
+  action: McpElicitationAction | null;
+};
+
+/** Answers a server's question from another surface than the one that was asked. */
+export type McpElicitationRespondParams = {
+  server: string;
+  requestId: McpRequestId;
+  response: McpElicitationResponse;
+};
+
+export type McpElicitationRespondResult = {
+  /** False if there is no such question, or it was settled before. */
+  taken: boolean;
+};
+
+/** The person's answer to a server. Whatever is no answer counts as `cancel`. */
+export type McpElicitationResponse = {
+  action: McpElicitationAction;
+  /** With `accept`: what was filled in. Absent: an empty object. */
+  content?: JsonValue | null;
+  /** Passed along. */
+  _meta?: JsonValue | null;
+};
+
+export type McpListParams = {
+  /** Whose servers; absent: those that a new thread in the first folder of the workspace would have. */
+  threadId?: ThreadId | null;
+};
+
+export type McpListResult = {
+  /** By name. */
+  data: Array<McpServer>;
+};
+
+export type McpProgress = {
+  itemId: ItemId;
+  /** Rises with each; what it counts is the server's affair. */
+  progress: number;
+  /** What it rises to, if that is known. */
+  total: number | null;
+  message: string | null;
+};
+
+export type McpRefreshParams = {
+  /** Absent: all live threads. */
+  threadId?: ThreadId | null;
+};
+
+export type McpRefreshResult = Record<symbol, never>;
+
+/** A server's own id of a request. */
+export type McpRequestId = number | string;
+
+/** One page of a server's resources, or of their templates. */
+export type McpResourceListParams = {
+  threadId?: ThreadId | null;
+  server: string;
+  /** The server's own, from the page before. */
+  cursor?: string | null;
+};
+
+export type McpResourceListResult = {
+  /** As the server gives them. */
+  data: Array<JsonValue>;
+  nextCursor?: string | null;
+};
+
+export type McpResourceReadParams = {
+  threadId?: ThreadId | null;
+  server: string;
+  uri: string;
+};
+
+export type McpResourceReadResult = {
+  /** As the server gives them. */
+  contents: Array<JsonValue>;
+};
+
+/** A configured server with what it offers. */
+export type McpServer = {
+  name: string;
+  status: McpServerStatus;
+  /** Why it failed or was lost, or what could not be listed in time. */
+  error?: string | null;
+  authStatus: McpAuthStatus;
+  /** Those that are offered, as the server listed them last. */
+  tools: Array<McpTool>;
+  /** As the server gives them. */
+  resources: Array<JsonValue>;
+  /** As the server gives them. */
+  resourceTemplates: Array<JsonValue>;
+};
+
+/** How a server is. */
+export type McpServerStatus = "starting" | "ready" | "failed" | "lost" | "stopped";
+
+export type McpStatusChanged = {
+  server: string;
+  status: McpServerStatus;
+  /** What happened and what to do, where it is not well. */
+  error: string | null;
+};
+
+/** A tool as its server describes it. */
+export type McpTool = {
+  /** The server's own name for it. */
+  name: string;
+  /** The name under which the model is offered it. */
+  qualifiedName: string;
+  title?: string | null;
+  description?: string | null;
+  /** The server says that it changes nothing. */
+  readOnly: boolean;
+  inputSchema: JsonValue;
 };
 
 export type Model = {
@@ -710,8 +926,16 @@ export type ProposalReadResult = {
  */
 export type ProposalStatus = "proposed" | "partlyDecided" | "conflicting" | "stale" | "accepted" | "applied" | "rejected" | "failed" | "superseded" | "withdrawn" | "undone";
 
-/** What the model asks the person at one time: one to three questions. */
-export type QuestionsId = string;
+/** One input that waits for its turn. */
+export type QueuedId = string;
+
+/** One input that waits for its turn. */
+export type QueuedInput = {
+  id: QueuedId;
+  input: Array<UserInput>;
+  clientUserMessageId?: string | null;
+  queuedAtMs: number;
+};
 
 /** How much of its reasoning the model is asked to sum up. */
 export type ReasoningSummary = "auto" | "concise" | "detailed" | "none";
@@ -988,6 +1212,24 @@ export type ThreadItem =
   outcome?: string | null;
   }
   | {
+    "type": "mcpToolCall";
+    id: ItemId;
+    server: string;
+  /** The server's own name for it. */
+  tool: string;
+  /** What the call does, in a few words for the person. */
+  title: string;
+    arguments: JsonValue;
+  /** The server says that the tool changes nothing. */
+  readOnly?: boolean;
+    status: ItemStatus;
+  /** The server's answer, with `content`, `structuredContent` and `isError`; of what is too large, a part. */
+  result?: JsonValue | null;
+  /** Why there is no answer, or what the server says went wrong. */
+  error?: string | null;
+    durationMs?: number | null;
+  }
+  | {
     "type": "toolCall";
     id: ItemId;
     tool: string;
@@ -1044,11 +1286,6 @@ export type ThreadResumeParams = {
   threadId?: ThreadId | null;
   path?: string | null;
   settings?: SettingsOverride;
-  /**
-   * The client's tools from now on, in place of those before. Absent: those that the thread was started with, where the same
-   * program started it; none else.
-   */
-  dynamicTools?: Array<DynamicToolSpec> | null;
 };
 
 /** The settings in force for a thread; a turn works on a snapshot of them. */
@@ -1104,11 +1341,6 @@ export type ThreadStartParams = {
   developerInstructions?: string | null;
   /** Leave nothing on disk. */
   ephemeral?: boolean;
-  /**
-   * Tools of the client's that the model may call in this thread, by `countersign/tool/call`. One that cannot be taken makes
-   * the request an error.
-   */
-  dynamicTools?: Array<DynamicToolSpec>;
 };
 
 /** Answer of `thread/start` and `thread/resume`. */
@@ -1123,7 +1355,7 @@ export type ThreadStarted = {
   thread: Thread;
 };
 
-export type ThreadStatus = "notLoaded" | "idle" | "active" | "waitingOnApproval" | "waitingOnUserInput";
+export type ThreadStatus = "notLoaded" | "idle" | "active" | "waitingOnApproval";
 
 export type ThreadStatusChanged = {
   status: ThreadStatus;
@@ -1149,39 +1381,39 @@ export type TokenUsageUpdated = {
   tokenUsage: ThreadTokenUsage;
 };
 
-/** The model calls a tool of the client's. Cancelled where the turn is stopped or the answer takes too long. */
-export type ToolCallParams = {
+/**
+ * A call of a server's tool that may change something. Sent as the request `countersign/approval/tool` to clients with the
+ * plugin protocol, shown by `window/showMessageRequest` to all others.
+ */
+export type ToolApproval = {
+  id: ApprovalId;
   threadId: ThreadId;
   turnId: TurnId;
-  /** Id of the item that shows the call. */
-  callId: ItemId;
+  /** The call. */
+  itemId: ItemId;
+  server: string;
+  /** The server's own name for it. */
   tool: string;
-  /** An object, as the model wrote it; it was not held against the schema. */
+  /** In a few words. */
+  title: string;
   arguments: JsonValue;
+  /** Why it asks. */
+  reason: string;
+  /** What `acceptForSession` would cover, in words. */
+  sessionScope: string;
+  /** What `acceptAlways` would write. */
+  alwaysRule: AlwaysRule;
+  availableDecisions: Array<ApprovalDecision>;
 };
-
-/** Answer of the client to `countersign/tool/call`. */
-export type ToolCallResult = {
-  contentItems: Array<ToolContent>;
-  success: boolean;
-};
-
-/** A piece of what a tool gives back. */
-export type ToolContent =
-  | {
-    "type": "inputText";
-    text: string;
-  }
-  | {
-    "type": "inputImage";
-    imageUrl: string;
-  };
 
 export type Turn = {
   id: TurnId;
+  kind: TurnKind;
   status: TurnStatus;
   items: Array<ThreadItem>;
   error?: TurnError | null;
+  /** With status `interrupted`. */
+  interruptedBy?: InterruptedBy | null;
   startedAtMs?: number | null;
   completedAtMs?: number | null;
 };
@@ -1190,6 +1422,8 @@ export type TurnCompleted = {
   turn: Turn;
   /** The agent's last text in the turn's last round: its answer. Absent if it said nothing there. */
   lastAgentMessage: string | null;
+  /** Input that came while the turn ran and that it was stopped before reading, in order. */
+  unanswered: Array<UnansweredInput>;
 };
 
 export type TurnDiff = {
@@ -1218,7 +1452,7 @@ export type TurnError = {
 };
 
 /** The machine-readable side of a turn's error; the message says the same in words and what to do. */
-export type TurnErrorKind = "missingKey" | "unauthorized" | "modelNotFound" | "contextWindowExceeded" | "usageLimitExceeded" | "rateLimitExceeded" | "serverOverloaded" | "badRequest" | "serverError" | "connectionFailed" | "streamDisconnected" | "incomplete" | "tooManyRounds" | "sandboxError" | "undoFailed" | "internal";
+export type TurnErrorKind = "missingKey" | "unauthorized" | "modelNotFound" | "contextWindowExceeded" | "usageLimitExceeded" | "rateLimitExceeded" | "serverOverloaded" | "badRequest" | "serverError" | "connectionFailed" | "streamDisconnected" | "incomplete" | "tooManyRounds" | "sandboxError" | "toolServerFailed" | "undoFailed" | "internal";
 
 /** From one input of the person to the agent's final answer. A UUIDv7. */
 export type TurnId = string;
@@ -1232,6 +1466,77 @@ export type TurnInterruptParams = {
 export type TurnInterruptResult = {
   /** Whether a turn was running. `turn/completed` with status `interrupted` follows if so. */
   interrupted: boolean;
+};
+
+/** What a turn is about. */
+export type TurnKind = "regular" | "ownCommands" | "undo" | "review" | "compaction";
+
+/** What waits, in the order in which it will be said. */
+export type TurnQueue = {
+  inputs: Array<QueuedInput>;
+  /**
+   * Nothing is taken from the queue until `turn/queue/resume`: the person stopped a turn, or one failed. Never of an
+   * empty queue.
+   */
+  paused: boolean;
+};
+
+export type TurnQueueAddParams = {
+  threadId: ThreadId;
+  /** As for `turn/start`, also a command of the person's own. */
+  input: Array<UserInput>;
+  context?: EditorContext | null;
+  /** Changed when its turn begins; stays in force for later turns. */
+  settings?: SettingsOverride | null;
+  /** JSON Schema of the final answer; for its turn only. */
+  outputSchema?: JsonValue | null;
+  metadata?: { [key in string]: string } | null;
+  /** Echoed as `clientId` on the user message. */
+  clientUserMessageId?: string | null;
+};
+
+/** Exactly one of the two. */
+export type TurnQueueAddResult = {
+  /** It waits. */
+  queued?: QueuedInput | null;
+  /** Nothing was running or waiting, so this turn begins with it. */
+  turn?: Turn | null;
+};
+
+export type TurnQueueChanged = {
+  queue: TurnQueue;
+};
+
+export type TurnQueueEditParams = {
+  threadId: ThreadId;
+  queuedId: QueuedId;
+  /** In place of what it said. The rest of it stays, and so does its place. */
+  input: Array<UserInput>;
+};
+
+export type TurnQueueListParams = {
+  threadId: ThreadId;
+};
+
+export type TurnQueueRemoveParams = {
+  threadId: ThreadId;
+  /** Absent means all. */
+  queuedId?: QueuedId | null;
+};
+
+export type TurnQueueReorderParams = {
+  threadId: ThreadId;
+  /** The ones to come first, in this order; the others keep theirs behind them. */
+  queuedIds: Array<QueuedId>;
+};
+
+/** The queue after the change, or as it is. */
+export type TurnQueueResult = {
+  queue: TurnQueue;
+};
+
+export type TurnQueueResumeParams = {
+  threadId: ThreadId;
 };
 
 export type TurnRetrying = {
@@ -1252,6 +1557,8 @@ export type TurnStartParams = {
   settings?: SettingsOverride | null;
   /** JSON Schema of the final answer; for this turn only. */
   outputSchema?: JsonValue | null;
+  /** Sent to the provider with this turn's requests. */
+  metadata?: { [key in string]: string } | null;
   /** Echoed as `clientId` on the user message. */
   clientUserMessageId?: string | null;
 };
@@ -1275,6 +1582,8 @@ export type TurnSteerParams = {
   /** The turn that the person sees running; refused if another one runs. */
   expectedTurnId: TurnId;
   input: Array<UserInput>;
+  /** Sent to the provider with the turn's requests from now on, beside what it has; the same key is replaced. */
+  metadata?: { [key in string]: string } | null;
   clientUserMessageId?: string | null;
 };
 
@@ -1297,6 +1606,15 @@ export type TurnUndoResult = {
   turnId: TurnId;
 };
 
+/**
+ * The person's words that no model has read: their turn was stopped before. They are in no later turn, so an editor offers
+ * them again.
+ */
+export type UnansweredInput = {
+  input: Array<UserInput>;
+  clientUserMessageId?: string | null;
+};
+
 /** What happens to a file that the person has changed where the turn had changed it. */
 export type UndoConflicts = "keep" | "restore";
 
@@ -1311,17 +1629,6 @@ export type UndoFile = {
 
 /** What became of one file. */
 export type UndoResult = "restored" | "merged" | "kept" | "conflict" | "skipped";
-
-export type UserAnswer = {
-  /** Labels of choices, or the person's words. */
-  answers: Array<string>;
-};
-
-export type UserChoice = {
-  label: string;
-  /** What choosing it means. */
-  description: string;
-};
 
 /** One piece of the person's input. */
 export type UserInput =
@@ -1347,65 +1654,6 @@ export type UserInput =
     itemId: ItemId;
   };
 
-/**
- * What the model asks at one time. Sent as the request `countersign/userInput/request` to clients with the plugin protocol,
- * shown by `window/showMessageRequest` to all others.
- */
-export type UserInputRequest = {
-  id: QuestionsId;
-  threadId: ThreadId;
-  turnId: TurnId;
-  /** The call that asks. */
-  itemId: ItemId;
-  /** Name of the sub-agent that asks; absent for the thread that the person talks to. */
-  agent?: string | null;
-  /** One to three. */
-  questions: Array<UserQuestion>;
-};
-
-export type UserInputRequested = {
-  request: UserInputRequest;
-};
-
-export type UserInputResolved = {
-  id: QuestionsId;
-  /** False: closed, withdrawn, or answered by a message of the person's. */
-  answered: boolean;
-};
-
-/** Settles open questions from another surface than the one that was asked. */
-export type UserInputRespondParams = {
-  id: QuestionsId;
-  /** `null`: the person does not want to answer. */
-  response?: UserInputResponse | null;
-};
-
-export type UserInputRespondResult = {
-  /** False if they were settled before. */
-  taken: boolean;
-};
-
-/**
- * The person's answers. `null` in its place, an error, what cannot be understood and a client that is gone are no answer,
- * and so is each question that is not in it.
- */
-export type UserInputResponse = {
-  /** By the question's id. */
-  answers: { [key in string]: UserAnswer };
-};
-
-export type UserQuestion = {
-  /** The name under which its answer comes back. */
-  id: string;
-  /** What it is about, in a word or two. */
-  header: string;
-  question: string;
-  /** Whether the person may answer in words of their own. */
-  isOther: boolean;
-  /** Empty where only words can answer. */
-  options: Array<UserChoice>;
-};
-
 export type Warning = {
   message: string;
 };
@@ -1426,6 +1674,18 @@ export interface ClientRequests {
   "countersign/turn/steer": { params: TurnSteerParams; result: TurnSteerResult };
   /** Stops the running turn. Answered at once, also when nothing runs. */
   "countersign/turn/interrupt": { params: TurnInterruptParams; result: TurnInterruptResult };
+  /** Gives input its own turn: at once if nothing runs or waits, else after what does. */
+  "countersign/turn/queue/add": { params: TurnQueueAddParams; result: TurnQueueAddResult };
+  /** What waits for its turn. */
+  "countersign/turn/queue/list": { params: TurnQueueListParams; result: TurnQueueResult };
+  /** Changes what an input that waits will say. */
+  "countersign/turn/queue/edit": { params: TurnQueueEditParams; result: TurnQueueResult };
+  /** Takes one input out of the queue, or all. */
+  "countersign/turn/queue/remove": { params: TurnQueueRemoveParams; result: TurnQueueResult };
+  /** Changes the order in which the inputs get their turns. */
+  "countersign/turn/queue/reorder": { params: TurnQueueReorderParams; result: TurnQueueResult };
+  /** Goes on with a queue that is paused. */
+  "countersign/turn/queue/resume": { params: TurnQueueResumeParams; result: TurnQueueResult };
   /** Takes the last turn back, or all turns from one on. Answered at once; it is a turn of its own. */
   "countersign/turn/undo": { params: TurnUndoParams; result: TurnUndoResult };
   /** What a turn has changed, as one diff. */
@@ -1438,6 +1698,10 @@ export interface ClientRequests {
   "countersign/command/terminate": { params: CommandTerminateParams; result: CommandTerminateResult };
   /** Allows exactly one action that the automatic reviewer denied. */
   "countersign/guardian/approveDenied": { params: GuardianApproveDeniedParams; result: GuardianApproveDeniedResult };
+  /** Finds files by a few letters of their paths. */
+  "countersign/file/search": { params: FileSearchParams; result: FileSearchResult };
+  /** What a folder's repository holds that no remote has. */
+  "countersign/git/diffToRemote": { params: GitDiffToRemoteParams; result: GitDiffToRemoteResult };
   /** The proposals that wait, or all. */
   "countersign/proposal/list": { params: ProposalListParams; result: ProposalListResult };
   /** One proposal, with its hunks placed in today's text. */
@@ -1448,8 +1712,6 @@ export interface ClientRequests {
   "countersign/proposal/edit": { params: ProposalEditParams; result: ProposalEditResult };
   /** Settles an open question from another surface than the one that was asked. */
   "countersign/approval/respond": { params: ApprovalRespondParams; result: ApprovalRespondResult };
-  /** Answers what the model asks from another surface than the one that was asked. */
-  "countersign/userInput/respond": { params: UserInputRespondParams; result: UserInputRespondResult };
   /** The commands of the agent that run on in terminals. */
   "countersign/terminal/list": { params: TerminalListParams; result: TerminalListResult };
   /** What a terminal has printed so far. */
@@ -1460,6 +1722,18 @@ export interface ClientRequests {
   "countersign/terminal/resize": { params: TerminalResizeParams; result: TerminalResizeResult };
   /** Ends one terminal, or all, with everything started in them. */
   "countersign/terminal/kill": { params: TerminalKillParams; result: TerminalKillResult };
+  /** The tool servers of a thread: how they are, their tools, resources and templates. Waits a bounded time for what must be asked of them. */
+  "countersign/mcp/list": { params: McpListParams; result: McpListResult };
+  /** Reads the configuration of tool servers again. It takes effect with the next turn; one that runs keeps its servers. */
+  "countersign/mcp/refresh": { params: McpRefreshParams; result: McpRefreshResult };
+  /** One page of a server's resources. */
+  "countersign/mcp/resource/list": { params: McpResourceListParams; result: McpResourceListResult };
+  /** One page of a server's resource templates. */
+  "countersign/mcp/resource/templates": { params: McpResourceListParams; result: McpResourceListResult };
+  /** What a resource holds. */
+  "countersign/mcp/resource/read": { params: McpResourceReadParams; result: McpResourceReadResult };
+  /** Settles a tool server's question from another surface than the one that was asked. */
+  "countersign/mcp/elicitation/respond": { params: McpElicitationRespondParams; result: McpElicitationRespondResult };
   /** The models that can be chosen. */
   "countersign/model/list": { params: ModelListParams; result: ModelListResult };
   /** The effective configuration and where each value came from. */
@@ -1476,10 +1750,10 @@ export interface ServerRequests {
   "countersign/approval/command": { params: CommandApproval; result: ApprovalResponse };
   /** May patches and commands write in these folders outside the workspace, or commands do more than the policy allows? */
   "countersign/approval/permission": { params: PermissionApproval; result: ApprovalResponse };
-  /** What does the person answer to these questions of the model's? `null`: nothing. */
-  "countersign/userInput/request": { params: UserInputRequest; result: UserInputResponse };
-  /** Carry out a tool that was declared for this thread. */
-  "countersign/tool/call": { params: ToolCallParams; result: ToolCallResult };
+  /** May this tool of a server be called? */
+  "countersign/approval/tool": { params: ToolApproval; result: ApprovalResponse };
+  /** A tool server asks the person something. */
+  "countersign/mcp/elicitation": { params: McpElicitation; result: McpElicitationResponse };
   /** Save these documents, which the agent changed, so that the command that follows sees them. */
   "countersign/document/save": { params: DocumentSaveParams; result: DocumentSaveResult };
 }
@@ -1498,6 +1772,8 @@ export interface Notifications {
   "countersign/turn/started": At & TurnStarted;
   /** The turn's last event, exactly one for each `turn/started`. */
   "countersign/turn/completed": At & TurnCompleted;
+  /** What waits for its turn is another list, or in another order, or paused, or not any more. The whole of it each time. */
+  "countersign/turn/queueChanged": At & TurnQueueChanged;
   /** Unified diff of all the turn has changed so far; replaces the one before. */
   "countersign/turn/diff": At & TurnDiff;
   /** A transient failure; the request is sent again. A notice, not an error. */
@@ -1514,6 +1790,8 @@ export interface Notifications {
   "countersign/item/reasoning/textDelta": At & ItemPartDelta;
   /** More output of a running command. */
   "countersign/item/commandExecution/outputDelta": At & ItemDelta;
+  /** How far a call of a server's tool is. */
+  "countersign/item/mcpToolCall/progress": At & McpProgress;
   /** A command runs on in a terminal of its own; its item is completed with status `background`. Belongs to the thread, as what follows of the terminal. */
   "countersign/terminal/started": At & TerminalStarted;
   /** More output of a terminal, with all control sequences; of a flood only its head and tail. */
@@ -1536,16 +1814,20 @@ export interface Notifications {
   "countersign/approval/requested": At & ApprovalRequested;
   /** The question is settled or pointless; close what shows it. */
   "countersign/approval/resolved": At & ApprovalResolved;
-  /** The model asks the person. Clients with the plugin protocol are asked by request. */
-  "countersign/userInput/requested": At & UserInputRequested;
-  /** What the model asked is answered, or pointless; close what shows it. */
-  "countersign/userInput/resolved": At & UserInputResolved;
+  /** A tool server asks the person something. Clients with the plugin protocol are asked by request. */
+  "countersign/mcp/elicitationRequested": At & McpElicitationRequested;
+  /** The server's question is settled or pointless; close what shows it. */
+  "countersign/mcp/elicitationResolved": At & McpElicitationResolved;
+  /** How a tool server is: after `thread/configured` for each, and after each change. */
+  "countersign/mcp/status": At & McpStatusChanged;
   /** The automatic reviewer judges a question in the person's place: in progress, then what it found. */
   "countersign/guardian/assessment": At & GuardianAssessment;
   /** Something the person should know; never ends a turn. */
   "countersign/warning": At & Warning;
-  /** A turn failed; `turn/completed` follows. */
+  /** A turn failed, and `turn/completed` follows; or, outside of any turn, a tool server did not start. */
   "countersign/error": At & ErrorEvent;
   /** More output of a command that `command/exec` runs with `streamOutput`. All of it comes before the answer. */
   "countersign/command/output": CommandOutput;
+  /** What a file search with `stream` has found so far. All of it comes before the answer. */
+  "countersign/file/searchUpdated": FileSearchUpdated;
 }

@@ -65,6 +65,9 @@ impl Table {
         workspace.open(URI, Some("/w/a.txt".into()), "text", 1, text);
         let desk = Desk {
             questions: Default::default(),
+            agents: Default::default(),
+            servers: crate::mcp::Shelf::default(),
+            elicitations: crate::agent::servers::Elicitations::default(),
             approvals: Approvals::default(),
             proposals: Proposals::new(workspace.clone(), home.path()),
             terminals: Default::default(),

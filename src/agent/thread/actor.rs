@@ -1,34 +1,36 @@
 //! The thread's task: takes messages in order, owns the settings and the running turn, and never waits for a turn.
 
-use super::{Op, Parts, Shared, Start, Started, whole};
+use super::promised::{Opening, Promised, Words};
+use super::queue::{Change, Queue};
+use super::running::Running;
+use super::task::{Task, WhenBusy};
+use super::{Added, Op, Parts, Shared, Start, Started, whole};
 use crate::agent::conversation::Conversation;
 use crate::agent::desk::Desk;
+use crate::agent::mail::Mail;
 use crate::agent::pending::Input;
 use crate::agent::person::{self, OwnCommand, Queued};
 use crate::agent::prompt::BASE_INSTRUCTIONS;
 use crate::agent::turn::{Ended, Turn, TurnParts};
-use crate::agent::undo;
-use crate::agent::{AgentError, now_ms, permissions, sampling, settings};
+use crate::agent::{AgentError, permissions, sampling, settings};
 use crate::config::Config;
 use crate::config::permissions::Profile;
 use crate::ids::TurnId;
-use crate::protocol::event::{EventKind, ThreadClosed, ThreadConfigured};
+use crate::protocol::event::{EventKind, ThreadClosed, ThreadConfigured, TurnQueueChanged};
 use crate::protocol::item::{ItemStatus, ThreadItem, UserInput};
+use crate::protocol::queue::TurnQueue;
 use crate::protocol::settings::{SettingsOverride, ThreadSettings};
-use crate::protocol::turn::{Turn as TurnRecord, TurnStatus};
-use futures::FutureExt;
-use std::panic::AssertUnwindSafe;
+use crate::protocol::turn::{InterruptedBy, Metadata, TurnKind, TurnStatus};
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, Weak};
-use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::{AbortHandle, JoinHandle};
 
-/// How long a stopped turn may take to end by itself.
-const GRACE: Duration = Duration::from_millis(1800);
-
-/// How long the person's own commands may take to end with their turn.
-const OWN_GRACE: Duration = Duration::from_millis(1200);
+/// Pairs of metadata with a request.
+const MOST_METADATA: usize = 16;
+/// Characters of a metadata key, and of its value.
+const LONGEST_KEY: usize = 64;
+const LONGEST_VALUE: usize = 512;
 
 pub(super) struct Actor {
     shared: Weak<Shared>,
@@ -40,27 +42,12 @@ pub(super) struct Actor {
     left: Vec<PathBuf>,
     base_instructions: String,
     running: Option<Running>,
-    /// The turn that begins when the running one is over: input that came in its last moment.
-    next: Option<Next>,
-}
-
-/// A turn that was promised to the person and has not begun.
-struct Next {
-    id: TurnId,
-    start: Start,
-    /// Input that came after the first.
-    more: Vec<Input>,
-    /// Commands of the person's own; without any input the turn is theirs alone.
-    commands: Vec<Queued>,
-    /// Whoever started it lets it begin.
-    released: oneshot::Receiver<()>,
-    /// The person pressed stop before it began.
-    stopped: bool,
-}
-
-struct Running {
-    turn: Arc<Turn>,
-    task: JoinHandle<()>,
+    /// Turns that begin, one after the other, when the running one is over.
+    next: VecDeque<Promised>,
+    /// What the person wants to say after all that.
+    queue: Queue,
+    /// Messages that the model has not read.
+    mail: Vec<Mail>,
 }
 
 impl Actor {
@@ -78,7 +65,9 @@ impl Actor {
             left: parts.left,
             base_instructions,
             running: None,
-            next: None,
+            next: VecDeque::new(),
+            queue: Queue::default(),
+            mail: Vec::new(),
         }
     }
 
@@ -98,8 +87,18 @@ impl Actor {
                 Op::Interrupt { turn, reply } => {
                     let _gone = reply.send(self.interrupt(turn));
                 }
-                Op::Undo { request, reply } => {
-                    let _gone = reply.send(self.start_undo(request));
+                Op::Task { task, reply } => {
+                    let _gone = reply.send(self.start_task(task));
+                }
+                Op::Queue { start, reply } => {
+                    let _gone = reply.send(self.queue(start));
+                }
+                Op::ChangeQueue { change, reply } => {
+                    let _gone = reply.send(self.change_queue(change));
+                }
+                Op::Deliver { mail, reply } => {
+                    self.deliver(mail);
+                    let _gone = reply.send(());
                 }
                 Op::Settings { change, reply } => {
                     let _gone = reply.send(self.change_settings(&change).map(|()| self.settings.clone()));
@@ -116,74 +115,142 @@ impl Actor {
         self.close().await;
     }
 
-    fn start_turn(&mut self, start: Start) -> Result<Started, AgentError> {
-        if start.content.iter().all(is_empty) {
+    /// Whether the input can be taken at all; the command that it is, if it is one.
+    fn check(&self, input: &Input) -> Result<Option<OwnCommand>, AgentError> {
+        if input.content.iter().all(is_empty) {
             return Err(AgentError::EmptyInput);
         }
-        let command = person::in_input(&start.content)
+        check_metadata(&input.metadata)?;
+        let command = person::in_input(&input.content)
             .map(|text| OwnCommand::new(text, None))
             .transpose()?;
-        self.check_sent_along(&start.content)?;
-        if let Some(change) = &start.settings {
-            self.change_settings(change)?;
+        self.check_sent_along(&input.content)?;
+        Ok(command)
+    }
+
+    fn start_turn(&mut self, mut start: Start) -> Result<Started, AgentError> {
+        let command = self.check(&start.input())?;
+        if let Some(change) = start.settings.take() {
+            self.change_settings(&change)?;
         }
         if let Some(command) = command {
             return Ok(self.run_own(command));
         }
         self.forget_ended();
-        let input = Input {
-            content: start.content,
-            context: start.context,
-            client_id: start.client_id,
-        };
-        let input = match &self.running {
-            None => input,
-            Some(running) => match running.turn.pending.push(input) {
+        let mut input = start.input();
+        if let Some(running) = &self.running {
+            match running.turn.pending.push(input) {
                 Ok(()) => {
                     let turn = running.turn.record(TurnStatus::InProgress, None);
                     return Ok(Started::steered(turn));
                 }
-                Err(input) => input,
-            },
-        };
-        if let Some(next) = &mut self.next {
-            let turn = first_record(&next.id, &next.start);
-            next.more.push(input);
-            return Ok(Started::steered(turn));
+                Err(back) => input = back,
+            }
         }
-        let start = Start {
-            content: input.content,
-            context: input.context,
-            client_id: input.client_id,
-            output_schema: start.output_schema,
-            settings: None,
-        };
-        let id = TurnId::fresh();
-        let turn = first_record(&id, &start);
-        let (held, released) = oneshot::channel();
-        self.start_next(Next {
-            id,
+        if let Some(next) = self.next.back_mut() {
+            let turn = next.record();
+            if let Some(words) = next.words() {
+                words.more.push(input);
+                return Ok(Started::steered(turn));
+            }
+        }
+        let words = Words {
             start,
-            more: Vec::new(),
-            commands: Vec::new(),
-            released,
-            stopped: false,
-        });
-        Ok(Started {
-            turn,
-            steered: false,
-            command: None,
-            _held: Some(held),
-        })
+            ..Words::default()
+        };
+        Ok(self.promise(Opening::Input(words)))
     }
 
-    fn start_next(&mut self, next: Next) {
-        if self.running.is_none() {
-            self.spawn_turn(next);
-        } else {
-            // The turn is ending: the input begins the next one as soon as it has.
-            self.next = Some(next);
+    /// Begins a turn, at once or as soon as those before it have ended.
+    fn promise(&mut self, opening: Opening) -> Started {
+        let (promised, held) = Promised::new(opening);
+        let started = promised.started(held);
+        self.next.push_back(promised);
+        self.go_on();
+        started
+    }
+
+    /// Decides what an idle thread does next: the turn that was promised, one for mail that is worth it, or one for what the
+    /// person has queued.
+    fn go_on(&mut self) {
+        if self.running.is_some() {
+            return;
         }
+        if let Some(next) = self.next.pop_front() {
+            return self.begin(next);
+        }
+        if self.mail.iter().any(|mail| mail.wakes) {
+            // Nobody waits for an answer before it may begin.
+            drop(self.promise(Opening::Mail));
+            return;
+        }
+        self.keep_mail();
+        while let Some(start) = self.queue.take() {
+            self.show_queue();
+            match self.start_turn(start.clone()) {
+                Ok(_begins) => return,
+                Err(error) => {
+                    self.queue.put_back(start);
+                    let words = format!("What waited cannot be sent as it is, so the queue was paused. {error}");
+                    self.conversation.warn(None, words);
+                    self.show_queue();
+                }
+            }
+        }
+    }
+
+    /// No call waits for its output, so the words of the mail can be in the conversation already.
+    fn keep_mail(&mut self) {
+        for mail in &mut self.mail {
+            self.conversation.say(mail.words.drain(..));
+        }
+        self.mail.retain(|mail| mail.shown.is_some());
+    }
+
+    fn deliver(&mut self, mail: Mail) {
+        self.forget_ended();
+        let back = match &self.running {
+            Some(running) if running.turn.kind().reads_mail() => running.turn.pending.deliver(mail).err(),
+            _ => Some(mail),
+        };
+        self.mail.extend(back);
+        self.go_on();
+    }
+
+    fn queue(&mut self, start: Start) -> Result<Added, AgentError> {
+        self.check(&start.input())?;
+        if let Some(change) = &start.settings {
+            settings::changed(&self.config, &self.settings, change)?;
+        }
+        self.forget_ended();
+        if self.running.is_none() && self.next.is_empty() && self.queue.is_empty() {
+            return Ok(Added::Begins(self.start_turn(start)?));
+        }
+        let queued = self.queue.add(start)?;
+        self.show_queue();
+        Ok(Added::Waits(queued))
+    }
+
+    fn change_queue(&mut self, change: Change) -> Result<TurnQueue, AgentError> {
+        self.forget_ended();
+        if let Change::Edit { input, .. } = &change {
+            let content = input.clone();
+            self.check(&Input {
+                content,
+                ..Input::default()
+            })?;
+        }
+        if self.queue.change(change)? {
+            self.show_queue();
+            self.go_on();
+        }
+        Ok(self.queue.shown())
+    }
+
+    fn show_queue(&self) {
+        let queue = self.queue.shown();
+        self.conversation
+            .publish(None, EventKind::TurnQueueChanged(TurnQueueChanged { queue }));
     }
 
     /// Runs a command of the person's own: in the running turn, else in the one that begins next, else in a turn of its own.
@@ -193,7 +260,7 @@ impl Actor {
         let started = |turn, steered, held| Started {
             turn,
             steered,
-            command: Some(item_id),
+            command: Some(item_id.clone()),
             _held: Some(held),
         };
         let (held, released) = oneshot::channel();
@@ -207,26 +274,24 @@ impl Actor {
                 Err(back) => queued = back,
             }
         }
-        if let Some(next) = &mut self.next {
-            next.commands.push(queued);
-            return started(first_record(&next.id, &next.start), true, held);
+        if let Some(next) = self.next.back_mut() {
+            let turn = next.record();
+            if let Some(words) = next.words() {
+                words.commands.push(queued);
+                return started(turn, true, held);
+            }
         }
-        let id = TurnId::fresh();
-        let start = Start::default();
-        let turn = first_record(&id, &start);
         // Its turn is held, and the command begins with it.
-        let Some(released) = queued.released.take() else {
-            return started(turn, false, held);
-        };
-        self.start_next(Next {
-            id,
-            start,
-            more: Vec::new(),
+        queued.released = None;
+        let words = Words {
             commands: vec![queued],
-            released,
-            stopped: false,
-        });
-        started(turn, false, held)
+            ..Words::default()
+        };
+        let promised = self.promise(Opening::Input(words));
+        Started {
+            command: Some(item_id),
+            ..promised
+        }
     }
 
     /// Whether the commands whose output the person sends along are there and done.
@@ -254,30 +319,27 @@ impl Actor {
         Ok(())
     }
 
-    /// Begins to take turns back, if none runs.
-    fn start_undo(&mut self, request: undo::Request) -> Result<Started, AgentError> {
+    fn start_task(&mut self, task: Task) -> Result<Started, AgentError> {
         self.forget_ended();
-        if self.running.is_some() || self.next.is_some() {
-            return Err(AgentError::TurnRunning);
+        match task.when_busy {
+            WhenBusy::Refuse if self.running.is_some() => return Err(AgentError::TurnRunning),
+            WhenBusy::Refuse => {}
+            WhenBusy::Replace => {
+                if let Some(running) = &self.running {
+                    running.turn.stop(InterruptedBy::Replaced);
+                }
+                self.stop_promised(InterruptedBy::Replaced);
+            }
         }
-        if let Some(turn) = &request.turn
-            && self.conversation.data().turns.iter().all(|known| known.id != *turn)
-        {
-            return Err(AgentError::UnknownTurn(turn.clone()));
+        let Task { kind, work, .. } = task;
+        Ok(self.promise(Opening::Task { kind, work }))
+    }
+
+    /// What waits behind the running turn will be closed as soon as it begins.
+    fn stop_promised(&mut self, by: InterruptedBy) {
+        for next in &mut self.next {
+            next.stopped.get_or_insert(by);
         }
-        let (turn, _no_input) = self.make_turn(TurnId::fresh(), Start::default(), Vec::new());
-        // What the person types from now on begins a turn of its own.
-        turn.pending.close();
-        let record = turn.record(TurnStatus::InProgress, None);
-        let (held, released) = oneshot::channel();
-        let work = turn.clone();
-        self.spawn_task(turn, released, async move { undo::run(&work, request).await });
-        Ok(Started {
-            turn: record,
-            steered: false,
-            command: None,
-            _held: Some(held),
-        })
     }
 
     /// A turn whose last event is out counts as gone, also where its task has not said so yet.
@@ -288,31 +350,34 @@ impl Actor {
         }
     }
 
-    /// A turn with the settings of now, and its first input.
-    fn make_turn(&self, id: TurnId, start: Start, more: Vec<Input>) -> (Arc<Turn>, Input) {
+    /// A turn with the settings of now.
+    fn make_turn(&self, promised: &Promised) -> Arc<Turn> {
         let profile = permissions::profile(&self.config, &self.settings);
         let roots = self.roots(&profile);
+        let output_schema = match &promised.opening {
+            Opening::Input(words) => words.start.output_schema.clone(),
+            Opening::Task { .. } | Opening::Mail => None,
+        };
         let parts = TurnParts {
+            kind: promised.kind(),
             conversation: self.conversation.clone(),
             desk: self.desk.clone(),
             config: self.config.clone(),
             settings: self.settings.clone(),
             profile,
             roots,
-            output_schema: start.output_schema,
+            output_schema,
             base_instructions: self.base_instructions.clone(),
+            apart: None,
         };
-        let turn = Arc::new(Turn::new(id, parts));
-        for input in more {
-            // A new turn takes input.
-            let _taken = turn.pending.push(input);
+        let turn = Arc::new(Turn::new(promised.id.clone(), parts));
+        if !promised.kind().takes_input() {
+            turn.pending.close();
         }
-        let input = Input {
-            content: start.content,
-            context: start.context,
-            client_id: start.client_id,
-        };
-        (turn, input)
+        if let Some(by) = promised.stopped {
+            turn.stop(by);
+        }
+        turn
     }
 
     /// The folders of the workspace as they are now: the editor's, but for the one that the thread was taken out of; the
@@ -331,57 +396,48 @@ impl Actor {
         roots
     }
 
-    /// Starts a turn's task, which begins once it is released. Whatever happens in it, the turn is closed exactly once
-    /// and the actor hears of it.
-    fn spawn_turn(&mut self, next: Next) {
-        let (turn, input) = self.make_turn(next.id, next.start, next.more);
-        if next.stopped {
-            turn.cancel.cancel();
+    fn begin(&mut self, promised: Promised) {
+        let turn = self.make_turn(&promised);
+        if turn.kind().reads_mail() {
+            let mail = std::mem::take(&mut self.mail);
+            // A new turn takes it.
+            self.mail
+                .extend(mail.into_iter().filter_map(|mail| turn.pending.deliver(mail).err()));
         }
-        for queued in next.commands {
-            // A new turn takes them.
-            let _taken = person::start(&turn, queued);
-        }
+        let (thread, released) = (self.shared.clone(), promised.released);
         let work = turn.clone();
-        if input.content.is_empty() {
-            turn.set_private(true);
-            self.spawn_task(turn, next.released, async move { whole::run_own(&work).await });
-        } else {
-            whole::tell_environment(&turn);
-            self.spawn_task(turn, next.released, async move {
-                whole::run(&work, vec![input], true).await
-            });
-        }
-    }
-
-    fn spawn_task(
-        &mut self,
-        turn: Arc<Turn>,
-        released: oneshot::Receiver<()>,
-        work: impl Future<Output = Ended> + Send + 'static,
-    ) {
-        let task = tokio::spawn({
-            let (turn, thread) = (turn.clone(), self.shared.clone());
-            async move {
-                let _released = released.await;
-                let ended = AssertUnwindSafe(work).catch_unwind().await;
-                let ended = ended.unwrap_or_else(|_| Ended::Failed(whole::crashed()));
-                if ended != Ended::Completed {
-                    // They end with the turn; what they said so far is shown.
-                    turn.own_commands.cancel();
-                    let _in_time = tokio::time::timeout(OWN_GRACE, turn.pending.commands_done()).await;
+        let running = match promised.opening {
+            Opening::Task { work: task, .. } => Running::start(turn, released, thread, async move {
+                match work.cancel.is_cancelled() {
+                    true => Ended::Interrupted,
+                    false => task(work).await,
                 }
-                // Whoever added to a turn that fails is not forgotten: the words are in the conversation.
-                while matches!(ended, Ended::Failed(_)) && !turn.pending.close_if_empty() {
-                    sampling::take_input(&turn, turn.pending.take(), false);
+            }),
+            opening => {
+                let words = match opening {
+                    Opening::Input(words) => words,
+                    _ => Words::default(),
+                };
+                let inputs = words.inputs();
+                for queued in words.commands {
+                    // A new turn takes them.
+                    let _taken = person::start(&turn, queued);
                 }
-                turn.end(ended);
-                say_ended(&thread, &turn).await;
+                if turn.kind() == TurnKind::OwnCommands {
+                    Running::start(turn, released, thread, async move { whole::run_own(&work).await })
+                } else {
+                    whole::tell_environment(&turn);
+                    Running::start(
+                        turn,
+                        released,
+                        thread,
+                        async move { whole::run(&work, inputs, true).await },
+                    )
+                }
             }
-        });
-        tokio::spawn(end_by_force(turn.clone(), task.abort_handle(), self.shared.clone()));
-        self.show_running(Some(turn.clone()));
-        self.running = Some(Running { turn, task });
+        };
+        self.show_running(Some(running.turn.clone()));
+        self.running = Some(running);
     }
 
     fn show_running(&self, turn: Option<Arc<Turn>>) {
@@ -391,21 +447,20 @@ impl Actor {
     }
 
     fn steer(&mut self, expected: TurnId, input: Input) -> Result<Started, AgentError> {
-        if input.content.iter().all(is_empty) {
-            return Err(AgentError::EmptyInput);
-        }
-        let command = person::in_input(&input.content)
-            .map(|text| OwnCommand::new(text, None))
-            .transpose()?;
-        self.check_sent_along(&input.content)?;
+        let command = self.check(&input)?;
         self.forget_ended();
-        if let Some(next) = self.next.as_mut().filter(|next| next.id == expected) {
-            let turn = first_record(&next.id, &next.start);
-            match command {
-                Some(command) => return Ok(self.run_own(command)),
-                None => next.more.push(input),
+        if let Some(next) = self.next.iter_mut().find(|next| next.id == expected) {
+            let turn = next.record();
+            if let Some(words) = next.words() {
+                match command {
+                    Some(command) => return Ok(self.run_own(command)),
+                    None => words.more.push(input),
+                }
+                return Ok(Started::steered(turn));
             }
-            return Ok(Started::steered(turn));
+            return Err(AgentError::NoTurn {
+                expected: Some(expected),
+            });
         }
         match &self.running {
             None => Err(AgentError::NoTurn {
@@ -433,22 +488,24 @@ impl Actor {
     fn interrupt(&mut self, wanted: Option<TurnId>) -> Result<bool, AgentError> {
         self.forget_ended();
         // What waits behind the running turn was typed before the person pressed stop.
-        if let Some(next) = &mut self.next
-            && wanted.as_ref().is_none_or(|wanted| *wanted == next.id)
+        if let Some(wanted) = &wanted
+            && let Some(next) = self.next.iter_mut().find(|next| next.id == *wanted)
         {
-            next.stopped = true;
-            if wanted.is_some() {
-                return Ok(true);
-            }
+            next.stopped.get_or_insert(InterruptedBy::Person);
+            return Ok(true);
+        }
+        if wanted.is_none() {
+            self.stop_promised(InterruptedBy::Person);
         }
         match (&self.running, wanted) {
-            (None, None) => Ok(false),
+            // Nothing of its own runs; what works for it may.
+            (None, None) => Ok(self.desk.agents.interrupt_below(&self.conversation.id)),
             (None, expected) => Err(AgentError::NoTurn { expected }),
             (Some(running), Some(expected)) if expected != running.turn.id => Err(AgentError::OtherTurn {
                 expected,
                 running: running.turn.id.clone(),
             }),
-            (Some(running), _) => Ok(running.turn.stop() || self.next.is_some()),
+            (Some(running), _) => Ok(running.turn.stop(InterruptedBy::Person) || !self.next.is_empty()),
         }
     }
 
@@ -475,36 +532,45 @@ impl Actor {
     }
 
     fn turn_ended(&mut self, turn: &TurnId) {
-        if self.running.as_ref().is_none_or(|running| running.turn.id != *turn) {
+        let Some(Running { turn, .. }) = self.running.take_if(|running| running.turn.id == *turn) else {
             return;
-        }
-        self.running = None;
+        };
         self.show_running(None);
-        if let Some(next) = self.next.take() {
-            self.spawn_turn(next);
+        let status = turn.status();
+        let is_stopped = status == TurnStatus::Interrupted;
+        for mail in turn.pending.take_mail() {
+            // The person wanted quiet.
+            let wakes = mail.wakes && !is_stopped;
+            self.mail.push(Mail { wakes, ..mail });
         }
+        let by_person = is_stopped && matches!(turn.stopped_by(), InterruptedBy::Person | InterruptedBy::Reviewer);
+        if (by_person || status == TurnStatus::Failed) && self.queue.pause() {
+            self.show_queue();
+        }
+        self.go_on();
     }
 
     async fn close(&mut self) {
-        if let Some(Running { turn, task }) = self.running.take() {
-            turn.stop();
-            if tokio::time::timeout(GRACE, turn.closed.cancelled()).await.is_err() {
-                task.abort();
+        if let Some(running) = self.running.take() {
+            let turn = running.turn.clone();
+            running.end(InterruptedBy::Shutdown).await;
+            self.mail.extend(turn.pending.take_mail());
+        }
+        for next in std::mem::take(&mut self.next) {
+            // It was promised to the person: their words are kept, and the turn is closed like any other.
+            let turn = self.make_turn(&next);
+            turn.stop(InterruptedBy::Shutdown);
+            if let Opening::Input(words) = next.opening {
+                turn.begin(None);
+                sampling::take_input(&turn, words.inputs(), true);
             }
             turn.end(Ended::Interrupted);
         }
-        if let Some(next) = self.next.take() {
-            // It was promised to the person: their words are kept, and the turn is closed like any other.
-            let (turn, input) = self.make_turn(next.id, next.start, next.more);
-            turn.begin(None);
-            turn.set_private(true);
-            let own = Some(input).filter(|input| !input.content.is_empty());
-            sampling::take_input(&turn, own.into_iter().collect(), true);
-            sampling::take_input(&turn, turn.pending.take(), false);
-            turn.end(Ended::Interrupted);
-        }
+        self.keep_mail();
         self.show_running(None);
+        self.desk.agents.close_below(&self.conversation.id).await;
         self.desk.terminals.end_thread(&self.conversation.id).await;
+        self.conversation.servers.release();
         if let Some(recorder) = &self.conversation.recorder
             && let Err(error) = recorder.close().await
         {
@@ -517,47 +583,30 @@ impl Actor {
     }
 }
 
-/// A stopped turn that does not listen is ended by force, and closed all the same, whoever stopped it.
-async fn end_by_force(turn: Arc<Turn>, task: AbortHandle, thread: Weak<Shared>) {
-    tokio::select! {
-        () = turn.closed.cancelled() => return,
-        () = turn.cancel.cancelled() => {}
+/// The bounds that providers set.
+fn check_metadata(metadata: &Metadata) -> Result<(), AgentError> {
+    let refuse = |what: String| Err(AgentError::BadMetadata(what));
+    if metadata.len() > MOST_METADATA {
+        let count = metadata.len();
+        return refuse(format!(
+            "The metadata has {count} pairs; providers take at most {MOST_METADATA}."
+        ));
     }
-    tokio::select! {
-        () = turn.closed.cancelled() => return,
-        () = tokio::time::sleep(GRACE) => {}
+    for (key, value) in metadata {
+        if key.is_empty() || key.chars().count() > LONGEST_KEY {
+            return refuse(format!(
+                "A metadata key must have 1 to {LONGEST_KEY} characters: {key:?}."
+            ));
+        }
+        if value.chars().count() > LONGEST_VALUE {
+            return refuse(format!(
+                "The metadata value of {key:?} has more than {LONGEST_VALUE} characters."
+            ));
+        }
     }
-    tracing::error!(turn = %turn.id, "a stopped turn did not end by itself");
-    task.abort();
-    turn.end(Ended::Interrupted);
-    say_ended(&thread, &turn).await;
-}
-
-/// Tells the thread, if anybody still has it. A turn does not keep its thread alive.
-async fn say_ended(thread: &Weak<Shared>, turn: &Turn) {
-    let mailbox = thread.upgrade().map(|shared| shared.mailbox.clone());
-    if let Some(mailbox) = mailbox {
-        let _closed = mailbox.send(Op::TurnEnded { turn: turn.id.clone() }).await;
-    }
+    Ok(())
 }
 
 fn is_empty(input: &UserInput) -> bool {
     matches!(input, UserInput::Text { text } if text.trim().is_empty())
-}
-
-/// A turn as the answer to its start shows it: the person's words, in progress.
-fn first_record(id: &TurnId, start: &Start) -> TurnRecord {
-    let words = || ThreadItem::UserMessage {
-        id: id.as_str().into(),
-        content: start.content.clone(),
-        client_id: start.client_id.clone(),
-    };
-    TurnRecord {
-        id: id.clone(),
-        status: TurnStatus::InProgress,
-        items: (!start.content.is_empty()).then(words).into_iter().collect(),
-        error: None,
-        started_at_ms: Some(now_ms()),
-        completed_at_ms: None,
-    }
 }

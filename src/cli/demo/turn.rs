@@ -263,7 +263,13 @@ impl View {
             }
             ThreadItem::CommandExecution { .. } => self.command_completed(stage, item).await,
             ThreadItem::FileChange { status, .. } => self.change_completed(stage, status).await,
-            ThreadItem::Plan { .. } | ThreadItem::UserMessage { .. } | ThreadItem::Undo { .. } => Ok(()),
+            // The demonstration has no tool servers and no sub-agents.
+            ThreadItem::McpToolCall { .. }
+            | ThreadItem::Plan { .. }
+            | ThreadItem::UserMessage { .. }
+            | ThreadItem::CollabAgentToolCall { .. }
+            | ThreadItem::AgentMail { .. }
+            | ThreadItem::Undo { .. } => Ok(()),
         }
     }
 

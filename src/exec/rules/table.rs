@@ -1,6 +1,6 @@
 //! One table of a file, held against what a rule or a permission can be.
 
-use super::{Decision, Place, Rule, Rules, Standing};
+use super::{Decision, Place, Rule, Rules, Standing, StandingTool};
 use crate::config::tree::{Data, Node};
 use crate::exec::command::{display, plain_commands};
 use crate::protocol::config::ConfigWarning;
@@ -80,11 +80,12 @@ impl<'a> Reader<'a> {
     pub(super) fn entries(&mut self, entries: &[(String, Node)]) {
         for (name, node) in entries {
             match (name.as_str(), &node.data) {
-                ("rule" | "permission", Data::List(list)) => {
+                ("rule" | "permission" | "tool", Data::List(list)) => {
                     for item in list {
                         let line = item.line.or(node.line);
                         match &item.data {
                             Data::Table(fields) if name == "rule" => self.rule(fields, line),
+                            Data::Table(fields) if name == "tool" => self.tool(fields, line),
                             Data::Table(fields) => self.permission(fields, line),
                             other => self.not_a_table(name, other, line),
                         }
@@ -97,9 +98,9 @@ impl<'a> Reader<'a> {
                     );
                     self.rule(fields, node.line);
                 }
-                ("rule" | "permission", other) => self.not_a_table(name, other, node.line),
+                ("rule" | "permission" | "tool", other) => self.not_a_table(name, other, node.line),
                 _ => self.unreadable(
-                    format!("`{name}` is not known here; a file of rules holds [[rule]] and [[permission]] tables."),
+                    format!("`{name}` is not known here; a file of rules holds [[rule]], [[permission]] and [[tool]] tables."),
                     node.line,
                 ),
             }
@@ -110,7 +111,7 @@ impl<'a> Reader<'a> {
     pub(super) fn only_tables(&mut self, entries: &[(String, Node)]) {
         for entry in entries
             .iter()
-            .filter(|(name, _)| name == "rule" || name == "permission")
+            .filter(|(name, _)| matches!(name.as_str(), "rule" | "permission" | "tool"))
         {
             self.entries(std::slice::from_ref(entry));
         }
@@ -231,6 +232,38 @@ impl<'a> Reader<'a> {
                 self.rules.rules.push(rule);
             }
             _ => self.rules.rules.push(rule),
+        }
+    }
+
+    /// A tool of a server that may be called without asking.
+    fn tool(&mut self, fields: &[(String, Node)], line: Option<u32>) {
+        if self.is_project {
+            let message = "A project cannot allow tools of servers; this one asks as before. If you want it, put it into a file of \
+                           rules in your own home folder.";
+            return self.report(message.to_owned(), line);
+        }
+        let text = |wanted: &str| {
+            fields.iter().find_map(|(name, node)| match &node.data {
+                Data::Text(text) if name == wanted && !text.is_empty() => Some(text.clone()),
+                _ => None,
+            })
+        };
+        let strange = fields
+            .iter()
+            .find(|(name, _)| !matches!(name.as_str(), "server" | "tool" | "decision"));
+        match (text("server"), text("tool"), text("decision").as_deref(), strange) {
+            (Some(server), Some(tool), Some("allow"), None) => {
+                let place = Place {
+                    path: self.file.to_owned(),
+                    line: line.unwrap_or(1),
+                };
+                self.rules.tools.push(StandingTool { server, tool, place });
+            }
+            _ => self.report(
+                "A [[tool]] has a `server`, a `tool` and `decision = \"allow\"`, and nothing else; this one is not used."
+                    .to_owned(),
+                line,
+            ),
         }
     }
 

@@ -119,6 +119,30 @@ pub fn add_permission(home: &Path, folder: Option<&Path>, permission: &Permissio
     })
 }
 
+/// A tool of a server as it stands in a file.
+pub fn tool_to_toml(server: &str, tool: &str) -> String {
+    format!(
+        "[[tool]]\nserver = {}\ntool = {}\ndecision = \"allow\"\n",
+        quoted(server),
+        quoted(tool)
+    )
+}
+
+/// Lets a tool of a server be called without asking from now on. Returns the file.
+pub fn add_tool(home: &Path, server: &str, tool: &str) -> Result<PathBuf, RuleError> {
+    append(home, |known| {
+        let stands = known
+            .tools
+            .iter()
+            .any(|standing| standing.server == server && standing.tool == tool);
+        if stands {
+            String::new()
+        } else {
+            tool_to_toml(server, tool)
+        }
+    })
+}
+
 /// Puts text at the end of the file, in one step, alone.
 fn append(home: &Path, addition: impl Fn(&Rules) -> String) -> Result<PathBuf, RuleError> {
     let named = always_file(home);
@@ -208,9 +232,10 @@ fn replace(
     file.sync_all().map_err(failed)?;
     drop(file);
     let again = read::read_one(new);
-    let blocks = addition.matches("[[rule]]\n").count() + addition.matches("[[permission]]\n").count();
-    let more = again.rules.len() + again.permissions.len();
-    if again.reports.len() > known.reports.len() || more != known.rules.len() + known.permissions.len() + blocks {
+    let heads = ["[[rule]]\n", "[[permission]]\n", "[[tool]]\n"];
+    let blocks: usize = heads.iter().map(|head| addition.matches(head).count()).sum();
+    let count = |rules: &Rules| rules.rules.len() + rules.permissions.len() + rules.tools.len();
+    if again.reports.len() > known.reports.len() || count(&again) != count(known) + blocks {
         let why = again
             .reports
             .last()

@@ -1,6 +1,8 @@
 //! What a command reads from its standard input.
 
 use std::io;
+use std::pin::Pin;
+use std::task;
 use tokio::io::AsyncWriteExt as _;
 
 /// The end of a stream that a command gets.
@@ -97,5 +99,23 @@ impl InputWriter {
     pub async fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.0.write_all(bytes).await?;
         self.0.flush().await
+    }
+}
+
+impl tokio::io::AsyncWrite for InputWriter {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut task::Context<'_>,
+        bytes: &[u8],
+    ) -> task::Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut task::Context<'_>) -> task::Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut task::Context<'_>) -> task::Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(context)
     }
 }

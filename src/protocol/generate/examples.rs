@@ -1,17 +1,22 @@
 //! One example a method, made from Rust values so that it cannot go stale.
 
+use crate::protocol::agent::*;
 use crate::protocol::approval::*;
 use crate::protocol::command::*;
 use crate::protocol::config::*;
 use crate::protocol::document::*;
 use crate::protocol::event::{self, At, Event, EventKind};
+use crate::protocol::file::*;
+use crate::protocol::git::*;
 use crate::protocol::guardian::*;
 use crate::protocol::item::*;
+use crate::protocol::mcp::*;
 use crate::protocol::method::*;
 use crate::protocol::model::*;
 use crate::protocol::permission::*;
 use crate::protocol::proposal::*;
 use crate::protocol::question::*;
+use crate::protocol::queue::*;
 use crate::protocol::sandbox::*;
 use crate::protocol::settings::*;
 use crate::protocol::terminal::*;
@@ -49,6 +54,7 @@ pub(super) fn all_events() -> BTreeMap<&'static str, Example> {
             | EventKind::ThreadConfigured(_)
             | EventKind::ThreadStatusChanged(_)
             | EventKind::ThreadClosed(_)
+            | EventKind::AgentStatusChanged(_)
             | EventKind::TerminalStarted(_)
             | EventKind::TerminalOutput(_)
             | EventKind::TerminalExited(_) => None,
@@ -76,6 +82,19 @@ pub(super) fn all_events() -> BTreeMap<&'static str, Example> {
         delta: "   Compiling sums v0.1.0\n".into(),
         cap_reached: false,
     };
+    let found = FileSearchUpdated {
+        cancellation_token: "composer".into(),
+        query: "totrs".into(),
+        files: vec![file_match()],
+        total: 1,
+    };
+    all.insert(
+        FILE_SEARCH_UPDATED,
+        Example {
+            params: value(found),
+            result: None,
+        },
+    );
     all.insert(
         COMMAND_OUTPUT,
         Example {
@@ -84,6 +103,17 @@ pub(super) fn all_events() -> BTreeMap<&'static str, Example> {
         },
     );
     all
+}
+
+fn file_match() -> FileMatch {
+    FileMatch {
+        root: "/home/ada/sums".into(),
+        path: "src/total.rs".into(),
+        file_name: "total.rs".into(),
+        match_type: FileMatchType::File,
+        score: 142,
+        indices: vec![4, 5, 6, 10, 11],
+    }
 }
 
 fn value(of: impl Serialize) -> Value {
@@ -137,6 +167,43 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
             turn_id: TURN.into(),
             item_id: "i-9".into(),
             joined: false,
+        }),
+    );
+    add(
+        FILE_SEARCH,
+        value(FileSearchParams {
+            query: "totrs".into(),
+            cancellation_token: Some("composer".into()),
+            stream: true,
+            ..FileSearchParams::default()
+        }),
+        value(FileSearchResult {
+            files: vec![file_match()],
+            total: 1,
+            complete: true,
+        }),
+    );
+    add(
+        GIT_DIFF_TO_REMOTE,
+        value(GitDiffToRemoteParams {
+            cwd: "/home/ada/sums".into(),
+        }),
+        value(GitDiffToRemoteResult {
+            sha: "5f1c0de3a7b24c9d8e6f0a1b2c3d4e5f60718293".into(),
+            diff: "diff --git a/src/total.rs b/src/total.rs\n--- a/src/total.rs\n+++ b/src/total.rs\n@@ -1 +1 @@\n-one\n+two\n"
+                .into(),
+        }),
+    );
+    add(
+        THREAD_SEND,
+        value(ThreadSendParams {
+            thread_id: THREAD.into(),
+            text: "The nightly build is red.".into(),
+            author: Some("ci".into()),
+            starts_turn: true,
+        }),
+        value(ThreadSendResult {
+            turn_id: Some(TURN.into()),
         }),
     );
     add(
@@ -211,6 +278,7 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
             }),
             settings: None,
             output_schema: None,
+            metadata: None,
             client_user_message_id: Some("m-1".into()),
         }),
         value(TurnStartResult {
@@ -226,6 +294,7 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
             input: vec![UserInput::Text {
                 text: "Leave the public names alone.".into(),
             }],
+            metadata: None,
             client_user_message_id: None,
         }),
         value(TurnSteerResult { turn_id: TURN.into() }),
@@ -237,6 +306,66 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
             turn_id: Some(TURN.into()),
         }),
         value(TurnInterruptResult { interrupted: true }),
+    );
+    add(
+        TURN_QUEUE_ADD,
+        value(TurnQueueAddParams {
+            thread_id: THREAD.into(),
+            input: vec![UserInput::Text {
+                text: "Then update the changelog.".into(),
+            }],
+            context: None,
+            settings: None,
+            output_schema: None,
+            metadata: Some([("ticket".to_owned(), "SUMS-12".to_owned())].into()),
+            client_user_message_id: None,
+        }),
+        value(TurnQueueAddResult {
+            queued: queue().inputs.pop(),
+            turn: None,
+        }),
+    );
+    let result = || value(TurnQueueResult { queue: queue() });
+    add(
+        TURN_QUEUE_LIST,
+        value(TurnQueueListParams {
+            thread_id: THREAD.into(),
+        }),
+        result(),
+    );
+    add(
+        TURN_QUEUE_EDIT,
+        value(TurnQueueEditParams {
+            thread_id: THREAD.into(),
+            queued_id: "q-1".into(),
+            input: vec![UserInput::Text {
+                text: "Then update the changelog.".into(),
+            }],
+        }),
+        result(),
+    );
+    add(
+        TURN_QUEUE_REMOVE,
+        value(TurnQueueRemoveParams {
+            thread_id: THREAD.into(),
+            queued_id: Some("q-2".into()),
+        }),
+        result(),
+    );
+    add(
+        TURN_QUEUE_REORDER,
+        value(TurnQueueReorderParams {
+            thread_id: THREAD.into(),
+            queued_ids: vec!["q-1".into()],
+        }),
+        result(),
+    );
+    add(
+        TURN_QUEUE_RESUME,
+        value(TurnQueueResumeParams {
+            thread_id: THREAD.into(),
+        }),
+        result(),
     );
     add(
         TURN_UNDO,
@@ -315,6 +444,66 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
             },
         }),
         value(ApprovalRespondResult { taken: true }),
+    );
+    add(
+        MCP_LIST,
+        value(McpListParams {
+            thread_id: Some(THREAD.into()),
+        }),
+        value(McpListResult {
+            data: vec![tool_server()],
+        }),
+    );
+    add(
+        MCP_REFRESH,
+        value(McpRefreshParams { thread_id: None }),
+        value(McpRefreshResult {}),
+    );
+    let resource = json!({ "uri": "docs://guide", "name": "Guide", "mimeType": "text/markdown" });
+    let page = McpResourceListParams {
+        thread_id: Some(THREAD.into()),
+        server: "docs".into(),
+        cursor: None,
+    };
+    add(
+        MCP_RESOURCE_LIST,
+        value(&page),
+        value(McpResourceListResult {
+            data: vec![resource],
+            next_cursor: Some("2".into()),
+        }),
+    );
+    add(
+        MCP_RESOURCE_TEMPLATES,
+        value(&page),
+        value(McpResourceListResult {
+            data: vec![json!({ "uriTemplate": "docs://page/{name}", "name": "Page" })],
+            next_cursor: None,
+        }),
+    );
+    add(
+        MCP_RESOURCE_READ,
+        value(McpResourceReadParams {
+            thread_id: Some(THREAD.into()),
+            server: "docs".into(),
+            uri: "docs://guide".into(),
+        }),
+        value(McpResourceReadResult {
+            contents: vec![json!({ "uri": "docs://guide", "mimeType": "text/markdown", "text": "# Guide\n" })],
+        }),
+    );
+    add(
+        MCP_ELICITATION_RESPOND,
+        value(McpElicitationRespondParams {
+            server: "git".into(),
+            request_id: McpRequestId::Number(7),
+            response: McpElicitationResponse {
+                action: McpElicitationAction::Decline,
+                content: None,
+                meta: None,
+            },
+        }),
+        value(McpElicitationRespondResult { taken: true }),
     );
     add(
         TERMINAL_LIST,
@@ -473,6 +662,25 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
             success: true,
         }),
     );
+    add(
+        APPROVAL_TOOL,
+        value(tool_approval()),
+        value(ApprovalResponse {
+            decision: ApprovalDecision::Accept,
+            turn_id: None,
+            feedback: None,
+            permissions: None,
+        }),
+    );
+    add(
+        MCP_ELICITATION,
+        value(elicitation()),
+        value(McpElicitationResponse {
+            action: McpElicitationAction::Accept,
+            content: Some(json!({ "branch": "main" })),
+            meta: None,
+        }),
+    );
     let uri = "file:///home/ada/sums/src/lib.rs".to_owned();
     add(
         DOCUMENT_SAVE,
@@ -512,7 +720,9 @@ fn events() -> Vec<EventKind> {
         EventKind::TurnCompleted(event::TurnCompleted {
             turn: turn(TurnStatus::Completed),
             last_agent_message: Some("The test passes now.".into()),
+            unanswered: vec![],
         }),
+        EventKind::TurnQueueChanged(event::TurnQueueChanged { queue: queue() }),
         EventKind::TurnDiff(event::TurnDiff { diff: DIFF.into() }),
         EventKind::TurnRetrying(event::TurnRetrying {
             attempt: 1,
@@ -622,12 +832,39 @@ fn events() -> Vec<EventKind> {
             approval_id: "a-1".into(),
             decision: Some(ApprovalDecision::Accept),
         }),
+        EventKind::AgentStatusChanged(event::AgentStatusChanged {
+            agent_thread_id: "0199a213-81c0-7800-8aa1-bbab2a035a99".into(),
+            state: AgentState {
+                name: "tests".into(),
+                status: AgentStatus::Completed,
+                message: Some("All 42 tests pass.".into()),
+            },
+        }),
         EventKind::UserInputRequested(event::UserInputRequested {
             request: input_request(),
         }),
         EventKind::UserInputResolved(event::UserInputResolved {
             id: "q-1".into(),
             answered: true,
+        }),
+        EventKind::McpToolCallProgress(event::McpProgress {
+            item_id: "i-9".into(),
+            progress: 3.0,
+            total: Some(10.0),
+            message: Some("Reading the index".into()),
+        }),
+        EventKind::McpElicitationRequested(event::McpElicitationRequested {
+            elicitation: elicitation(),
+        }),
+        EventKind::McpElicitationResolved(event::McpElicitationResolved {
+            elicitation_id: "e-1".into(),
+            server: "git".into(),
+            action: Some(McpElicitationAction::Accept),
+        }),
+        EventKind::McpStatusChanged(event::McpStatusChanged {
+            server: "docs".into(),
+            status: McpServerStatus::Ready,
+            error: None,
         }),
         EventKind::GuardianAssessed(GuardianAssessment {
             id: "g-1".into(),
@@ -675,6 +912,7 @@ fn thread() -> Thread {
             origin_url: None,
         }),
         forked_from_id: None,
+        agent: None,
         turns: vec![],
     }
 }
@@ -695,6 +933,20 @@ fn settings() -> ThreadSettings {
     }
 }
 
+fn queue() -> TurnQueue {
+    TurnQueue {
+        inputs: vec![QueuedInput {
+            id: "q-1".into(),
+            input: vec![UserInput::Text {
+                text: "Then update the changelog.".into(),
+            }],
+            client_user_message_id: None,
+            queued_at_ms: AT_MS,
+        }],
+        paused: false,
+    }
+}
+
 fn turn(status: TurnStatus) -> Turn {
     let items = match status {
         TurnStatus::InProgress => vec![],
@@ -711,9 +963,11 @@ fn turn(status: TurnStatus) -> Turn {
     };
     Turn {
         id: TURN.into(),
+        kind: TurnKind::Regular,
         status,
         items,
         error: None,
+        interrupted_by: None,
         started_at_ms: Some(AT_MS),
         completed_at_ms: (status != TurnStatus::InProgress).then_some(AT_MS + 2000),
     }
@@ -791,6 +1045,7 @@ fn permission() -> PermissionApproval {
         thread_id: THREAD.into(),
         turn_id: TURN.into(),
         item_id: "i-6".into(),
+        agent: None,
         proposal_id: Some("p-1".into()),
         grant_root: Some("/home/ada/shared".into()),
         permissions: vec![],
@@ -810,12 +1065,82 @@ fn permission() -> PermissionApproval {
     }
 }
 
+fn tool_approval() -> ToolApproval {
+    ToolApproval {
+        id: "a-3".into(),
+        thread_id: THREAD.into(),
+        turn_id: TURN.into(),
+        item_id: "i-9".into(),
+        agent: None,
+        server: "issues".into(),
+        tool: "create_issue".into(),
+        title: "Create an issue".into(),
+        arguments: json!({ "title": "Sum of an empty list" }),
+        reason: "The server issues does not say that create_issue only reads. It runs with your rights, outside the sandbox."
+            .into(),
+        session_scope: "create_issue of issues, with any arguments".into(),
+        always_rule: AlwaysRule {
+            text: "create_issue of issues, with any arguments, in every session".into(),
+            title: "issues: create_issue".into(),
+            toml: "[[tool]]\nserver = \"issues\"\ntool = \"create_issue\"\ndecision = \"allow\"\n".into(),
+            file: "/home/ada/.countersign/rules/always.toml".into(),
+        },
+        available_decisions: vec![
+            ApprovalDecision::Accept,
+            ApprovalDecision::AcceptForSession,
+            ApprovalDecision::AcceptAlways,
+            ApprovalDecision::Decline,
+            ApprovalDecision::Cancel,
+        ],
+    }
+}
+
+fn elicitation() -> McpElicitation {
+    McpElicitation {
+        id: "e-1".into(),
+        thread_id: THREAD.into(),
+        turn_id: TURN.into(),
+        item_id: "i-9".into(),
+        server: "git".into(),
+        request_id: McpRequestId::Number(7),
+        message: "Which branch?".into(),
+        wish: McpWish::Form {
+            requested_schema: json!({
+                "type": "object",
+                "properties": { "branch": { "type": "string" } },
+                "required": ["branch"],
+            }),
+        },
+        meta: None,
+    }
+}
+
+fn tool_server() -> McpServer {
+    McpServer {
+        name: "docs".into(),
+        status: McpServerStatus::Ready,
+        error: None,
+        auth_status: McpAuthStatus::Unsupported,
+        tools: vec![McpTool {
+            name: "search".into(),
+            qualified_name: "mcp__docs__search".into(),
+            title: Some("Search".into()),
+            description: Some("Searches the documentation.".into()),
+            read_only: true,
+            input_schema: json!({ "type": "object", "properties": { "query": { "type": "string" } } }),
+        }],
+        resources: vec![json!({ "uri": "docs://guide", "name": "Guide" })],
+        resource_templates: Vec::new(),
+    }
+}
+
 fn approval() -> CommandApproval {
     CommandApproval {
         id: "a-1".into(),
         thread_id: THREAD.into(),
         turn_id: TURN.into(),
         item_id: "i-5".into(),
+        agent: None,
         command: vec!["cargo".into(), "fetch".into()],
         cwd: "/home/ada/sums".into(),
         actions: vec![CommandAction::Unknown {

@@ -48,12 +48,27 @@ pub(super) fn of(method: &str) -> Notes {
              by `turn/start` and `turn/steer` with one text that begins with `!`.",
             &[error::EMPTY_COMMAND, error::THREAD_NOT_LOADED, error::THREAD_CLOSED],
         ),
+        "thread/send" => notes(
+            "The message shows as an `agentMail` item of the turn in which the model reads it: the running one, or with \
+             `startsTurn` one that begins for it, else the next.",
+            &[error::THREAD_NOT_LOADED, error::THREAD_CLOSED],
+        ),
         "command/exec" => notes(
             "Answered when the command has ended; any number run side by side, and nothing else waits for them. With \
              `streamOutput` all `command/output` come before the answer. `$/cancelRequest`, the end of the session and a lost \
              client end the command. It leaves no trace in any thread. Under full access there is no sandbox; nobody is asked \
              for more than the policy gives.",
             &[error::EMPTY_COMMAND, error::EXEC_FAILED],
+        ),
+        "file/search" => notes(
+            "Any number run side by side, and nothing waits for them. A search that a newer one under its token has stopped is \
+             answered with what it has. With `stream` all `file/searchUpdated` come before the answer. `$/cancelRequest` ends a \
+             search. What ignore files name is left out, folders are found too.",
+            &[],
+        ),
+        "git/diffToRemote" => notes(
+            "Nothing is fetched: a remote is as it was when the repository heard of it last. The repository stays as it is.",
+            &[error::NO_DIFFERENCE],
         ),
         "command/terminate" => notes("The answer of `command/exec` follows, with `stopped`.", &[]),
         "guardian/approveDenied" => notes(
@@ -67,8 +82,36 @@ pub(super) fn of(method: &str) -> Notes {
         ),
         "turn/interrupt" => notes(
             "Open questions of the turn are withdrawn (`approval/resolved`, `proposal/updated`), its commands end, then \
-             `turn/completed` comes with status `interrupted`.",
+             `turn/completed` comes with status `interrupted` and `interruptedBy` `person`. Input that the turn had not read yet \
+             stands in `unanswered` there and is in no later turn; what waits in the queue stays there, paused.",
             &[error::THREAD_NOT_LOADED, error::TURN_MISMATCH],
+        ),
+        "turn/queue/add" => notes(
+            "For what the person wants to say after the running turn, where `turn/start` and `turn/steer` say it at once. The \
+             inputs get their turns one after the other as long as each turn completes: one that was stopped or that failed \
+             pauses the queue. What waits is not on the disk; `turn/queueChanged` has the whole of it, each time.",
+            &[
+                error::THREAD_NOT_LOADED,
+                error::THREAD_CLOSED,
+                error::QUEUE_FULL,
+                error::INVALID_CONFIG,
+                error::EMPTY_COMMAND,
+                error::COMMAND_NOT_FOUND,
+                error::COMMAND_RUNNING,
+            ],
+        ),
+        "turn/queue/list" => notes(
+            "No notification follows.",
+            &[error::THREAD_NOT_LOADED, error::THREAD_CLOSED],
+        ),
+        "turn/queue/edit" | "turn/queue/remove" | "turn/queue/reorder" => notes(
+            "`turn/queueChanged` tells every client, if something has changed. An input whose turn has begun is not in the queue \
+             any more, and one that names it changes nothing.",
+            &[error::QUEUED_NOT_FOUND, error::THREAD_NOT_LOADED, error::THREAD_CLOSED],
+        ),
+        "turn/queue/resume" => notes(
+            "The next input gets its turn at once if none runs. Nothing happens where the queue is not paused.",
+            &[error::THREAD_NOT_LOADED, error::THREAD_CLOSED],
         ),
         "turn/undo" => notes(
             "Answered at once with the undo's own turn. `turn/started` comes after the answer, then one item `undo`, and \
@@ -179,6 +222,44 @@ pub(super) fn of(method: &str) -> Notes {
              every writable folder (`folders`), or when the model asks for `permissions`. Of `permissions` the answer can name \
              a part; an empty list is a no, and so is whatever is no clear yes, as for `approval/command`: then nothing of the \
              patch is written, and nothing is given.",
+            &[],
+        ),
+        "approval/tool" => notes(
+            "Sent to clients with the plugin protocol, after `approval/requested`, before a call of a server's tool that may \
+             change something. Whatever is no clear yes is a no, as for `approval/command`. `acceptAlways` writes what \
+             `alwaysRule` shows.",
+            &[],
+        ),
+        "mcp/list" => notes(
+            "Waits for servers that still start, and some seconds for the resources of each, side by side; what did not come \
+             in time is told in its `error`, and the rest is there. Without `threadId` the servers of the configuration are \
+             started, and end again if no thread has them.",
+            &[error::THREAD_NOT_LOADED, error::INVALID_CONFIG],
+        ),
+        "mcp/refresh" => notes(
+            "Answered at once. The next turn of each thread takes the new configuration up: servers that are new or did not \
+             start are started (`mcp/status`), those that are no longer there end, all others stay as they are.",
+            &[error::THREAD_NOT_LOADED, error::INVALID_CONFIG],
+        ),
+        "mcp/resource/list" | "mcp/resource/templates" | "mcp/resource/read" => notes(
+            "Answered when the server has answered, or after some seconds with an error.",
+            &[
+                error::THREAD_NOT_LOADED,
+                error::INVALID_CONFIG,
+                error::SERVER_NOT_FOUND,
+                error::SERVER_FAILED,
+            ],
+        ),
+        "mcp/elicitation" => notes(
+            "Sent to clients with the plugin protocol, after `mcp/elicitationRequested`. An answer that cannot be understood, \
+             an error and a client that is gone count as `cancel`. If the turn is stopped or the question settled elsewhere, \
+             the request is cancelled and `mcp/elicitationResolved` comes. The server hears its own id again, with `content` \
+             only after `accept`.",
+            &[],
+        ),
+        "mcp/elicitation/respond" => notes(
+            "`mcp/elicitationResolved` follows, unless the question was settled before; the first answer counts. One that fits \
+             no question is only logged.",
             &[],
         ),
         other => panic!("{other} needs notes"),

@@ -3,7 +3,7 @@
 
 use super::{Presenter, words};
 use crate::protocol::approval::{Approval, ApprovalDecision, ApprovalResponse, PermissionApproval};
-use crate::protocol::method::{APPROVAL_COMMAND, APPROVAL_PERMISSION};
+use crate::protocol::method::{APPROVAL_COMMAND, APPROVAL_PERMISSION, APPROVAL_TOOL};
 use crate::protocol::permission::GrantScope;
 use crate::server::editor::Choice;
 use serde_json::json;
@@ -17,6 +17,7 @@ pub(super) async fn ask(presenter: Presenter, approval: Approval) {
         let method = match &approval {
             Approval::Command(_) => APPROVAL_COMMAND,
             Approval::Permission(_) => APPROVAL_PERMISSION,
+            Approval::Tool(_) => APPROVAL_TOOL,
         };
         let pending = presenter.shared.outbound.request::<ApprovalResponse>(method, &approval);
         pending.await.unwrap_or_else(|error| {
@@ -41,6 +42,11 @@ async fn by_message(presenter: &Presenter, approval: &Approval) -> ApprovalRespo
     let message = match approval {
         Approval::Command(command) => words::command_question(command),
         Approval::Permission(permission) => permission_question(permission),
+        Approval::Tool(tool) => words::tool_question(tool),
+    };
+    let message = match approval.agent() {
+        Some(name) => format!("The agent {name} asks. {message}"),
+        None => message,
     };
     let params = json!({"type": 2, "message": message, "actions": actions});
     presenter.when_idle().await;
@@ -77,6 +83,13 @@ fn title(decision: ApprovalDecision, approval: &Approval) -> String {
         (ApprovalDecision::AcceptAlways, Approval::Command(command)) => {
             let programs = command.always_rule.as_ref().map_or("this", |rule| rule.title.as_str());
             format!("Always for `{}`", words::cut(programs, 60))
+        }
+        (ApprovalDecision::Accept, Approval::Tool(_)) => "Call once".to_owned(),
+        (ApprovalDecision::AcceptForSession, Approval::Tool(tool)) => {
+            format!("Call for this session: {}", words::cut(&tool.tool, 60))
+        }
+        (ApprovalDecision::AcceptAlways, Approval::Tool(tool)) => {
+            format!("Always for `{}`", words::cut(&tool.always_rule.title, 60))
         }
         (decision, Approval::Permission(asked)) if !asked.permissions.is_empty() => {
             match (decision, asked.accept_covers) {

@@ -1,0 +1,64 @@
+//! A turn that works apart from its conversation: on a history of its own, which is in memory and ends with it.
+//!
+//! What is said in such a turn reaches neither the conversation's history nor the record, and what the model writes is
+//! not shown by itself: whoever began the turn makes something of it. All other turns say and hear through their
+//! conversation; the rest of the agent asks the turn and need not know which it is.
+
+use super::history::History;
+use super::turn::Turn;
+use crate::model::item::ResponseItem;
+use crate::protocol::model::{ThreadTokenUsage, TokenUsage};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+#[derive(Debug, Default)]
+pub struct Apart {
+    history: Mutex<History>,
+}
+
+impl Apart {
+    fn history(&self) -> MutexGuard<'_, History> {
+        self.history.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Turn {
+    /// Whether the turn works apart from its conversation.
+    pub fn is_apart(&self) -> bool {
+        self.apart.is_some()
+    }
+
+    /// Puts items into the history that the turn works on, and onto the record if that is the conversation's.
+    pub fn say(&self, items: impl IntoIterator<Item = ResponseItem>) {
+        match &self.apart {
+            None => self.conversation.say(items),
+            Some(apart) => {
+                let mut history = apart.history();
+                items.into_iter().for_each(|item| history.push(item));
+            }
+        }
+    }
+
+    /// Looks at the history that the turn works on; for a few lines, never across an await.
+    pub fn with_history<T>(&self, look: impl FnOnce(&History) -> T) -> T {
+        match &self.apart {
+            None => look(&self.conversation.data().history),
+            Some(apart) => look(&apart.history()),
+        }
+    }
+
+    /// Counts the tokens of one response. Of a turn apart they are spent, but fill nothing of the conversation's window.
+    pub fn add_usage(&self, last: TokenUsage, window: Option<u32>) -> ThreadTokenUsage {
+        match &self.apart {
+            None => self.conversation.add_usage(last, window),
+            Some(_) => self.conversation.add_usage_apart(last),
+        }
+    }
+
+    /// Under which name the provider keeps what its requests have in common.
+    pub fn cache_key(&self) -> String {
+        match &self.apart {
+            None => self.conversation.id.to_string(),
+            Some(_) => self.id.to_string(),
+        }
+    }
+}

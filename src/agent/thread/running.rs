@@ -1,0 +1,95 @@
+//! A turn that runs: its task, that it is closed exactly once whatever happens in it, and that the thread hears of it.
+
+use super::{Op, Shared, whole};
+use crate::agent::sampling;
+use crate::agent::turn::{Ended, Turn};
+use crate::protocol::turn::InterruptedBy;
+use futures::FutureExt;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::task::{AbortHandle, JoinHandle};
+
+/// How long a stopped turn may take to end by itself.
+const GRACE: Duration = Duration::from_millis(1800);
+
+/// How long the person's own commands may take to end with their turn.
+const OWN_GRACE: Duration = Duration::from_millis(1200);
+
+pub(super) struct Running {
+    pub(super) turn: Arc<Turn>,
+    task: JoinHandle<()>,
+}
+
+impl Running {
+    /// Starts a turn's task, which begins once it is released.
+    pub(super) fn start(
+        turn: Arc<Turn>,
+        released: oneshot::Receiver<()>,
+        thread: Weak<Shared>,
+        work: impl Future<Output = Ended> + Send + 'static,
+    ) -> Self {
+        let task = tokio::spawn({
+            let (turn, thread) = (turn.clone(), thread.clone());
+            async move {
+                let _released = released.await;
+                let ended = AssertUnwindSafe(work).catch_unwind().await;
+                close(&turn, ended.unwrap_or_else(|_| Ended::Failed(whole::crashed()))).await;
+                say_ended(&thread, &turn).await;
+            }
+        });
+        tokio::spawn(end_by_force(turn.clone(), task.abort_handle(), thread));
+        Self { turn, task }
+    }
+
+    /// Stops the turn and waits until it is closed, which takes no longer than it may.
+    pub(super) async fn end(self, by: InterruptedBy) {
+        self.turn.stop(by);
+        if tokio::time::timeout(GRACE, self.turn.closed.cancelled()).await.is_err() {
+            self.task.abort();
+        }
+        self.turn.end(Ended::Interrupted);
+    }
+}
+
+async fn close(turn: &Turn, ended: Ended) {
+    if ended != Ended::Completed {
+        // They end with the turn; what they said so far is shown.
+        turn.own_commands.cancel();
+        let _in_time = tokio::time::timeout(OWN_GRACE, turn.pending.commands_done()).await;
+    }
+    // Whoever added to a turn that fails is not forgotten: the words are in the conversation.
+    while matches!(ended, Ended::Failed(_)) && !turn.pending.close_if_empty() {
+        sampling::take_input(turn, turn.pending.take(), false);
+    }
+    turn.end(ended);
+}
+
+/// A stopped turn that does not listen is ended by force, and closed all the same, whoever stopped it.
+async fn end_by_force(turn: Arc<Turn>, task: AbortHandle, thread: Weak<Shared>) {
+    tokio::select! {
+        biased;
+        () = turn.closed.cancelled() => return,
+        () = turn.cancel.cancelled() => {}
+    }
+    // They work for it.
+    turn.desk.agents.interrupt_below(&turn.conversation.id);
+    tokio::select! {
+        biased;
+        () = turn.closed.cancelled() => return,
+        () = tokio::time::sleep(GRACE) => {}
+    }
+    tracing::error!(turn = %turn.id, "a stopped turn did not end by itself");
+    task.abort();
+    turn.end(Ended::Interrupted);
+    say_ended(&thread, &turn).await;
+}
+
+/// Tells the thread, if anybody still has it. A turn does not keep its thread alive.
+async fn say_ended(thread: &Weak<Shared>, turn: &Turn) {
+    let mailbox = thread.upgrade().map(|shared| shared.mailbox.clone());
+    if let Some(mailbox) = mailbox {
+        let _closed = mailbox.send(Op::TurnEnded { turn: turn.id.clone() }).await;
+    }
+}

@@ -1,0 +1,26 @@
+//! Tool servers: programs and services of the person's choice that bring tools and resources, spoken to by the Model
+//! Context Protocol. They run with the person's rights, outside the sandbox.
+//!
+//! A [`Server`] is started when it is first wanted and shared by all threads whose configuration says the same of it
+//! ([`Shelf`]). What is wrong with one server, one tool or one schema is that one's affair.
+//!
+//! It leaves to others whether a call may be made, who is asked, and how it is shown.
+
+mod caller;
+mod connection;
+mod failure;
+mod launch;
+pub mod names;
+pub mod result;
+mod schema;
+mod server;
+mod shelf;
+mod tool;
+
+pub use caller::{Caller, Progress, Question};
+pub use connection::{Connection, RequestError};
+pub use failure::{StartError, key};
+pub use launch::Launch;
+pub use server::{Server, State, UseError};
+pub use shelf::Shelf;
+pub use tool::ToolInfo;

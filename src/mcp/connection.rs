@@ -1,0 +1,479 @@
+//! One connection to one server: its start, its requests, its end.
+
+use super::caller::{Caller, Callers, Progress, Question, Registered};
+use super::failure::StartError;
+use super::launch::Launch;
+use crate::exec::{Companion, CompanionExit};
+use crate::model::http;
+use crate::protocol::mcp::{McpElicitationAction, McpElicitationResponse, McpRequestId, McpWish};
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, ClientCapabilities, ClientRequest, CustomRequest, CustomResult,
+    ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationCapability, ErrorData, FormElicitationCapability,
+    Implementation, InitializeRequestParams, ProgressNotificationParam, RequestId, ServerResult,
+    UrlElicitationCapability,
+};
+use rmcp::service::{InboundStreamOrigin, NotificationContext, Peer, PeerRequestOptions, RequestContext};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rmcp::{ClientHandler, RoleClient, ServiceError, ServiceExt as _};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+/// How long a server may take to end by itself once its input is closed.
+const END_PATIENCE: Duration = Duration::from_millis(800);
+/// How long the end of an HTTP session may take.
+const CLOSE_PATIENCE: Duration = Duration::from_millis(1500);
+/// Characters of what a program said last that are told.
+const TOLD: usize = 600;
+
+/// A live connection.
+pub struct Connection {
+    peer: Peer<RoleClient>,
+    /// Ends it.
+    end: CancellationToken,
+    /// It is over.
+    over: CancellationToken,
+    _end: DropGuard,
+    /// The program, where it is one.
+    companion: Option<Companion>,
+    callers: Arc<Callers>,
+    /// The server says that its tools are others now.
+    tools_changed: Arc<Notify>,
+    /// Whether the server has resources.
+    has_resources: bool,
+}
+
+/// Why a request came to nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RequestError {
+    /// The server's own words.
+    #[error("{message}")]
+    Refused { code: i32, message: String },
+    #[error("it did not answer within {} seconds", super::failure::seconds(*.0))]
+    TimedOut(Duration),
+    #[error("the connection to it broke")]
+    Lost,
+    #[error("it was stopped")]
+    Cancelled,
+    #[error("{0}")]
+    Other(String),
+}
+
+impl Connection {
+    /// Starts the server, or reaches it, and greets it. The caller bounds the time; dropping this ends what was started.
+    ///
+    /// # Errors
+    /// It cannot be reached, or does not speak the protocol.
+    pub async fn open(launch: &Launch, limit: Duration) -> Result<Self, StartError> {
+        let callers = Arc::new(Callers::default());
+        let tools_changed = Arc::new(Notify::new());
+        let client = Client {
+            callers: callers.clone(),
+            tools_changed: tools_changed.clone(),
+        };
+        let end = CancellationToken::new();
+        let _end = end.clone().drop_guard();
+        let (service, companion) = match launch {
+            Launch::None(problem) => return Err(StartError::Other(problem.clone())),
+            Launch::Program { argv, cwd, env } => {
+                let started = Companion::start(argv.clone(), cwd.clone(), env.clone()).await;
+                let (companion, output, input) = started.map_err(|error| StartError::of(&error, limit))?;
+                match client.serve_with_ct((output, input), end.clone()).await {
+                    Ok(service) => (service, Some(companion)),
+                    Err(error) => return Err(of_program(&companion, StartError::of(&error, limit)).await),
+                }
+            }
+            Launch::Http { url, token, headers } => {
+                let http = http::for_tool_servers(url).await.map_err(StartError::Other)?;
+                let mut config =
+                    StreamableHttpClientTransportConfig::with_uri(url.as_str()).custom_headers(headers.clone());
+                if let Some(token) = token {
+                    config = config.auth_header(token.clone());
+                }
+                let transport = StreamableHttpClientTransport::with_client(http, config);
+                let served = client.serve_with_ct(transport, end.clone()).await;
+                let service = served.map_err(|error| match error.is_authorization_required() {
+                    true => StartError::AuthRequired,
+                    false => StartError::of(&error, limit),
+                })?;
+                (service, None)
+            }
+        };
+        let peer = service.peer().clone();
+        let over = CancellationToken::new();
+        let has_ended = over.clone();
+        tokio::spawn(async move {
+            if let Err(error) = service.waiting().await {
+                tracing::warn!(%error, "the connection to a tool server broke off");
+            }
+            has_ended.cancel();
+        });
+        let info = peer.peer_info();
+        Ok(Self {
+            has_resources: info.is_some_and(|info| info.capabilities.resources.is_some()),
+            peer,
+            end,
+            over,
+            _end,
+            companion,
+            callers,
+            tools_changed,
+        })
+    }
+
+    pub fn has_resources(&self) -> bool {
+        self.has_resources
+    }
+
+    /// Ends when the server says that its tools are others now. For one waiter.
+    pub async fn tools_changed(&self) {
+        self.tools_changed.notified().await;
+    }
+
+    pub fn is_live(&self) -> bool {
+        !self.over.is_cancelled()
+    }
+
+    /// Ends when the connection is over; says why, as far as can be told.
+    pub async fn lost(&self) -> String {
+        match &self.companion {
+            None => {
+                self.over.cancelled().await;
+                "the connection broke".to_owned()
+            }
+            Some(companion) => {
+                tokio::select! {
+                    () = companion.exited() => {}
+                    () = self.over.cancelled() => {
+                        let _in_time = timeout(END_PATIENCE, companion.exited()).await;
+                    }
+                }
+                ending(companion)
+            }
+        }
+    }
+
+    /// Asks for something by its method.
+    pub async fn request(&self, method: &str, params: Value, limit: Duration) -> Result<Value, RequestError> {
+        let request = ClientRequest::CustomRequest(CustomRequest::new(method, Some(params)));
+        self.send(request, None, limit, &CancellationToken::new()).await
+    }
+
+    /// Has the server carry out a call. Stopping it, and its time being over, is told to the server. The time in which
+    /// the person is asked something does not count.
+    pub async fn call(
+        &self,
+        tool: &str,
+        arguments: Map<String, Value>,
+        caller: Arc<dyn Caller>,
+        limit: Duration,
+        cancel: &CancellationToken,
+    ) -> Result<Value, RequestError> {
+        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        self.send(request, Some(caller), limit, cancel).await
+    }
+
+    async fn send(
+        &self,
+        request: ClientRequest,
+        caller: Option<Arc<dyn Caller>>,
+        limit: Duration,
+        cancel: &CancellationToken,
+    ) -> Result<Value, RequestError> {
+        let mut registered = caller.map(|caller| self.callers.register(caller));
+        let answer = self.answer(request, registered.as_mut(), limit, cancel).await;
+        if let Some(registered) = &mut registered {
+            registered.withdraw().await;
+        }
+        answer
+    }
+
+    async fn answer(
+        &self,
+        request: ClientRequest,
+        mut registered: Option<&mut Registered>,
+        limit: Duration,
+        cancel: &CancellationToken,
+    ) -> Result<Value, RequestError> {
+        let sending = self
+            .peer
+            .send_cancellable_request(request, PeerRequestOptions::no_options());
+        let mut handle = timeout(limit, sending)
+            .await
+            .map_err(|_| RequestError::TimedOut(limit))?
+            .map_err(RequestError::of)?;
+        if let Some(registered) = &registered {
+            registered.sent(handle.id.clone(), handle.progress_token.clone());
+        }
+        // Whoever drops this future tells the server all the same.
+        let mut open = Open {
+            peer: Some(self.peer.clone()),
+            id: handle.id.clone(),
+        };
+        let mut deadline = Instant::now() + limit;
+        loop {
+            tokio::select! {
+                biased;
+                answer = &mut handle.rx => {
+                    open.peer = None;
+                    return match answer {
+                        Ok(Ok(result)) => value(result),
+                        Ok(Err(error)) => Err(RequestError::of(error)),
+                        Err(_) => Err(RequestError::Lost),
+                    };
+                }
+                () = cancel.cancelled() => {
+                    open.tell("the turn was stopped").await;
+                    return Err(RequestError::Cancelled);
+                }
+                () = tokio::time::sleep_until(deadline) => {
+                    let asking = registered.as_mut().filter(|registered| *registered.asking.borrow() > 0);
+                    let Some(registered) = asking else {
+                        open.tell("it took too long").await;
+                        return Err(RequestError::TimedOut(limit));
+                    };
+                    // The person has all the time there is; the server gets its own anew.
+                    tokio::select! {
+                        _answered = registered.asking.wait_for(|count| *count == 0) => {}
+                        () = cancel.cancelled() => {}
+                        () = self.over.cancelled() => {}
+                    }
+                    deadline = Instant::now() + limit;
+                }
+            }
+        }
+    }
+
+    /// Ends the connection in order, within a bound; nothing of the server is left then, where it is a program.
+    pub async fn close(&self) {
+        self.end.cancel();
+        if timeout(CLOSE_PATIENCE, self.over.cancelled()).await.is_err() {
+            tracing::warn!("the connection to a tool server did not end in time");
+        }
+        if let Some(companion) = &self.companion {
+            companion.end(END_PATIENCE).await;
+        }
+    }
+}
+
+/// A request without an answer yet.
+struct Open {
+    peer: Option<Peer<RoleClient>>,
+    id: RequestId,
+}
+
+impl Open {
+    async fn tell(&mut self, reason: &str) {
+        if let Some(peer) = self.peer.take() {
+            let _gone = timeout(Duration::from_millis(500), cancelled(peer, self.id.clone(), reason)).await;
+        }
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        if let (Some(peer), Ok(runtime)) = (self.peer.take(), tokio::runtime::Handle::try_current()) {
+            runtime.spawn(cancelled(peer, self.id.clone(), "it is not wanted any more"));
+        }
+    }
+}
+
+async fn cancelled(peer: Peer<RoleClient>, id: RequestId, reason: &str) {
+    let params = json!({"requestId": id, "reason": reason});
+    let told = match serde_json::from_value(params) {
+        Ok(params) => peer.notify_cancelled(params).await,
+        Err(_) => return,
+    };
+    if let Err(error) = told {
+        tracing::debug!(%error, "a tool server was not told that a request is off");
+    }
+}
+
+fn value(result: ServerResult) -> Result<Value, RequestError> {
+    serde_json::to_value(result).map_err(|error| RequestError::Other(format!("its answer cannot be read ({error})")))
+}
+
+impl RequestError {
+    fn of(error: ServiceError) -> Self {
+        match error {
+            ServiceError::McpError(error) => Self::Refused {
+                code: error.code.0,
+                message: error.message.into_owned(),
+            },
+            ServiceError::TransportClosed => Self::Lost,
+            ServiceError::Cancelled { .. } => Self::Cancelled,
+            ServiceError::Timeout { timeout } => Self::TimedOut(timeout),
+            other => Self::Other(StartError::of(&other, Duration::ZERO).to_string()),
+        }
+    }
+}
+
+/// A failure with what the program has to say of it.
+async fn of_program(companion: &Companion, error: StartError) -> StartError {
+    let _in_time = timeout(Duration::from_millis(500), companion.exited()).await;
+    match companion.exit() {
+        Some(CompanionExit::NotRun(why)) => StartError::Other(why),
+        Some(CompanionExit::Code(_)) => StartError::Other(ending(companion)),
+        None => match (error, told(companion)) {
+            (StartError::Other(text), Some(words)) => StartError::Other(format!("{text}. It said: {words}")),
+            (error, _) => error,
+        },
+    }
+}
+
+/// How a program ended, in words.
+fn ending(companion: &Companion) -> String {
+    let how = match companion.exit() {
+        Some(CompanionExit::NotRun(why)) => return why,
+        Some(CompanionExit::Code(Some(code))) => format!("its program ended with exit code {code}"),
+        Some(CompanionExit::Code(None)) => "its program was ended by force".to_owned(),
+        None => "its program closed the connection".to_owned(),
+    };
+    match told(companion) {
+        Some(words) => format!("{how}. It said: {words}"),
+        None => how,
+    }
+}
+
+fn told(companion: &Companion) -> Option<String> {
+    let words = companion.last_words();
+    let from = words.char_indices().rev().nth(TOLD - 1).map_or(0, |(at, _)| at);
+    Some(words[from..].to_owned()).filter(|words| !words.is_empty())
+}
+
+/// What a server can ask of us.
+struct Client {
+    callers: Arc<Callers>,
+    tools_changed: Arc<Notify>,
+}
+
+impl Client {
+    async fn ask(
+        &self,
+        context: &RequestContext<RoleClient>,
+        message: String,
+        wish: McpWish,
+        meta: Option<Value>,
+    ) -> McpElicitationResponse {
+        let request_id = match serde_json::to_value(&context.id) {
+            Ok(Value::Number(number)) => McpRequestId::Number(number.as_i64().unwrap_or_default()),
+            Ok(Value::String(text)) => McpRequestId::Text(text),
+            _ => McpRequestId::Text(context.id.to_string()),
+        };
+        let question = Question {
+            request_id,
+            message,
+            wish,
+            meta,
+        };
+        let of = match context.extensions.get::<InboundStreamOrigin>() {
+            Some(InboundStreamOrigin::OutboundRequest(id)) => Some(id.clone()),
+            _ => None,
+        };
+        let answer = tokio::select! {
+            biased;
+            () = context.ct.cancelled() => None,
+            answer = self.callers.ask(of.as_ref(), question) => answer,
+        };
+        answer.unwrap_or_else(|| {
+            tracing::info!(
+                "a tool server asked something while it carried out nothing; it was told that nobody answers"
+            );
+            McpElicitationResponse::cancel()
+        })
+    }
+}
+
+impl ClientHandler for Client {
+    fn get_info(&self) -> InitializeRequestParams {
+        let mut elicitation = ElicitationCapability::default();
+        elicitation.form = Some(FormElicitationCapability::default());
+        elicitation.url = Some(UrlElicitationCapability::default());
+        let mut capabilities = ClientCapabilities::default();
+        capabilities.elicitation = Some(elicitation);
+        InitializeRequestParams::new(
+            capabilities,
+            Implementation::new("countersign", env!("CARGO_PKG_VERSION")),
+        )
+    }
+
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        let (message, wish, meta) = match request {
+            ElicitRequestParams::FormElicitationParams {
+                meta,
+                message,
+                requested_schema,
+            } => {
+                let requested_schema = serde_json::to_value(&requested_schema).unwrap_or_default();
+                (message, McpWish::Form { requested_schema }, meta)
+            }
+            ElicitRequestParams::UrlElicitationParams {
+                meta,
+                message,
+                url,
+                elicitation_id,
+            } => (message, McpWish::Url { url, elicitation_id }, meta),
+            _ => return Ok(ElicitResult::new(ElicitationAction::Cancel)),
+        };
+        let meta = meta.and_then(|meta| serde_json::to_value(meta).ok());
+        let answer = self.ask(&context, message, wish, meta).await;
+        let mut result = ElicitResult::new(match answer.action {
+            McpElicitationAction::Accept => ElicitationAction::Accept,
+            McpElicitationAction::Decline => ElicitationAction::Decline,
+            McpElicitationAction::Cancel => ElicitationAction::Cancel,
+        });
+        result.content = answer.content;
+        result.meta = answer.meta.and_then(|meta| serde_json::from_value(meta).ok());
+        Ok(result)
+    }
+
+    /// A question whose schema the library does not know comes this way.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleClient>,
+    ) -> Result<CustomResult, ErrorData> {
+        let params = request.params.unwrap_or_default();
+        let text = |key: &str| params.get(key).and_then(Value::as_str).map(str::to_owned);
+        if request.method != "elicitation/create" {
+            let message = format!("there is no method {}", request.method);
+            return Err(ErrorData::new(rmcp::model::ErrorCode::METHOD_NOT_FOUND, message, None));
+        }
+        let Some(message) = text("message") else {
+            return Err(ErrorData::invalid_params("an elicitation needs a message", None));
+        };
+        let wish = match text("url") {
+            Some(url) => McpWish::Url {
+                url,
+                elicitation_id: text("elicitationId").unwrap_or_default(),
+            },
+            None => McpWish::Form {
+                requested_schema: params.get("requestedSchema").cloned().unwrap_or_else(|| json!({})),
+            },
+        };
+        let answer = self.ask(&context, message, wish, params.get("_meta").cloned()).await;
+        Ok(CustomResult::new(serde_json::to_value(answer).unwrap_or_default()))
+    }
+
+    async fn on_progress(&self, params: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
+        let progress = Progress {
+            progress: params.progress,
+            total: params.total,
+            message: params.message,
+        };
+        self.callers.progress(params.progress_token, progress);
+    }
+
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.tools_changed.notify_one();
+    }
+}

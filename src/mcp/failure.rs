@@ -1,0 +1,194 @@
+//! Why a server did not start, in words: what happened, and what to do about it.
+
+use crate::config::mcp::{ServerSettings, Transport};
+use std::time::Duration;
+
+/// GitHub's own server, which takes no login of other programs.
+const GITHUB: &str = "https://api.githubcopilot.com/mcp";
+
+/// A server did not start.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StartError {
+    #[error("it wants a login")]
+    AuthRequired,
+    #[error("it did not answer within {} seconds", seconds(*.0))]
+    TimedOut(Duration),
+    #[error("{0}")]
+    Other(String),
+}
+
+impl StartError {
+    /// The failure with all its causes. What an error says of itself decides what it is.
+    pub fn of(error: &(dyn std::error::Error + 'static), limit: Duration) -> Self {
+        let mut text = error.to_string();
+        let mut cause = error.source();
+        while let Some(next) = cause {
+            let words = next.to_string();
+            if !text.contains(&words) {
+                text.push_str(": ");
+                text.push_str(&words);
+            }
+            cause = next.source();
+        }
+        Self::of_text(text, limit)
+    }
+
+    pub fn of_text(text: String, limit: Duration) -> Self {
+        let lower = text.to_lowercase();
+        let says = |words: &[&str]| words.iter().any(|words| lower.contains(words));
+        if says(&[
+            "auth required",
+            "authorization required",
+            "http 401",
+            "401 unauthorized",
+        ]) {
+            Self::AuthRequired
+        } else if says(&[
+            "request timed out",
+            "handshake timed out",
+            "request timeout",
+            "operation timed out",
+        ]) {
+            Self::TimedOut(limit)
+        } else {
+            Self::Other(text)
+        }
+    }
+
+    /// The words for the person; of several that fit, the first counts.
+    pub fn message(&self, name: &str, settings: &ServerSettings) -> String {
+        let table = format!("[mcp_servers.{}]", key(name));
+        if is_github_without_token(settings) {
+            return format!(
+                "The tool server {name} did not start: GitHub's server cannot be logged in to by OAuth from here. Make a \
+                 personal access token at https://github.com/settings/personal-access-tokens, put it into a variable of the \
+                 environment, and name that in config.toml:\n{table}\nbearer_token_env_var = \"GITHUB_PERSONAL_ACCESS_TOKEN\""
+            );
+        }
+        match self {
+            Self::AuthRequired => format!(
+                "The tool server {name} did not start: you are not logged in to it. `countersign mcp login {}` says how.",
+                word(name)
+            ),
+            Self::TimedOut(limit) => format!(
+                "The tool server {name} did not start within {} seconds. If it needs longer, say so in config.toml:\n{table}\n\
+                 startup_timeout_sec = {}",
+                seconds(*limit),
+                limit.as_secs().saturating_mul(2).max(20)
+            ),
+            Self::Other(text) => {
+                let end = if text.ends_with(['.', '!', '?']) { "" } else { "." };
+                format!("The tool server {name} did not start: {text}{end}")
+            }
+        }
+    }
+}
+
+fn is_github_without_token(settings: &ServerSettings) -> bool {
+    matches!(
+        &settings.transport,
+        Transport::Http { url, bearer_token_env_var: None, http_headers, env_http_headers }
+            if url.trim_end_matches('/') == GITHUB && http_headers.is_empty() && env_http_headers.is_empty()
+    )
+}
+
+/// Whole seconds as such.
+pub(super) fn seconds(time: Duration) -> String {
+    format!("{}", (time.as_secs_f64() * 1000.0).round() / 1000.0)
+}
+
+/// A name as a key of TOML.
+pub fn key(name: &str) -> String {
+    let is_bare = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
+    match !name.is_empty() && name.chars().all(is_bare) {
+        true => name.to_owned(),
+        false => serde_json::Value::from(name).to_string(),
+    }
+}
+
+/// A name as a word of a shell.
+fn word(name: &str) -> String {
+    match key(name) == name {
+        true => name.to_owned(),
+        false => format!("'{}'", name.replace('\'', "'\\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    fn settings(url: &str) -> ServerSettings {
+        ServerSettings {
+            transport: Transport::Http {
+                url: url.to_owned(),
+                bearer_token_env_var: None,
+                http_headers: BTreeMap::new(),
+                env_http_headers: BTreeMap::new(),
+            },
+            required: false,
+            startup_timeout: Duration::from_secs(10),
+            tool_timeout: Duration::from_secs(60),
+            enabled_tools: None,
+            disabled_tools: BTreeSet::new(),
+            approval: Default::default(),
+            tools: BTreeMap::new(),
+            parallel: false,
+        }
+    }
+
+    /// Shows S-284.
+    #[test]
+    fn each_failure_says_what_to_do() {
+        let ten = Duration::from_secs(10);
+        let plain = settings("https://host/mcp");
+        let github = settings("https://api.githubcopilot.com/mcp/");
+        let mut with_token = github.clone();
+        if let Transport::Http {
+            bearer_token_env_var, ..
+        } = &mut with_token.transport
+        {
+            *bearer_token_env_var = Some("TOKEN".to_owned());
+        }
+        let of = |text: &str| StartError::of_text(text.to_owned(), ten);
+        let auth = of("Send message error Transport error: Auth required, when send initialize request");
+        assert_eq!(auth, StartError::AuthRequired);
+        for (error, settings, words) in [
+            (
+                auth.clone(),
+                &github,
+                &["personal access token", "[mcp_servers.one]\nbearer_token_env_var = "][..],
+            ),
+            (of("whatever"), &github, &["personal access token"]),
+            (
+                auth.clone(),
+                &with_token,
+                &["not logged in", "countersign mcp login one"],
+            ),
+            (auth, &plain, &["not logged in", "countersign mcp login one"]),
+            (
+                of("the handshake timed out"),
+                &plain,
+                &["within 10 seconds", "[mcp_servers.one]\nstartup_timeout_sec = 20"],
+            ),
+            (
+                StartError::TimedOut(Duration::from_millis(1500)),
+                &plain,
+                &["within 1.5 seconds"],
+            ),
+            (
+                of("no such file"),
+                &plain,
+                &["The tool server one did not start: no such file."],
+            ),
+        ] {
+            let message = error.message("one", settings);
+            for word in words {
+                assert!(message.contains(word), "{word}: {message}");
+            }
+        }
+        assert_eq!(key("a b\"c"), r#""a b\"c""#);
+        assert_eq!(word("it's"), r"'it'\''s'");
+    }
+}
