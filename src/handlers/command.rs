@@ -365,12 +365,15 @@ async fn start_in(
     Ok(())
 }
 
-/// The folder's conversation, or a new one: where there is none yet, and where the present one is busy.
+/// The folder's conversation, or a new one: where there is none yet, and where the present one is busy with anything but
+/// waiting for the person's words.
 pub(super) async fn thread_for(session: &Session, folder: &Path) -> Result<ThreadHandle, String> {
     let current = session
         .current_thread(folder)
         .and_then(|id| session.agent().thread(&id));
-    if let Some(thread) = current.filter(|thread| thread.running().is_none()) {
+    if let Some(thread) =
+        current.filter(|thread| thread.running().is_none() || session.presenter().waits_for_words(thread.id()))
+    {
         return Ok(thread);
     }
     let settings = SettingsOverride {

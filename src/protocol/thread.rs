@@ -1,7 +1,9 @@
 //! Threads: conversations, live and stored.
 
 use crate::ids::{ThreadId, TurnId};
+use crate::protocol::agent::SubAgent;
 use crate::protocol::settings::{SettingsOverride, ThreadSettings};
+use crate::protocol::tool::DynamicToolSpec;
 use crate::protocol::turn::Turn;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -15,8 +17,10 @@ pub enum ThreadStatus {
     Idle,
     /// A turn runs.
     Active,
-    /// A turn runs and waits for the person.
+    /// A turn runs and waits for the person's yes or no.
     WaitingOnApproval,
+    /// A turn runs and waits for the person's answer to a question of the model.
+    WaitingOnUserInput,
 }
 
 /// Whether memories may be made of a thread later. Nothing in the conversation depends on it.
@@ -73,6 +77,9 @@ pub struct Thread {
     pub archived: bool,
     #[serde(default)]
     pub memory_mode: ThreadMemoryMode,
+    /// What makes it a sub-agent; absent for every other thread. Lists leave sub-agents out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<SubAgent>,
     /// Empty where the request did not ask for them.
     #[serde(default)]
     pub turns: Vec<Turn>,
@@ -97,6 +104,10 @@ pub struct ThreadStartParams {
     /// Leave nothing on disk.
     #[serde(default)]
     pub ephemeral: bool,
+    /// Tools of the client's that the model may call in this thread, by `countersign/tool/call`. One that cannot be taken makes
+    /// the request an error.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dynamic_tools: Vec<DynamicToolSpec>,
 }
 
 /// Answer of `thread/start` and `thread/resume`.
@@ -110,7 +121,7 @@ pub struct ThreadStartResult {
     pub instruction_sources: Vec<PathBuf>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadResumeParams {
@@ -121,6 +132,10 @@ pub struct ThreadResumeParams {
     pub path: Option<PathBuf>,
     #[serde(default)]
     pub settings: SettingsOverride,
+    /// The client's tools from now on, in place of those before. Absent: those that the thread was started with, where the same
+    /// program started it; none else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dynamic_tools: Option<Vec<DynamicToolSpec>>,
 }
 
 /// Whose threads a list shows.

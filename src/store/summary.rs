@@ -200,6 +200,7 @@ impl Head {
             forked_from_id: self.meta.forked_from_id,
             archived: is_archived(path),
             memory_mode: self.meta.memory_mode.unwrap_or_default(),
+            agent: self.meta.agent,
             turns: Vec::new(),
         }
     }

@@ -73,6 +73,8 @@ async fn end_by_force(turn: Arc<Turn>, task: AbortHandle, thread: Weak<Shared>) 
         () = turn.closed.cancelled() => return,
         () = turn.cancel.cancelled() => {}
     }
+    // They work for it.
+    turn.desk.agents.interrupt_below(&turn.conversation.id);
     tokio::select! {
         biased;
         () = turn.closed.cancelled() => return,

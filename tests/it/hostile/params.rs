@@ -56,6 +56,7 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
             ("input", json!([{"type": "text", "text": "hello"}])),
         ],
         "turn/queue/reorder" => vec![("threadId", id.clone()), ("queuedIds", json!([id]))],
+        "thread/send" => vec![("threadId", id), ("text", json!("x"))],
         "thread/shellCommand" => vec![("threadId", id), ("command", json!("true"))],
         "command/exec" => vec![("command", json!(["true"]))],
         "file/search" => vec![("query", json!("a"))],
@@ -83,6 +84,7 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
         "approval/respond" => vec![("approvalId", id), ("response", json!({"decision": "accept"}))],
         "history/read" => vec![("logId", json!("1")), ("offset", json!(0))],
         "history/append" => vec![("text", json!("hello"))],
+        "userInput/respond" => vec![("id", id)],
         "thread/start"
         | "thread/resume"
         | "thread/fork"
