@@ -16,7 +16,7 @@ use crate::agent::{AgentError, mode, permissions, review, sampling, settings};
 use crate::config::Config;
 use crate::config::permissions::Profile;
 use crate::ids::TurnId;
-use crate::protocol::event::{EventKind, ThreadClosed, ThreadConfigured, TurnQueueChanged};
+use crate::protocol::event::{EventKind, ThreadClosed, TurnQueueChanged};
 use crate::protocol::item::{ItemStatus, ThreadItem, UserInput};
 use crate::protocol::queue::TurnQueue;
 use crate::protocol::settings::{SettingsOverride, ThreadSettings};
