@@ -452,7 +452,8 @@ fn run_command(session: &Session, arguments: Vec<Value>) -> Result<(), RequestEr
 fn call_prompt(session: &Session, arguments: Vec<Value>) -> Result<(), RequestError> {
     let call: PromptCall = first(PROMPT, arguments)?;
     let words = call.words();
-    if prompts::call_in(&words).is_none() {
+    let name = call.name.trim_start_matches('/');
+    if prompts::call_in(&words).is_none_or(|(called, _)| called != name) {
         return Err(RequestError::invalid_params(format!(
             "{:?} is no name of a prompt. Prompts are named like their files, without .md.",
             call.name
