@@ -9,6 +9,7 @@ pub mod approvals;
 mod asking;
 mod calls;
 pub mod command;
+pub mod context;
 pub mod conversation;
 pub mod desk;
 pub mod editor;
@@ -16,6 +17,8 @@ pub mod history;
 mod host;
 mod images;
 mod line;
+pub mod mail;
+mod mode;
 pub mod notifier;
 pub mod one_off;
 pub mod pending;
@@ -35,13 +38,14 @@ pub mod stream;
 pub mod terminals;
 pub mod thread;
 pub mod turn;
+pub mod typed;
 pub mod undo;
 
-use crate::config::{self, Config, Loaded, Sources};
+use crate::config::{self, Loaded, Sources};
 use crate::exec::ExecError;
 use crate::ids::{ItemId, ThreadId};
 use crate::protocol::error as kinds;
-use crate::protocol::event::{EventKind, ThreadConfigured, ThreadStarted};
+use crate::protocol::event::{EventKind, ThreadStarted};
 use crate::protocol::settings::{SettingsOverride, ThreadSettings};
 use crate::protocol::thread::{
     GitInfo, Thread, ThreadListParams, ThreadListResult, ThreadResumeParams, ThreadStartParams, ThreadStatus,
@@ -91,6 +95,10 @@ pub enum AgentError {
     UnknownCommand(ItemId),
     #[error("The command {0} still runs. Send its output along when it has ended, or stop it first.")]
     CommandRuns(ItemId),
+    #[error(transparent)]
+    Prompt(#[from] config::prompts::CallError),
+    #[error("The file of what was typed (history.jsonl in the home folder) cannot be read: {0}.")]
+    History(std::io::Error),
     #[error("The command could not be run: {}.", in_full(.0))]
     Exec(ExecError),
     #[error("No turn is running{}. Start one instead.", expected.as_ref().map(|id| format!(", so not {id} either")).unwrap_or_default())]
@@ -102,6 +110,16 @@ pub enum AgentError {
     },
     #[error("A turn is running. Wait for its end or stop it, then try again.")]
     TurnRunning,
+    #[error("{0} inputs wait in this conversation already, which is the most. Remove some, or wait for their turns.")]
+    QueueFull(usize),
+    #[error(
+        "No input {0} waits in this conversation: its turn has begun, or it was removed. Look at the queue as it is now."
+    )]
+    UnknownQueued(crate::ids::QueuedId),
+    #[error("The new order names {0} twice. Name each input once.")]
+    QueuedTwice(crate::ids::QueuedId),
+    #[error("{0}")]
+    BadMetadata(String),
     #[error("This conversation has no turn {0}.")]
     UnknownTurn(crate::ids::TurnId),
     #[error("{0}")]
@@ -135,9 +153,13 @@ impl AgentError {
         match self {
             Self::UnknownThread(_) => kinds::THREAD_NOT_LOADED,
             Self::ThreadDied(_) => kinds::THREAD_CLOSED,
-            Self::EmptyInput | Self::NothingToResume | Self::BadCommand(_) | Self::BadReview(_) => {
-                kinds::INVALID_PARAMS
-            }
+            Self::EmptyInput
+            | Self::NothingToResume
+            | Self::BadCommand(_)
+            | Self::QueuedTwice(_)
+            | Self::BadMetadata(_)
+            | Self::Prompt(_)
+            | Self::BadReview(_) => kinds::INVALID_PARAMS,
             Self::EmptyCommand => kinds::EMPTY_COMMAND,
             Self::UnknownCommand(_) => kinds::COMMAND_NOT_FOUND,
             Self::CommandRuns(_) => kinds::COMMAND_RUNNING,
@@ -145,11 +167,13 @@ impl AgentError {
             Self::NoTurn { .. } => kinds::NO_ACTIVE_TURN,
             Self::OtherTurn { .. } => kinds::TURN_MISMATCH,
             Self::TurnRunning => kinds::TURN_RUNNING,
+            Self::QueueFull(_) => kinds::QUEUE_FULL,
+            Self::UnknownQueued(_) => kinds::QUEUED_NOT_FOUND,
             Self::UnknownTurn(_) => kinds::TURN_NOT_FOUND,
             Self::BadSettings(_) | Self::Config(_) => kinds::INVALID_CONFIG,
             Self::Store(StoreError::NotFound { .. } | StoreError::BadId { .. }) => kinds::THREAD_NOT_FOUND,
             Self::Store(StoreError::BadCursor { .. }) => kinds::INVALID_CURSOR,
-            Self::Store(_) => kinds::STORE_FAILED,
+            Self::Store(_) | Self::History(_) => kinds::STORE_FAILED,
             Self::Proposal(ProposalError::Unknown(_)) => kinds::PROPOSAL_NOT_FOUND,
             Self::Proposal(ProposalError::Settled(_) | ProposalError::Stopping(_)) => kinds::PROPOSAL_SETTLED,
             Self::Proposal(ProposalError::Conflicting { .. }) => kinds::HUNK_CONFLICTING,
@@ -226,6 +250,8 @@ impl Agent {
             editor: setup.editor,
             snapshots: Snapshots::new(&setup.home, &setup.env),
             rules: crate::exec::rules::Shelf::default(),
+            instructions: Default::default(),
+            typed: crate::store::typed::Typed::new(&setup.home),
             findings: review::Findings::default(),
             changing: Arc::default(),
             persons: undo::Persons::default(),
@@ -285,6 +311,14 @@ impl Agent {
         })
     }
 
+    /// Names of instruction files, as the configuration stands for the first folder of the workspace.
+    pub fn instruction_names(&self) -> Vec<String> {
+        let root = self.desk().workspace.roots().into_iter().next();
+        let config = self.load_config(root.as_deref(), None).map(|loaded| loaded.config);
+        let configured = config.ok().map(|config| config.instruction_names());
+        configured.unwrap_or_else(|| config::instructions::NAMES.map(str::to_owned).to_vec())
+    }
+
     /// The folder of a thread that names none.
     fn default_folder(&self) -> PathBuf {
         self.desk()
@@ -302,16 +336,17 @@ impl Agent {
         let loaded = self.load_config(Some(&cwd), params.config.as_ref())?;
         let settings = settings::initial(&loaded.config, cwd, &params.settings)?;
         let id = ThreadId::fresh();
-        let instructions = self.instructions(&loaded.config, &settings);
+        let (instructions, warnings, known) = context::read_instructions(self.desk(), &loaded.config, &settings);
         let base = params
             .base_instructions
             .clone()
             .or_else(|| loaded.config.base_instructions.clone());
+        let (git, ()) = tokio::join!(git_info(&settings.cwd), self.desk().look_at_history(&loaded.config));
         let meta = SessionMeta {
             model_provider: Some(settings.model_provider.clone()),
             instructions: Some(instructions.text.clone()).filter(|text| !text.is_empty()),
             base_instructions: base.clone(),
-            git: git_info(&settings.cwd).await,
+            git,
             ..SessionMeta::new(id.clone(), &settings.cwd, &self.desk().source)
         };
         let git_info = meta.git.clone();
@@ -345,8 +380,9 @@ impl Agent {
         if !instructions.text.is_empty() {
             conversation.remember([prompt::project_instructions(&settings.cwd, &instructions.text)]);
         }
+        conversation.data().instructions = known;
         let handle = self.launch(conversation, loaded, settings, base, thread, Vec::new());
-        if let Some(warning) = instructions.truncated_warning {
+        for warning in warnings {
             handle.conversation().warn(None, warning);
         }
         Ok(Opened {
@@ -370,6 +406,8 @@ impl Agent {
             permissions: now.permissions,
             runtime_workspace_roots: Some(now.runtime_workspace_roots),
             edit_approval: Some(now.edit_approval),
+            editor_context: Some(now.editor_context.into()),
+            mode: Some(now.mode),
         };
         let params = ThreadStartParams {
             settings,
@@ -450,12 +488,15 @@ impl Agent {
         {
             let mut data = conversation.data();
             data.environment = prompt::Environment::told(data.history.items());
+            data.instructions = context::Known::told(data.history.items());
+            data.mode = mode::told(data.history.items());
             data.usage = stored.usage.unwrap_or_default();
             data.turns = stored.turns;
             data.preview = stored.preview.clone();
             data.updated_at_ms = stored.updated_at_ms;
         }
         self.load_notes(&id).await;
+        self.desk().look_at_history(&loaded.config).await;
         let thread = Thread {
             id,
             preview: stored.preview,
@@ -505,9 +546,7 @@ impl Agent {
         conversation.publish(None, EventKind::ThreadStarted(ThreadStarted { thread: thread.clone() }));
         conversation.publish(
             None,
-            EventKind::ThreadConfigured(ThreadConfigured {
-                settings: settings.clone(),
-            }),
+            EventKind::ThreadConfigured(self.desk().configured(&loaded.config, settings.clone())),
         );
         for warning in &loaded.warnings {
             conversation.warn(None, in_words(warning));
@@ -532,17 +571,6 @@ impl Agent {
                 left,
             }))
             .clone()
-    }
-
-    fn instructions(&self, config: &Config, settings: &ThreadSettings) -> config::instructions::Instructions {
-        let workspace = &self.desk().workspace;
-        let profile = permissions::profile(config, settings);
-        // A project's file can be a link to anything.
-        let closed = permissions::closed_in(self.desk(), config, &profile, &settings.cwd);
-        config::instructions::project_documents(config, &self.desk().home, &settings.cwd, &|path| {
-            let read = || workspace.read(path).ok();
-            closed.may_read(path).then(read)?.map(|read| read.text)
-        })
     }
 
     /// A live thread.

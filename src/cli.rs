@@ -3,6 +3,7 @@
 pub mod apply_patch;
 pub mod demo;
 pub mod doctor;
+pub mod mcp;
 pub mod protocol;
 pub mod rehearse;
 pub mod rules;
@@ -40,6 +41,8 @@ enum Command {
     Doctor(doctor::Args),
     /// Say what standing rules make of commands, and which rules there are.
     Rules(rules::Args),
+    /// Say which tool servers there are, and how to log in to one.
+    Mcp(mcp::Args),
     /// Print the custom protocol's types.
     Protocol(protocol::Args),
 }
@@ -72,6 +75,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Some(Command::Demo(args)) => demo::run(args),
         Some(Command::Doctor(args)) => doctor::run(args),
         Some(Command::Rules(args)) => rules::run(args),
+        Some(Command::Mcp(args)) => mcp::run(args),
         Some(Command::Protocol(args)) => protocol::run(args),
     }
 }

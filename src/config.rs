@@ -12,12 +12,15 @@ mod keys;
 pub(crate) mod layers;
 pub mod mcp;
 pub mod permissions;
+pub mod prompts;
 pub mod provider;
 mod redact;
 pub(crate) mod tree;
 
 use crate::protocol::config::{ConfigReadResult, ConfigWarning};
-use crate::protocol::settings::{ApprovalPolicy, ApprovalsReviewer, EditApproval, ReasoningSummary, SandboxPolicy};
+use crate::protocol::settings::{
+    ApprovalPolicy, ApprovalsReviewer, EditApproval, EditorContextSettings, ReasoningSummary, SandboxPolicy,
+};
 use check::{Checker, Layer};
 use environment::EnvironmentPolicy;
 use layers::{File, Merged};
@@ -112,8 +115,10 @@ pub struct Config {
     pub instructions_file: Option<PathBuf>,
     /// Bytes of all `AGENTS.md` of a project together; 0 turns them off.
     pub project_doc_max_bytes: usize,
-    /// Names looked for where a folder has no `AGENTS.md`.
+    /// Names looked for where a folder has no `AGENTS.md`; each stays in the folder.
     pub project_doc_fallback_filenames: Vec<String>,
+    /// Names looked for beside it, such as `CLAUDE.md` and `.github/copilot-instructions.md`; each stays in the folder.
+    pub project_doc_also_filenames: Vec<String>,
     /// Names that mark the root of a project.
     pub project_root_markers: Vec<String>,
     pub show_raw_agent_reasoning: bool,
@@ -126,11 +131,15 @@ pub struct Config {
     /// `user_commands.sandboxed`: the person's own commands run in the thread's sandbox, and not with the person's rights.
     pub user_commands_sandboxed: bool,
     pub edits: Edits,
+    /// What of the editor the model is told.
+    pub editor_context: EditorContextSettings,
     /// Whether the model is offered the tool that proposes patches. Without it, patches in shell commands still count.
     pub include_apply_patch_tool: bool,
     pub features: BTreeMap<String, bool>,
     /// Folders that hold the project's own rules on commands, outermost first; none of a project that is not trusted.
     pub rule_folders: Vec<PathBuf>,
+    /// Folders that hold the project's own prompts, outermost first; none of a project that is not trusted.
+    pub prompt_folders: Vec<PathBuf>,
     /// Longest wait for a command in a terminal that nothing is typed into.
     pub background_terminal_max_timeout: Duration,
     /// The profile in force.
@@ -266,18 +275,20 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
         }
     }
 
-    let mut rule_folders = Vec::new();
-    if let Some(cwd) = &sources.cwd {
-        for holder in project_layers(sources, cwd, &mut merged, &mut warnings, &mut notes) {
-            rule_folders.push(holder.join("rules"));
-        }
-    }
+    let holders = match &sources.cwd {
+        Some(cwd) => project_layers(sources, cwd, &mut merged, &mut warnings, &mut notes),
+        None => Vec::new(),
+    };
+    let own = holders.iter().filter(|holder| holder.ends_with(".countersign"));
+    let prompt_folders = own.map(|holder| holder.join("prompts")).collect();
+    let rule_folders = holders.iter().map(|holder| holder.join("rules")).collect();
     merged.lay(client, "editor");
     merged.lay(request, "request");
     merged.values.entry("profiles").or_insert_with(|| json!({}));
 
     let config = Config {
         rule_folders,
+        prompt_folders,
         ..effective::config(&sources.home, &merged, &mut warnings)
     };
     let chosen_by_request = merged

@@ -56,8 +56,10 @@ ids! {
     HunkId,
     /// One question to the person.
     ApprovalId,
-    /// One thing that a review found.
-    FindingId,
+    /// One input that waits for its turn.
+    QueuedId,
     /// One question of a tool server to the person.
     ElicitationId,
+    /// One thing that a review found.
+    FindingId,
 }

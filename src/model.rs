@@ -33,6 +33,7 @@ use crate::model::item::{ResponseItem, ToolSpec};
 use crate::model::limits::RateLimits;
 use crate::protocol::model::TokenUsage;
 use crate::protocol::settings::ReasoningSummary;
+use crate::protocol::turn::Metadata;
 use std::sync::Arc;
 
 /// One sampling step: all that the model is to know.
@@ -50,6 +51,8 @@ pub struct ModelRequest {
     /// JSON Schema of the final answer.
     pub output_schema: Option<serde_json::Value>,
     pub max_output_tokens: Option<u32>,
+    /// What the client wants the provider to be told.
+    pub metadata: Metadata,
     /// The thread's id: lets the provider find the prefix that it has seen before.
     pub cache_key: String,
     /// Sent as `x-client-request-id`, to be found in the provider's logs.

@@ -21,8 +21,8 @@ pub mod wire;
 pub use call::after_reply;
 
 use crate::handlers::{
-    Context, approval, code_action, code_lens, command, config, document, guardian, lifecycle, mcp, model, one_off,
-    permission, progress, proposal, review, sandbox, terminal, thread, turn, undo,
+    Context, approval, code_action, code_lens, command, config, document, file, git, guardian, history, lifecycle, mcp,
+    model, one_off, permission, progress, prompt, proposal, queue, review, sandbox, terminal, thread, turn, undo,
 };
 use crate::lsp::error::RequestError;
 use crate::protocol::approval::{ApprovalRespondParams, ApprovalRespondResult};
@@ -31,7 +31,13 @@ use crate::protocol::command::{
     ThreadShellCommandResult,
 };
 use crate::protocol::config::{ConfigReadParams, ConfigReadResult};
+use crate::protocol::file::{FileSearchParams, FileSearchResult};
+use crate::protocol::git::{GitDiffToRemoteParams, GitDiffToRemoteResult};
 use crate::protocol::guardian::{GuardianApproveDeniedParams, GuardianApproveDeniedResult};
+use crate::protocol::history::{
+    HistoryAppendParams, HistoryAppendResult, HistoryListParams, HistoryListResult, HistoryReadParams,
+    HistoryReadResult,
+};
 use crate::protocol::mcp::{
     McpElicitationRespondParams, McpElicitationRespondResult, McpListParams, McpListResult, McpRefreshParams,
     McpRefreshResult, McpResourceListParams, McpResourceListResult, McpResourceReadParams, McpResourceReadResult,
@@ -39,9 +45,14 @@ use crate::protocol::mcp::{
 use crate::protocol::method;
 use crate::protocol::model::{ModelListParams, ModelListResult};
 use crate::protocol::permission::{PermissionProfilesParams, PermissionProfilesResult};
+use crate::protocol::prompt::{PromptListParams, PromptListResult};
 use crate::protocol::proposal::{
     ProposalDecideParams, ProposalDecideResult, ProposalEditParams, ProposalEditResult, ProposalListParams,
     ProposalListResult, ProposalReadParams, ProposalReadResult,
+};
+use crate::protocol::queue::{
+    TurnQueueAddParams, TurnQueueAddResult, TurnQueueEditParams, TurnQueueListParams, TurnQueueRemoveParams,
+    TurnQueueReorderParams, TurnQueueResult, TurnQueueResumeParams,
 };
 use crate::protocol::review::{
     ReviewDismissParams, ReviewDismissResult, ReviewFindingsParams, ReviewFindingsResult, ReviewStartParams,
@@ -190,6 +201,10 @@ impl LanguageServer for Server {
         Ok(command::execute(session, params)?)
     }
 
+    async fn did_change_watched_files(&self, params: DidChangeWatchedFilesParams) {
+        self.note(|context| lifecycle::watched_files_changed(context, &params));
+    }
+
     async fn did_change_configuration(&self, params: DidChangeConfigurationParams) {
         self.note(|context| lifecycle::configuration_changed(context, params));
     }
@@ -232,6 +247,14 @@ impl Server {
         Ok(one_off::terminate(self.0.session()?, &params))
     }
 
+    async fn file_search(&self, params: FileSearchParams) -> Result<FileSearchResult> {
+        Ok(file::search(self.0.session()?, params).await?)
+    }
+
+    async fn git_diff_to_remote(&self, params: GitDiffToRemoteParams) -> Result<GitDiffToRemoteResult> {
+        Ok(git::diff_to_remote(self.0.session()?, params).await?)
+    }
+
     async fn guardian_approve_denied(
         &self,
         params: GuardianApproveDeniedParams,
@@ -249,6 +272,30 @@ impl Server {
 
     async fn turn_interrupt(&self, params: TurnInterruptParams) -> Result<TurnInterruptResult> {
         Ok(turn::interrupt(self.0.session()?, params).await?)
+    }
+
+    async fn turn_queue_add(&self, params: TurnQueueAddParams) -> Result<TurnQueueAddResult> {
+        Ok(queue::add(self.0.session()?, params).await?)
+    }
+
+    async fn turn_queue_list(&self, params: TurnQueueListParams) -> Result<TurnQueueResult> {
+        Ok(queue::list(self.0.session()?, params).await?)
+    }
+
+    async fn turn_queue_edit(&self, params: TurnQueueEditParams) -> Result<TurnQueueResult> {
+        Ok(queue::edit(self.0.session()?, params).await?)
+    }
+
+    async fn turn_queue_remove(&self, params: TurnQueueRemoveParams) -> Result<TurnQueueResult> {
+        Ok(queue::remove(self.0.session()?, params).await?)
+    }
+
+    async fn turn_queue_reorder(&self, params: TurnQueueReorderParams) -> Result<TurnQueueResult> {
+        Ok(queue::reorder(self.0.session()?, params).await?)
+    }
+
+    async fn turn_queue_resume(&self, params: TurnQueueResumeParams) -> Result<TurnQueueResult> {
+        Ok(queue::resume(self.0.session()?, params).await?)
     }
 
     async fn turn_undo(&self, params: TurnUndoParams) -> Result<TurnUndoResult> {
@@ -342,6 +389,22 @@ impl Server {
         Ok(model::list(self.0.session()?, &params)?)
     }
 
+    async fn prompt_list(&self, params: PromptListParams) -> Result<PromptListResult> {
+        Ok(prompt::list(self.0.session()?, params).await?)
+    }
+
+    async fn history_read(&self, params: HistoryReadParams) -> Result<HistoryReadResult> {
+        Ok(history::read(self.0.session()?, params).await?)
+    }
+
+    async fn history_list(&self, params: HistoryListParams) -> Result<HistoryListResult> {
+        Ok(history::list(self.0.session()?, params).await?)
+    }
+
+    async fn history_append(&self, params: HistoryAppendParams) -> Result<HistoryAppendResult> {
+        Ok(history::append(self.0.session()?, &params)?)
+    }
+
     async fn config_read(&self, params: ConfigReadParams) -> Result<ConfigReadResult> {
         Ok(config::read(self.0.session()?, &params)?)
     }
@@ -363,6 +426,7 @@ const NOTIFICATIONS: &[&str] = &[
     "textDocument/didSave",
     "textDocument/didClose",
     "workspace/didChangeConfiguration",
+    "workspace/didChangeWatchedFiles",
     "workspace/didChangeWorkspaceFolders",
     "workspace/didRenameFiles",
     "window/workDoneProgress/cancel",
@@ -379,10 +443,18 @@ pub(crate) fn service(context: Arc<Context>) -> (LspService<Server>, ClientSocke
         .custom_method(method::THREAD_SHELL_COMMAND, Server::thread_shell_command)
         .custom_method(method::COMMAND_EXEC, Server::command_exec)
         .custom_method(method::COMMAND_TERMINATE, Server::command_terminate)
+        .custom_method(method::FILE_SEARCH, Server::file_search)
+        .custom_method(method::GIT_DIFF_TO_REMOTE, Server::git_diff_to_remote)
         .custom_method(method::GUARDIAN_APPROVE_DENIED, Server::guardian_approve_denied)
         .custom_method(method::TURN_START, Server::turn_start)
         .custom_method(method::TURN_STEER, Server::turn_steer)
         .custom_method(method::TURN_INTERRUPT, Server::turn_interrupt)
+        .custom_method(method::TURN_QUEUE_ADD, Server::turn_queue_add)
+        .custom_method(method::TURN_QUEUE_LIST, Server::turn_queue_list)
+        .custom_method(method::TURN_QUEUE_EDIT, Server::turn_queue_edit)
+        .custom_method(method::TURN_QUEUE_REMOVE, Server::turn_queue_remove)
+        .custom_method(method::TURN_QUEUE_REORDER, Server::turn_queue_reorder)
+        .custom_method(method::TURN_QUEUE_RESUME, Server::turn_queue_resume)
         .custom_method(method::TURN_UNDO, Server::turn_undo)
         .custom_method(method::TURN_DIFF, Server::turn_diff)
         .custom_method(method::PROPOSAL_LIST, Server::proposal_list)
@@ -405,6 +477,10 @@ pub(crate) fn service(context: Arc<Context>) -> (LspService<Server>, ClientSocke
         .custom_method(method::MCP_RESOURCE_READ, Server::mcp_resource_read)
         .custom_method(method::MCP_ELICITATION_RESPOND, Server::mcp_elicitation_respond)
         .custom_method(method::MODEL_LIST, Server::model_list)
+        .custom_method(method::PROMPT_LIST, Server::prompt_list)
+        .custom_method(method::HISTORY_READ, Server::history_read)
+        .custom_method(method::HISTORY_LIST, Server::history_list)
+        .custom_method(method::HISTORY_APPEND, Server::history_append)
         .custom_method(method::CONFIG_READ, Server::config_read)
         .custom_method(method::PERMISSIONS_PROFILES, Server::permissions_profiles)
         .custom_method(method::SANDBOX_STATUS, Server::sandbox_status)

@@ -3,7 +3,7 @@
 //! A rollout is a file of JSON lines below `<home>/sessions`, one conversation a file, in the form that the
 //! reference system writes too, so that threads can be listed and resumed across both. This room writes them
 //! ([`Recorder`]), reads them back whatever state they are in ([`load`]) and finds them ([`find`], [`list`],
-//! [`read`]). Beside them it keeps the [`proposals`] that wait. It knows nothing of live threads: whoever holds one
+//! [`read`]). Beside them it keeps the [`proposals`] that wait, and what the person [`typed`]. It knows nothing of live threads: whoever holds one
 //! says so in the answer.
 
 pub mod foreign;
@@ -15,6 +15,7 @@ pub mod proposals;
 pub mod record;
 pub mod summary;
 pub mod turns;
+pub mod typed;
 
 pub use line::{EventMsg, RolloutItem, SessionMeta, TurnContextRecord};
 pub use list::{find, list, read, read_path};

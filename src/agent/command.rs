@@ -68,6 +68,7 @@ pub(super) async fn run(turn: &Arc<Turn>, call: CommandCall, how: How) -> Result
                 (Some(outer), Some(inner)) => Some(PathBuf::from(outer).join(inner).display().to_string()),
                 (outer, inner) => outer.or_else(|| inner.map(|dir| dir.display().to_string())),
             };
+            turn.may_change()?;
             line::reached().await;
             if let Some(refused) = review::refuses_patch(turn) {
                 return Ok(refused);
@@ -81,6 +82,9 @@ pub(super) async fn run(turn: &Arc<Turn>, call: CommandCall, how: How) -> Result
     }
     if let Some(refused) = review::refuses(turn, &call) {
         return Ok(refused);
+    }
+    if call.escalated || !call.permissions.is_empty() {
+        turn.may_change()?;
     }
     let escalated = call.escalated;
     let mut run = match Run::of(turn, call.clone()) {
@@ -141,6 +145,15 @@ impl<'a> Run<'a> {
         loop {
             let (grants, rules) = self.standing();
             let decided = decide::decide(&self.case(escalated, &grants, &rules));
+            if let Verdict::Run(Confined::Outside)
+            | Verdict::Ask {
+                confined: Confined::Outside,
+                ..
+            } = decided.verdict
+                && let Err(refused) = self.turn.may_change()
+            {
+                return Err(ToolOutput::not_done(refused.to_string()));
+            }
             match decided.verdict {
                 Verdict::Refuse { reason } => return Err(ToolOutput::not_done(reason)),
                 Verdict::Run(confined) => return Ok(confined),
@@ -200,6 +213,7 @@ impl<'a> Run<'a> {
     /// The sandbox stood in the way: where the policy lets the person be asked, one question offers the run outside.
     async fn offer_outside(&self, confined: Confined, finished: &Finished) -> Option<ToolOutput> {
         let denial = finished.denied.as_ref().filter(|_| confined != Confined::Outside)?;
+        self.turn.may_change().ok()?;
         if self.turn.is_apart() {
             return None;
         }

@@ -3,7 +3,7 @@
 use super::apply::Scope;
 use super::permissions::{self, Asked};
 use super::turn::Turn;
-use super::{command, propose, review, servers, terminals};
+use super::{command, mode, propose, review, servers, terminals};
 use crate::config::permissions::is_built_in;
 use crate::exec::Confinement;
 use crate::ids::ItemId;
@@ -34,15 +34,9 @@ impl Host for Arc<Turn> {
     }
 
     fn reading(&self) -> Reading {
-        let closed = self.closed();
-        Arc::new(move |path| match closed.may_read(path) {
-            true => Ok(()),
-            false => Err(ToolError::Answer(format!(
-                "{} is closed: credentials or other secrets of the person's are kept there, or their settings say so. Work \
-                 without it, or ask for it with request_permissions if the task is about it.",
-                path.display()
-            ))),
-        })
+        let reader = self.reader();
+        let answer = |refused: permissions::Refused| ToolError::Answer(refused.to_string());
+        Arc::new(move |path| reader.check(path).map_err(answer))
     }
 
     fn home(&self) -> Option<PathBuf> {
@@ -56,6 +50,7 @@ impl Host for Arc<Turn> {
         reason: Option<String>,
     ) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
+            self.may_change()?;
             let asked = Asked {
                 item_id: &item_id,
                 permissions,
@@ -75,7 +70,13 @@ impl Host for Arc<Turn> {
     }
 
     fn write_to_terminal(&self, call: TerminalWrite) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
-        Box::pin(terminals::write(self, call))
+        Box::pin(async move {
+            // It may have been started when more was allowed.
+            if !call.text.is_empty() {
+                self.may_change()?;
+            }
+            terminals::write(self, call).await
+        })
     }
 
     fn shell(&self) -> Option<&str> {
@@ -92,7 +93,10 @@ impl Host for Arc<Turn> {
         patch: String,
         workdir: Option<String>,
     ) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
-        Box::pin(propose::run(self, item_id, patch, workdir))
+        Box::pin(async move {
+            self.may_change()?;
+            propose::run(self, item_id, patch, workdir).await
+        })
     }
 
     fn call_server_tool(&self, call: ServerCall) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
@@ -121,18 +125,22 @@ impl Turn {
             (!self.config.unified_exec()).then_some(exec_command::NAME),
             (!self.config.unified_exec()).then_some(write_stdin::NAME),
         ];
-        let all = self.desk.tools.clone();
         let own = left_out
             .into_iter()
             .flatten()
-            .fold(all, |tools, name| tools.without(name));
+            .fold(self.desk.tools.clone(), |tools, name| tools.without(name));
         let own = match self.is_apart() {
             true => own.only(review::allows),
             false => own,
         };
-        match self.servers.is_empty() {
+        let all = match self.servers.is_empty() {
             true => own,
             false => own.with(self.server_tools()),
+        };
+        match self.is_apart() {
+            // It only reads in every mode, and looks by commands.
+            true => all,
+            false => mode::offered(self.settings.mode, all),
         }
     }
 

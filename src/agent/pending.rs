@@ -1,8 +1,9 @@
 //! Input that comes while a turn runs. It is either taken by that turn or given back, never lost in between.
 
+use super::mail::Mail;
 use super::turn::Turn;
 use crate::protocol::item::UserInput;
-use crate::protocol::turn::EditorContext;
+use crate::protocol::turn::{EditorContext, Metadata, UnansweredInput};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
@@ -12,6 +13,16 @@ pub struct Input {
     pub content: Vec<UserInput>,
     pub context: Option<EditorContext>,
     pub client_id: Option<String>,
+    pub metadata: Metadata,
+}
+
+impl From<Input> for UnansweredInput {
+    fn from(input: Input) -> Self {
+        Self {
+            input: input.content,
+            client_user_message_id: input.client_id,
+        }
+    }
 }
 
 #[derive(Default)]
@@ -25,6 +36,8 @@ pub struct Pending {
 struct State {
     closed: bool,
     inputs: Vec<Input>,
+    /// What others have to say.
+    mail: Vec<Mail>,
     /// The person's own commands that run beside the turn. It stays open for them.
     commands: usize,
 }
@@ -78,6 +91,23 @@ impl Pending {
         std::mem::take(&mut self.lock().inputs)
     }
 
+    /// Gives a message to the turn. Given back if the turn takes no more.
+    pub fn deliver(&self, mail: Mail) -> Result<(), Mail> {
+        let mut state = self.lock();
+        if state.closed {
+            return Err(mail);
+        }
+        state.mail.push(mail);
+        drop(state);
+        self.changed.notify_one();
+        Ok(())
+    }
+
+    /// Takes the messages that have come so far, in order; also of a turn that is over.
+    pub fn take_mail(&self) -> Vec<Mail> {
+        std::mem::take(&mut self.lock().mail)
+    }
+
     /// Closes the door if nobody waits before it; says whether it is closed.
     pub fn close_if_empty(&self) -> bool {
         let mut state = self.lock();
@@ -86,12 +116,12 @@ impl Pending {
     }
 
     /// Closes the door once nobody waits before it and no command of the person's runs beside the turn: true then. False as
-    /// soon as there is input. For the turn's own task only.
+    /// soon as there is input, or mail that keeps it open. For the turn's own task only.
     pub async fn close_when_done(&self) -> bool {
         loop {
             {
                 let mut state = self.lock();
-                if !state.inputs.is_empty() {
+                if !state.inputs.is_empty() || state.mail.iter().any(|mail| mail.wakes) {
                     return false;
                 }
                 if state.commands == 0 {
@@ -110,11 +140,11 @@ impl Pending {
         }
     }
 
-    /// Closes the door and drops what waits: a stopped turn answers nothing more.
-    pub fn close(&self) {
+    /// Closes the door and gives what waits: a stopped turn answers nothing more.
+    pub fn close(&self) -> Vec<Input> {
         let mut state = self.lock();
         state.closed = true;
-        state.inputs.clear();
+        std::mem::take(&mut state.inputs)
     }
 }
 
@@ -153,10 +183,10 @@ mod tests {
 
     /// Shows S-089.
     #[test]
-    fn a_stopped_turn_drops_what_waits() {
+    fn a_stopped_turn_gives_back_what_waits() {
         let pending = Pending::default();
         pending.push(input("x")).expect("open");
-        pending.close();
+        assert_eq!(pending.close(), [input("x")]);
         assert!(pending.take().is_empty());
         assert_eq!(pending.push(input("y")), Err(input("y")));
     }

@@ -134,7 +134,7 @@ async fn review(turn: &Arc<Turn>, target: ReviewTarget) -> Ended {
     let subject = match found {
         Ok(subject) => subject,
         Err(Nothing::Unresolved(message)) => return Ended::Failed(failure(message)),
-        Err(Nothing::Unchanged(message)) => return unchanged(turn, target, message),
+        Err(Nothing::Unchanged(message)) => return unchanged(turn, target, message).await,
     };
     if let Err(ended) = whole::find_provider(turn, |_window| ()).await {
         return ended;
@@ -183,7 +183,7 @@ async fn find(turn: &Arc<Turn>, target: ReviewTarget) -> Result<Subject, Nothing
 }
 
 /// There is no difference, so there are no findings either.
-fn unchanged(turn: &Turn, target: ReviewTarget, message: String) -> Ended {
+async fn unchanged(turn: &Arc<Turn>, target: ReviewTarget, message: String) -> Ended {
     let folder = turn.settings.cwd.clone();
     turn.desk.findings.outdate(&About { target, folder });
     turn.complete_item(ThreadItem::AgentMessage {
@@ -193,7 +193,7 @@ fn unchanged(turn: &Turn, target: ReviewTarget, message: String) -> Ended {
     });
     // What the person said meanwhile is shown; there is nobody to answer it.
     while !turn.pending.close_if_empty() {
-        sampling::take_input(turn, turn.pending.take(), false);
+        sampling::take_input(turn, turn.pending.take(), false).await;
     }
     Ended::Completed
 }
@@ -242,6 +242,7 @@ async fn enter(turn: &Arc<Turn>, subject: Subject) {
         id: ItemId::fresh(),
         content: vec![UserInput::Text { text }],
         client_id: None,
+        context: Vec::new(),
     });
     let environment = Environment::new(&turn.settings, &turn.roots, turn.desk.shell());
     turn.say([environment.message(), prompt::message("user", subject.prompt)]);

@@ -286,6 +286,7 @@ impl Turn {
             output_schema: Some(schema.clone()),
             max_output_tokens: None,
             cache_key: format!("{}-{what}", self.conversation.id),
+            metadata: self.metadata().clone(),
             turn_id: self.id.to_string(),
         })
     }

@@ -1,6 +1,8 @@
 //! The turn loop: rounds of one model request and the tool calls it brought, until an answer needs nothing more.
 
 use super::calls::Calls;
+use super::context::{self, Gathered};
+use super::mail;
 use super::pending::Input;
 use super::prompt;
 use super::turn::{Ended, Turn};
@@ -42,8 +44,9 @@ pub(super) async fn run(turn: &Arc<Turn>) -> Ended {
         if turn.cancel.is_cancelled() {
             return Ended::Interrupted;
         }
-        take_input(turn, turn.pending.take(), false);
+        take_input(turn, turn.pending.take(), false).await;
         if !turn.is_apart() {
+            mail::read(turn, turn.pending.take_mail());
             super::restore::tell_model(turn);
             turn.conversation.say_notes();
         }
@@ -69,8 +72,9 @@ pub(super) async fn run(turn: &Arc<Turn>) -> Ended {
 /// Whether nothing is left to answer. Waits for what the person runs beside the turn; they may say something meanwhile.
 pub(super) async fn is_over(turn: &Turn) -> bool {
     tokio::select! {
-        over = turn.pending.close_when_done() => over,
+        biased;
         () = turn.cancel.cancelled() => false,
+        over = turn.pending.close_when_done() => over,
     }
 }
 
@@ -83,20 +87,18 @@ fn failure(kind: TurnErrorKind, message: String) -> TurnError {
 }
 
 /// Puts the person's input into the history and shows it, before the model is asked.
-pub(super) fn take_input(turn: &Turn, inputs: Vec<Input>, first: bool) {
-    for (index, input) in inputs.into_iter().enumerate() {
+pub(super) async fn take_input(turn: &Arc<Turn>, inputs: Vec<Input>, first: bool) {
+    say_input(turn, context::gather(turn, inputs).await, first);
+}
+
+/// The same with all that belongs to the input.
+pub(super) fn say_input(turn: &Turn, inputs: Vec<Gathered>, first: bool) {
+    for (index, Gathered { input, told }) in inputs.into_iter().enumerate() {
         turn.hear();
+        turn.metadata().extend(input.metadata);
         turn.say(super::person::sent_along(turn, &input.content));
-        if let Some(context) = &input.context {
-            let open = turn.desk.open_files();
-            turn.say(prompt::editor_context(context, &open, &turn.settings.cwd));
-        }
-        let image = |path: &std::path::Path| match turn.closed().may_read(&turn.settings.cwd.join(path)) {
-            true => super::images::data_url(path),
-            false => Err("it is in a place that is kept from the model".to_owned()),
-        };
-        let message = prompt::user_message(&input.content, &turn.settings.cwd, &image);
-        turn.say(message);
+        turn.say(told.messages);
+        turn.say(told.message);
         {
             let mut data = turn.conversation.data();
             if data.preview.is_empty() {
@@ -113,7 +115,11 @@ pub(super) fn take_input(turn: &Turn, inputs: Vec<Input>, first: bool) {
             id,
             content: input.content,
             client_id: input.client_id,
+            context: told.sent,
         });
+        for warning in told.warnings {
+            turn.warn(warning);
+        }
     }
 }
 
@@ -204,6 +210,9 @@ async fn finish_calls(turn: &Arc<Turn>, calls: Calls) -> Option<String> {
 
 /// Writes down what the turn has changed so far, and shows it if it is news.
 pub(super) async fn show_diff(turn: &Arc<Turn>) {
+    if super::undo::is_untouched(turn) {
+        return;
+    }
     let comparing = turn.clone();
     // A diff that panics is missed by nobody as much as the rest of the turn would be.
     let compared = tokio::task::spawn_blocking(move || {
@@ -246,6 +255,7 @@ fn request(turn: &Turn) -> ModelRequest {
         summary: turn.settings.summary,
         output_schema: schema(turn),
         max_output_tokens: turn.config.max_output_tokens,
+        metadata: turn.metadata().clone(),
         cache_key: turn.cache_key(),
         turn_id: turn.id.to_string(),
     }
@@ -263,12 +273,14 @@ async fn attempt(turn: &Arc<Turn>, calls: &mut Calls) -> Result<(), Broken> {
     let request = request(turn);
     // What the person said outlives the server from here on, whatever the model does with it.
     tokio::select! {
-        () = turn.conversation.recorded() => {}
+        biased;
         () = turn.cancel.cancelled() => return Err(Broken::Stopped),
+        () = turn.conversation.recorded() => {}
     }
     let mut stream = tokio::select! {
-        stream = turn.provider().client.stream(&request) => stream?,
+        biased;
         () = turn.cancel.cancelled() => return Err(Broken::Stopped),
+        stream = turn.provider().client.stream(&request) => stream?,
     };
     let mut answer = Answer {
         turn,

@@ -2,15 +2,18 @@
 
 mod actor;
 mod promised;
+mod queue;
 mod running;
 mod task;
 pub(super) mod whole;
 
+pub use queue::Change as QueueChange;
 pub use task::{Task, WhenBusy, Work};
 
 use super::AgentError;
 use super::conversation::Conversation;
 use super::desk::Desk;
+use super::mail::Mail;
 use super::pending::Input;
 use super::person::OwnCommand;
 use super::review;
@@ -21,10 +24,11 @@ use super::undo;
 use crate::config::Config;
 use crate::ids::{ItemId, ThreadId, TurnId};
 use crate::protocol::item::UserInput;
+use crate::protocol::queue::{QueuedInput, TurnQueue};
 use crate::protocol::review::ReviewTarget;
 use crate::protocol::settings::{SettingsOverride, ThreadSettings};
 use crate::protocol::thread::{Thread, ThreadStatus};
-use crate::protocol::turn::{EditorContext, Turn as TurnRecord, TurnKind, TurnStatus};
+use crate::protocol::turn::{EditorContext, Metadata, Turn as TurnRecord, TurnKind, TurnStatus};
 use actor::Actor;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -56,6 +60,18 @@ enum Op {
         task: Task,
         reply: oneshot::Sender<Result<Started, AgentError>>,
     },
+    Queue {
+        start: Start,
+        reply: oneshot::Sender<Result<Added, AgentError>>,
+    },
+    ChangeQueue {
+        change: QueueChange,
+        reply: oneshot::Sender<Result<TurnQueue, AgentError>>,
+    },
+    Deliver {
+        mail: Mail,
+        reply: oneshot::Sender<()>,
+    },
     Settings {
         change: Box<SettingsOverride>,
         reply: oneshot::Sender<Result<ThreadSettings, AgentError>>,
@@ -76,7 +92,27 @@ pub struct Start {
     pub context: Option<EditorContext>,
     pub settings: Option<SettingsOverride>,
     pub output_schema: Option<serde_json::Value>,
+    pub metadata: Metadata,
     pub client_id: Option<String>,
+}
+
+impl Start {
+    /// The input itself.
+    fn input(&self) -> Input {
+        Input {
+            content: self.content.clone(),
+            context: self.context.clone(),
+            client_id: self.client_id.clone(),
+            metadata: self.metadata.clone(),
+        }
+    }
+}
+
+/// What became of an input that may wait for a turn of its own.
+#[derive(Debug)]
+pub enum Added {
+    Waits(QueuedInput),
+    Begins(Started),
 }
 
 /// The answer to an input. The turn's first event comes only when this is dropped, so that the answer can go out first.
@@ -111,6 +147,8 @@ pub struct ThreadHandle {
 
 struct Shared {
     conversation: Arc<Conversation>,
+    desk: Arc<Desk>,
+    config: Arc<Config>,
     mailbox: mpsc::Sender<Op>,
     /// What a reader sees of the thread without asking its task.
     face: Mutex<Face>,
@@ -146,6 +184,8 @@ impl ThreadHandle {
         };
         let shared = Arc::new(Shared {
             conversation: parts.conversation.clone(),
+            desk: parts.desk.clone(),
+            config: parts.config.clone(),
             mailbox,
             face: Mutex::new(face),
         });
@@ -159,6 +199,15 @@ impl ThreadHandle {
 
     pub fn conversation(&self) -> &Arc<Conversation> {
         &self.shared.conversation
+    }
+
+    pub(super) fn desk(&self) -> &Arc<Desk> {
+        &self.shared.desk
+    }
+
+    /// The configuration that the thread began with.
+    pub(super) fn config(&self) -> &Arc<Config> {
+        &self.shared.config
     }
 
     fn face(&self) -> std::sync::MutexGuard<'_, Face> {
@@ -232,6 +281,23 @@ impl ThreadHandle {
         self.ask(|reply| Op::Steer { expected, input, reply }).await?
     }
 
+    /// Gives input a turn of its own: now, or after what runs and waits.
+    pub async fn queue(&self, start: Start) -> Result<Added, AgentError> {
+        self.ask(|reply| Op::Queue { start, reply }).await?
+    }
+
+    /// Changes what waits for its turn, or only looks at it. Gives it as it is then.
+    pub async fn change_queue(&self, change: QueueChange) -> Result<TurnQueue, AgentError> {
+        self.ask(|reply| Op::ChangeQueue { change, reply }).await?
+    }
+
+    /// Gives the model something to read with its next request: in the running turn if that is one with the model, else in
+    /// the next. With `wakes` a turn begins for it if none runs.
+    pub async fn deliver(&self, mail: Mail, wakes: bool) -> Result<(), AgentError> {
+        let mail = Mail { wakes, ..mail };
+        self.ask(|reply| Op::Deliver { mail, reply }).await
+    }
+
     /// Runs a command of the person's own, beside the running turn or as a turn of its own.
     pub async fn run_own(&self, command: OwnCommand) -> Result<Started, AgentError> {
         self.ask(|reply| Op::OwnCommand { command, reply }).await?
@@ -270,18 +336,15 @@ impl ThreadHandle {
 
     /// The person allows what the automatic reviewer denied; false if there is nothing of the kind. The model is told in the
     /// running turn, or at the start of the next one.
-    pub fn approve_denied(&self, assessment: &str) -> bool {
+    pub async fn approve_denied(&self, assessment: &str) -> Result<bool, AgentError> {
         let conversation = &self.shared.conversation;
         let Some(action) = conversation.data().reviews.overrule(assessment) else {
             tracing::info!(thread = %conversation.id, assessment, "no denied action under this id; nothing was allowed");
-            return false;
+            return Ok(false);
         };
-        let message = reviewer::overruled_message(&action);
-        match self.running_turn() {
-            Some(_) => conversation.note_item(message),
-            None => conversation.say([message]),
-        }
-        true
+        self.deliver(Mail::new(reviewer::overruled_message(&action)), false)
+            .await?;
+        Ok(true)
     }
 
     /// Changes settings without a turn.

@@ -20,7 +20,9 @@ use crate::protocol::item::{Confined, ItemStatus, ThreadItem};
 use crate::protocol::permission::Permission;
 use crate::protocol::settings::{SandboxMode, ThreadSettings};
 use crate::protocol::thread::ThreadStatus;
-use crate::protocol::turn::{InterruptedBy, Turn as TurnRecord, TurnError, TurnKind, TurnStatus};
+use crate::protocol::turn::{
+    InterruptedBy, Metadata, Turn as TurnRecord, TurnError, TurnKind, TurnStatus, UnansweredInput,
+};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -71,6 +73,8 @@ pub struct Turn {
     pub track: Track,
     /// Narrow grants until the turn ends.
     permissions: Mutex<Vec<Permission>>,
+    /// What the client wants the provider to be told with the turn's requests.
+    metadata: Mutex<Metadata>,
     /// Questions about commands of the answer that is being carried out.
     pub asking: Asking,
     /// Held while an event of the turn is published; taken before the conversation's data, never after.
@@ -95,6 +99,8 @@ struct Shown {
     begun: bool,
     /// The last event is out.
     ended: bool,
+    /// How it ended.
+    status: TurnStatus,
 }
 
 pub struct TurnParts {
@@ -135,6 +141,7 @@ impl Turn {
             waiting: 0,
             begun: false,
             ended: false,
+            status: TurnStatus::InProgress,
         };
         let cancel = CancellationToken::new();
         let servers = super::servers::take_up(&desk, &conversation);
@@ -160,6 +167,7 @@ impl Turn {
             pending: Pending::default(),
             track: Track::default(),
             permissions: Mutex::default(),
+            metadata: Mutex::default(),
             asking: Asking::default(),
             shown: Mutex::new(shown),
         }
@@ -173,6 +181,10 @@ impl Turn {
     /// Narrow grants until the turn ends.
     pub fn permissions(&self) -> MutexGuard<'_, Vec<Permission>> {
         self.permissions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn metadata(&self) -> MutexGuard<'_, Metadata> {
+        self.metadata.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How a command of the turn is confined that asks for nothing else.
@@ -270,7 +282,7 @@ impl Turn {
     }
 
     /// A turn that nobody asked to stop is stopped in the person's name.
-    fn stopped_by(&self) -> InterruptedBy {
+    pub fn stopped_by(&self) -> InterruptedBy {
         self.stopped_by.get().copied().unwrap_or(InterruptedBy::Person)
     }
 
@@ -291,6 +303,11 @@ impl Turn {
         let shown = self.shown();
         let mut items = shown.done.iter().chain(&shown.open);
         items.find(|item| item.id() == id).cloned()
+    }
+
+    /// How it ended, or that it runs.
+    pub fn status(&self) -> TurnStatus {
+        self.shown().status
     }
 
     /// Whether the turn's last event is out.
@@ -445,7 +462,7 @@ impl Turn {
     /// Closes the turn: open items first, then the one closing event. Later calls do nothing. A turn that was asked to
     /// stop in its last moment counts as stopped.
     pub fn end(&self, ended: Ended) {
-        self.pending.close();
+        let unread = self.pending.close();
         super::review::left(self);
         let mut shown = self.shown();
         if shown.ended {
@@ -484,8 +501,10 @@ impl Turn {
             EventKind::TurnCompleted(TurnCompleted {
                 turn,
                 last_agent_message,
+                unanswered: unread.into_iter().map(UnansweredInput::from).collect(),
             }),
         );
+        shown.status = status;
         shown.ended = true;
         drop(shown);
         self.closed.cancel();

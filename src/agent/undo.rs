@@ -13,7 +13,7 @@ mod plan;
 mod state;
 mod track;
 
-pub(super) use keep::{add, note, save};
+pub(super) use keep::{add, is_untouched, note, save};
 pub use persons::Persons;
 pub use track::Track;
 pub(super) use track::{Watch, begin, settle, stand_by, watch};

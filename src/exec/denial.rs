@@ -8,6 +8,7 @@ mod files;
 mod network;
 
 use super::Confinement;
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 /// The sandbox, as far as can be told, stopped the command.
@@ -19,8 +20,16 @@ pub struct Denial {
     pub missing: Missing,
 }
 
+/// One thing that the kernel has refused, by its own record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Refusal {
+    /// In words, as they stand after "blocked".
+    pub what: String,
+    pub missing: Missing,
+}
+
 /// What a command would have needed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Missing {
     /// To write this; absolute.
     Write(PathBuf),
@@ -43,7 +52,19 @@ pub(super) struct Ran<'a> {
     pub blocked: Option<&'a str>,
     /// That a port of its loopback did not answer, in words. A command may well try until its own server does.
     pub unanswered: Option<String>,
+    /// The first of what the kernel has written down as refused, where that can be read.
+    pub recorded: Option<&'a Refusal>,
 }
+
+/// Words by which programs say that they were refused something.
+const REFUSED: [&str; 6] = [
+    "permission denied",
+    "not permitted",
+    "access denied",
+    "eacces",
+    "eperm",
+    "errno 13",
+];
 
 /// Killed by SIGSYS.
 const BAD_SYSTEM_CALL: i32 = 128 + 31;
@@ -90,9 +111,20 @@ pub(super) fn judge(ran: &Ran<'_>) -> Option<Denial> {
             missing: Missing::Network(None),
         })
     };
+    // That something was refused is certain then, but not that it is why: programs try things and do without.
+    let of_records = || {
+        let recorded = ran.recorded?;
+        let lower = plain.to_ascii_lowercase();
+        let said = lower.trim().is_empty() || REFUSED.iter().any(|words| lower.contains(words));
+        said.then(|| Denial {
+            reason: format!("the sandbox blocked {}", recorded.what),
+            missing: recorded.missing.clone(),
+        })
+    };
     of_files()
         .or_else(|| (!network).then(of_network).flatten())
         .or_else(of_loopback)
+        .or_else(of_records)
         .or_else(unclear)
 }
 
@@ -178,7 +210,40 @@ mod tests {
                 confinement: &Confinement::new(&policy, &self.work, &[], None),
                 blocked,
                 unanswered: unanswered.map(str::to_owned),
+                recorded: None,
             })
+        }
+    }
+
+    #[test]
+    fn the_kernels_records_by_table() {
+        let place = Place::new();
+        let recorded = Refusal {
+            what: "making something in /srv".to_owned(),
+            missing: Missing::Write("/srv".into()),
+        };
+        for (exit_code, output, expected) in [
+            (1, "", true),
+            (1, "it failed: Permission denied", true),
+            (1, "Error: EACCES", true),
+            // It failed for another reason.
+            (1, "2 tests of 40 have failed", false),
+            (0, "Permission denied", false),
+        ] {
+            let denial = judge(&Ran {
+                exit_code,
+                output,
+                cwd: &place.work,
+                confinement: &Confinement::new(&SandboxPolicy::from_mode(Default::default()), &place.work, &[], None),
+                blocked: None,
+                unanswered: None,
+                recorded: Some(&recorded),
+            });
+            assert_eq!(denial.is_some(), expected, "{output}");
+            if let Some(denial) = denial {
+                assert_eq!(denial.reason, "the sandbox blocked making something in /srv");
+                assert_eq!(denial.missing, Missing::Write("/srv".into()));
+            }
         }
     }
 

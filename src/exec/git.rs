@@ -1,7 +1,8 @@
 //! The `git` program in a clean environment: what a folder's repository says of itself, and repositories of our own.
 
+mod difference;
 mod reading;
-
+pub use difference::{DiffError, Difference, diff_to_remote};
 pub use reading::Reading;
 
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};

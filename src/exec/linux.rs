@@ -20,7 +20,9 @@
 //!
 //! `launch` is the asker's side of the line; nothing else here runs in the server.
 
+mod audit;
 mod broker;
+mod crowd;
 mod descent;
 mod enter;
 mod hidden;
@@ -43,10 +45,12 @@ use super::confinement::Walls;
 use super::protected::Guard;
 use super::role::{Order, Report};
 use super::support::{self, Support, Wall};
+use audit::Audit;
 use broker::{Factory, Reach};
+use crowd::Crowd;
 use keeper::{Charge, Keeper};
 pub(super) use limits::binds_root;
-use namespaces::View;
+use namespaces::{Prepared, View};
 use questions::{Asker, Network};
 use spare::Ahead;
 use std::fs::File;
@@ -63,6 +67,9 @@ pub(super) use terminal::receive as receive_terminal;
 /// The least Landlock that will do where there is no read-only view of the disk: before version 3 it cannot keep files
 /// from being cut to nothing.
 const LANDLOCK_ALONE: u32 = 3;
+
+/// Since when Landlock writes down what it refuses.
+const LANDLOCK_RECORDS: u32 = 7;
 
 /// How long processes may take to die.
 const DYING: Duration = Duration::from_secs(2);
@@ -101,6 +108,18 @@ impl Post<'_> {
         }
     }
 
+    /// This process has started the command and needs its streams no more. At a terminal they are the person's.
+    fn release_streams(&self) {
+        if let Self::Asker(_) = self {
+            starter::release_streams();
+        }
+    }
+
+    /// Who counts a command's processes, if the kernel does not.
+    fn counting(&self, by_kernel: bool) -> Option<(Crowd, &Self)> {
+        (!by_kernel).then(|| (Crowd::watch(limits::Limits::default().processes), self))
+    }
+
     fn control(&self) -> Option<&OwnedFd> {
         match self {
             Self::Asker(socket) => Some(socket),
@@ -119,8 +138,8 @@ pub(super) fn run_here(order: &Order, report: impl Fn(&str)) -> ExitCode {
 fn run(order: &Order, post: &Post<'_>, mut ahead: Ahead) -> u8 {
     let outcome = match &order.walls {
         None => {
-            ahead.use_if(false);
-            run_beside(order, None, post)
+            let ready = ahead.use_if(false).map_err(|error| error.to_string());
+            ready.and_then(|_none| run_beside(order, None, post))
         }
         Some(walls) => run_confined(order, walls, ahead, post),
     };
@@ -195,27 +214,31 @@ fn run_in_namespaces(
     let attempts = namespaces::attempts(walls.network);
     let own_network = attempts[0] & libc::CLONE_NEWNET != 0;
     let mut reason = String::new();
-    let mut stands = |inner: libc::pid_t, socket: OwnedFd| match hear(socket) {
-        None => true,
-        Some(trouble) => {
+    let mut stands = |inner: libc::pid_t, socket: &OwnedFd| match hear(socket) {
+        Ok(counted) => Some(counted),
+        Err(trouble) => {
             reason = trouble;
             sys::kill(inner, libc::SIGKILL);
             while sys::reap(true).is_ok_and(|ended| ended.is_some_and(|ended| ended.pid != inner)) {}
-            false
+            None
         }
     };
-    let keep = |inner: libc::pid_t| {
+    let keep = |inner: libc::pid_t, word: &OwnedFd, counted: bool| {
         let keeper = Keeper {
+            crowd: post.counting(counted),
             signals: &signals,
             control: post.control(),
             asker: None,
+            word: Some(word),
         };
         keeper.keep(Charge::InnerKeeper(inner)).exit_code
     };
-    if let Some((inner, socket)) = ahead.use_if(own_network && factory.is_none())
-        && stands(inner, socket)
+    let given = ahead.use_if(own_network && factory.is_none());
+    if let Some((inner, socket, sign)) = given.map_err(|error| error.to_string())?
+        && let Some(counted) = stands(inner, &socket)
     {
-        return Ok(keep(inner));
+        drop(sign);
+        return Ok(keep(inner, &socket, counted));
     }
     let mut refused = None;
     for flags in attempts {
@@ -236,14 +259,17 @@ fn run_in_namespaces(
                     own_user: flags & libc::CLONE_NEWUSER != 0,
                     user: ids.0,
                 };
-                sys::exit(inner_keeper(&inner, theirs, || namespaces::enter(flags, ids)));
+                sys::exit(inner_keeper(&inner, theirs, || {
+                    namespaces::enter(flags, ids).map(|()| namespaces::prepare(own_network))
+                }));
             }
             Ok(sys::Forked::Parent(inner)) => {
                 drop(theirs);
-                if stands(inner, ours) {
+                if let Some(counted) = stands(inner, &ours) {
                     // It ends when nobody inside is left to ask it.
                     drop(factory);
-                    return Ok(keep(inner));
+                    post.release_streams();
+                    return Ok(keep(inner, &ours, counted));
                 }
                 refused = None;
             }
@@ -252,18 +278,30 @@ fn run_in_namespaces(
     Err(refused.unwrap_or(reason))
 }
 
-/// What the inner keeper says about its namespaces: nothing if they stand.
-fn hear(socket: OwnedFd) -> Option<String> {
+/// What the inner keeper says about its namespaces: if they stand, whether the kernel counts the processes in them.
+fn hear(socket: &OwnedFd) -> Result<bool, String> {
     let mut words = String::new();
-    match File::from(socket).read_to_string(&mut words) {
-        Ok(_) if words == READY => None,
-        Ok(_) if words.is_empty() => Some("it ended while setting up its namespaces".to_owned()),
-        Ok(_) => Some(words),
-        Err(error) => Some(error.to_string()),
+    let heard = socket.try_clone().map(File::from).and_then(|mut socket| {
+        (&mut socket).take(READY.len() as u64).read_to_string(&mut words)?;
+        if [READY, UNCOUNTED].contains(&&*words) {
+            Ok(0)
+        } else {
+            socket.read_to_string(&mut words)
+        }
+    });
+    match heard {
+        Ok(_) if words == READY => Ok(true),
+        Ok(_) if words == UNCOUNTED => Ok(false),
+        Ok(_) if words.is_empty() => Err("it ended while setting up its namespaces".to_owned()),
+        Ok(_) => Err(words),
+        Err(error) => Err(error.to_string()),
     }
 }
 
+/// What an inner keeper says when its namespaces stand; they are of one length.
 const READY: &str = "ready";
+/// The same, where the kernel would let root have any number of processes.
+const UNCOUNTED: &str = "loose";
 
 /// What an inner keeper has to know.
 struct Inner<'a> {
@@ -284,8 +322,8 @@ struct Inner<'a> {
 }
 
 /// The inner keeper's life from its order on. `enter` is what it has still to do to be in its namespaces; `ready` is told
-/// when they stand, or why not.
-fn inner_keeper(inner: &Inner<'_>, ready: OwnedFd, enter: impl FnOnce() -> io::Result<()>) -> u8 {
+/// when they stand, or why not, and in the end how the command ended.
+fn inner_keeper(inner: &Inner<'_>, ready: OwnedFd, enter: impl FnOnce() -> io::Result<Prepared>) -> u8 {
     let Inner {
         order,
         walls,
@@ -301,21 +339,21 @@ fn inner_keeper(inner: &Inner<'_>, ready: OwnedFd, enter: impl FnOnce() -> io::R
         return super::role::EXIT_REFUSED;
     }
     sys::new_session();
-    let view = enter().and_then(|()| {
+    let view = enter().and_then(|prepared| {
         let signals = sys::signal_descriptor()?;
-        let view = namespaces::build(&walls.roots, guard, reach.names.as_deref(), own_network)?;
-        Ok((signals, view))
+        let view = namespaces::build(&walls.roots, guard, reach.names.as_deref())?;
+        Ok((signals, prepared, view))
     });
     let mut ready = File::from(ready);
-    let (signals, view) = match view {
+    let (signals, prepared, view) = match view {
         Ok(view) => view,
         Err(error) => {
             let _gone = write!(ready, "cannot set up namespaces: {error}");
             return super::role::EXIT_REFUSED;
         }
     };
-    let _gone = ready.write_all(READY.as_bytes());
-    drop(ready);
+    let counted = prepared.bounded || inner.user != 0;
+    let _gone = ready.write_all(if counted { READY } else { UNCOUNTED }.as_bytes());
     let mut writable = walls.roots.clone();
     writable.extend(view.shared_memory.clone());
     let inside = enter::Inside {
@@ -326,12 +364,15 @@ fn inner_keeper(inner: &Inner<'_>, ready: OwnedFd, enter: impl FnOnce() -> io::R
         capabilities: view.capabilities_to_keep(&walls.roots),
         message_queues: view.message_queues,
         network: walls.network,
-        own_network: own_network && view.loopback,
+        own_network: own_network && prepared.loopback,
         brokered: reach.is_brokered(),
         own_ipc: true,
         own_terminals: view.own_terminals,
         watch_metadata: false,
-        other_processes: limits::others(inner.own_user, view.bounded, inner.user),
+        other_processes: limits::others(inner.own_user, prepared.bounded, inner.user),
+        bounding: prepared.bounding,
+        // The view of the disk answers before Landlock is asked.
+        record: false,
         watch_names: !guard.missing.is_empty(),
     };
     let network = Network {
@@ -342,13 +383,18 @@ fn inner_keeper(inner: &Inner<'_>, ready: OwnedFd, enter: impl FnOnce() -> io::R
     };
     start(&inside, guard, post, network)
         .map(|(command, asker)| {
+            post.release_streams();
             let ended = Keeper {
                 signals: &signals,
                 control: None,
                 asker: asker.as_ref(),
+                word: None,
+                crowd: None,
             }
             .keep(Charge::Command(command));
             post.tell_signal(ended);
+            sys::end_namespace();
+            let _gone = ready.write_all(&[ended.exit_code]);
             ended.exit_code
         })
         .unwrap_or_else(|report| {
@@ -388,6 +434,9 @@ fn run_beside(order: &Order, confined: Option<(&Walls, &Guard, &Reach, u32)>, po
     let signals = sys::signal_descriptor().map_err(|error| error.to_string())?;
     sys::prctl(libc::PR_SET_CHILD_SUBREAPER, 1).map_err(|error| error.to_string())?;
     let keeper = sys::own_pid();
+    let audit = confined
+        .filter(|(.., version)| *version >= LANDLOCK_RECORDS)
+        .and_then(|_| Audit::listen());
     let started = match confined {
         Some((walls, guard, reach, version)) => {
             let hidden = hidden::everywhere(&guard.hidden);
@@ -410,6 +459,8 @@ fn run_beside(order: &Order, confined: Option<(&Walls, &Guard, &Reach, u32)>, po
                 other_processes: Some(limits::running(sys::own_ids().0)),
                 watch_names: !guard.missing.is_empty(),
                 capabilities: 0,
+                bounding: u64::MAX,
+                record: audit.is_some(),
             };
             let network = Network {
                 open: walls.network,
@@ -435,13 +486,21 @@ fn run_beside(order: &Order, confined: Option<(&Walls, &Guard, &Reach, u32)>, po
             return Ok(report.exit_code());
         }
     };
+    post.release_streams();
     let ended = Keeper {
         signals: &signals,
         control: post.control(),
         asker: asker.as_ref(),
+        word: None,
+        crowd: post.counting(order.walls.is_none() || sys::own_ids().0 != 0),
     }
     .keep(Charge::Family(command));
     descent::kill_all(DYING);
+    if let Some(audit) = audit.filter(|_| ended.exit_code != 0) {
+        for refusal in audit.refused(command) {
+            post.send(&Report::Refused { refusal });
+        }
+    }
     post.tell_signal(ended);
     Ok(ended.exit_code)
 }
@@ -501,21 +560,21 @@ fn probe_namespaces() -> Wall {
             Ok(sys::Forked::Child) => {
                 drop(ours);
                 let built =
-                    namespaces::enter(flags, ids).and_then(|()| namespaces::build(&[], &Guard::default(), None, true));
+                    namespaces::enter(flags, ids).and_then(|()| namespaces::build(&[], &Guard::default(), None));
                 let words = built.map_or_else(|error| error.to_string(), |_: View| READY.to_owned());
                 let _gone = File::from(theirs).write_all(words.as_bytes());
                 sys::exit(0)
             }
             Ok(sys::Forked::Parent(_)) => {
                 drop(theirs);
-                let heard = hear(ours);
+                let heard = hear(&ours);
                 let _ended = sys::reap(true);
                 match heard {
-                    None if flags & libc::CLONE_NEWUSER != 0 => {
+                    Ok(_) if flags & libc::CLONE_NEWUSER != 0 => {
                         return Wall::Stands("user, mount, process, network and ipc namespaces".to_owned());
                     }
-                    None => return Wall::Stands("mount, process, network and ipc namespaces, as root".to_owned()),
-                    Some(trouble) => reason = trouble,
+                    Ok(_) => return Wall::Stands("mount, process, network and ipc namespaces, as root".to_owned()),
+                    Err(trouble) => reason = trouble,
                 }
             }
         }

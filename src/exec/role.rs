@@ -2,6 +2,7 @@
 //! reports, and its entry points. `main` calls these before anything else has started.
 
 use super::confinement::Walls;
+use super::denial::Refusal;
 use super::terminal::Size;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -99,9 +100,22 @@ pub(crate) enum Report {
     SetAside {
         what: String,
     },
+    /// The kernel has written this down as refused.
+    Refused {
+        refusal: Refusal,
+    },
+    /// The command was ended, as it had more processes and threads at one time than this.
+    Crowded {
+        most: u64,
+    },
 }
 
 impl Report {
+    /// Whether the person is to see it with the command's output, whatever the exit status is.
+    pub(crate) fn belongs_to_output(&self) -> bool {
+        matches!(self, Self::SetAside { .. } | Self::Crowded { .. })
+    }
+
     /// The exit status that goes with it.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
@@ -113,6 +127,8 @@ impl Report {
             | Self::Folder { .. }
             | Self::Blocked { .. }
             | Self::SetAside { .. }
+            | Self::Crowded { .. }
+            | Self::Refused { .. }
             | Self::Unanswered { .. }
             | Self::Weaker { .. }
             | Self::Taken { .. }
@@ -151,6 +167,12 @@ impl std::fmt::Display for Report {
             ),
             Self::Weaker { what } => write!(f, "the sandbox is weaker than it could be: {what}"),
             Self::Blocked { what } | Self::SetAside { what } => write!(f, "the sandbox blocked {what}"),
+            Self::Crowded { most } => write!(
+                f,
+                "the sandbox ended the command, as it had more than {most} processes and threads at one time; let it start \
+                 fewer at once"
+            ),
+            Self::Refused { refusal } => write!(f, "the sandbox blocked {}", refusal.what),
             Self::Taken { pid } => write!(f, "process {pid} keeps the command"),
             Self::Ended { exit_code } => write!(f, "the command has ended with {exit_code}"),
             Self::Signalled { signal } => write!(f, "signal {signal} has ended the command"),

@@ -8,7 +8,7 @@ mod live;
 mod stream;
 
 use super::Confinement;
-use super::denial::{self, Denial, Ran};
+use super::denial::{self, Denial, Ran, Refusal};
 #[cfg(target_os = "linux")]
 pub(super) use super::linux::Line;
 #[cfg(target_os = "linux")]
@@ -127,7 +127,9 @@ impl ExecError {
             | Report::Blocked { .. }
             | Report::Unanswered { .. }
             | Report::Weaker { .. }
-            | Report::SetAside { .. } => return None,
+            | Report::SetAside { .. }
+            | Report::Refused { .. }
+            | Report::Crowded { .. } => return None,
         })
     }
 }
@@ -225,8 +227,7 @@ pub async fn run(
         return Err(error);
     }
     for report in line.reports() {
-        // Told whatever the exit status is: something is not where the command left it.
-        if matches!(report, Report::SetAside { .. }) {
+        if report.belongs_to_output() {
             let text = format!("\n{report}\n");
             stderr.kept.push(&text);
             aggregated.push(&text);
@@ -250,6 +251,7 @@ pub async fn run(
         confinement: &confinement,
         blocked: blocked(line.reports()),
         unanswered: unanswered(line.reports()),
+        recorded: recorded(line.reports()),
     };
     let denied = (!confinement.is_outside() && !timed_out && !cancelled)
         .then(|| denial::judge(&ran))
@@ -321,6 +323,14 @@ async fn start_with(
 pub(super) fn blocked(reports: &[Report]) -> Option<&str> {
     reports.iter().find_map(|report| match report {
         Report::Blocked { what } | Report::SetAside { what } => Some(what.as_str()),
+        _ => None,
+    })
+}
+
+/// The first that the kernel has written down as refused.
+pub(super) fn recorded(reports: &[Report]) -> Option<&Refusal> {
+    reports.iter().find_map(|report| match report {
+        Report::Refused { refusal } => Some(refusal),
         _ => None,
     })
 }

@@ -85,7 +85,7 @@ impl Support {
         }
         let bounded = !as_root() || bounds_root();
         if self.namespaces.stands() {
-            return if bounded { Vec::new() } else { vec![UNBOUNDED] };
+            return if bounded { Vec::new() } else { vec![COUNTED_BY_LOOKING] };
         }
         without_namespaces(self.landlock_version, as_root())
     }
@@ -234,8 +234,9 @@ impl Support {
 
 const ON_MACOS: &str = "What a command leaves running in a session of its own is not ended with it.";
 
-/// What there is to say where nothing counts the processes of a command.
-const UNBOUNDED: &str = "The number of processes of a command is not bounded, as it runs as root.";
+/// What there is to say where the kernel does not count the processes of a command.
+const COUNTED_BY_LOOKING: &str = "The kernel does not bound the processes of a command that runs as root here; the keeper \
+     counts them forty times a second and ends a command that has too many, so for a moment there can be more.";
 
 fn as_root() -> bool {
     #[cfg(unix)]
@@ -244,7 +245,7 @@ fn as_root() -> bool {
     false
 }
 
-/// Whether the processes of a command in namespaces are counted even if it is root's.
+/// Whether the kernel counts the processes of a command in namespaces even if it is root's.
 fn bounds_root() -> bool {
     #[cfg(target_os = "linux")]
     return super::linux::binds_root();
@@ -274,7 +275,7 @@ pub(crate) fn without_namespaces(landlock_version: Option<u32>, as_root: bool) -
         weaknesses.push("Commands can control devices that they can open for reading.");
     }
     if as_root {
-        weaknesses.push(UNBOUNDED);
+        weaknesses.push(COUNTED_BY_LOOKING);
     }
     weaknesses
 }

@@ -5,6 +5,7 @@ mod findings;
 mod waiting;
 
 use super::command::{self, Place};
+use super::prompt;
 use crate::lsp::convert;
 use crate::protocol::item::LineRange;
 use crate::protocol::turn::EditorDiagnostic;
@@ -33,6 +34,7 @@ pub fn actions(session: &Session, params: &CodeActionParams) -> CodeActionRespon
     let path = uri::to_path(document).ok().flatten();
     let wanted = |kind: &str| is_wanted(kind, &params.context);
     let mut actions = Vec::new();
+    session.workspace().attend(document);
     if let Some(path) = &path {
         if wanted(QUICKFIX) {
             let place = waiting::Place {
@@ -64,6 +66,9 @@ pub fn actions(session: &Session, params: &CodeActionParams) -> CodeActionRespon
                 ("Ask agent about the selection…", command::ASK),
             ] {
                 actions.push(action(title, REWRITE, command, &place(Some(selected))));
+            }
+            for (title, call) in prompt::for_code(session, path, &place(Some(selected))) {
+                actions.push(action(&title, REWRITE, command::PROMPT, &call));
             }
         }
         // Some editors tell a server only of its own diagnostics. Who asks by hand may mean one that we do not see.
@@ -188,7 +193,7 @@ fn fixes(document: &str, path: &Path, diagnostics: &[Diagnostic]) -> Vec<CodeAct
     }
 }
 
-fn short(message: &str) -> String {
+pub(super) fn short(message: &str) -> String {
     let line = message.lines().next().unwrap_or_default();
     match line.char_indices().nth(60) {
         Some((at, _)) => format!("{}…", &line[..at]),

@@ -5,10 +5,13 @@ mod review;
 
 pub use review::{Decide, NextChange, ShowProposal};
 
+use super::prompt::PromptCall;
 use super::review as reviews;
-use super::{terminal, undo};
+use super::{sandbox, terminal, undo};
+use crate::agent::AgentError;
 use crate::agent::person::OwnCommand;
 use crate::agent::thread::{Start, ThreadHandle};
+use crate::config::prompts;
 use crate::lsp::error::RequestError;
 use crate::protocol::item::{LineRange, UserInput};
 use crate::protocol::settings::SettingsOverride;
@@ -40,6 +43,7 @@ pub const REJECT_ALL: &str = "countersign.rejectAll";
 pub const NEW_THREAD: &str = "countersign.newThread";
 pub const UNDO: &str = "countersign.undoLastTurn";
 pub const SHOW_DIFF: &str = "countersign.showTurnDiff";
+pub const PROMPT: &str = "countersign.prompt";
 pub const REVIEW_CHANGES: &str = "countersign.reviewChanges";
 pub const FIX_FINDING: &str = "countersign.fixFinding";
 pub const DISMISS_FINDINGS: &str = "countersign.dismissFindings";
@@ -58,6 +62,7 @@ const COMMANDS: &[(&str, Run)] = &[
     }),
     (REVIEW_FILE, review_file),
     (RUN_COMMAND, run_command),
+    (PROMPT, call_prompt),
     (STOP, stop),
     (DECIDE, review::decide),
     (REJECT_WITH_WORDS, review::reject_with_words),
@@ -131,7 +136,10 @@ struct Task {
 
 impl Task {
     fn read(command: &str, arguments: Vec<Value>) -> Result<Self, RequestError> {
-        let place: Place = first(command, arguments)?;
+        Self::of(first(command, arguments)?)
+    }
+
+    fn of(place: Place) -> Result<Self, RequestError> {
         let path = uri::to_path(&place.uri).map_err(|error| RequestError::invalid_params(format!("{error}.")))?;
         match path {
             Some(path) => Ok(Self { place, path }),
@@ -308,18 +316,31 @@ fn set_off(session: &Session, task: Task, words: String) {
 
 async fn start_turn(session: &Session, task: Task, text: String) -> Result<(), String> {
     let Task { place, path } = task;
-    let thread = thread_for(session, &session.folder_of(&path)).await?;
+    let folder = session.folder_of(&path);
     let context = EditorContext {
         active_file: Some(path),
         selection: place.lines,
         diagnostics: place.diagnostics,
+        leave_out: Vec::new(),
     };
+    start_in(session, &folder, text, Some(context)).await
+}
+
+async fn start_in(
+    session: &Session,
+    folder: &Path,
+    text: String,
+    context: Option<EditorContext>,
+) -> Result<(), String> {
+    let thread = thread_for(session, folder).await?;
     let start = Start {
         content: vec![UserInput::Text { text }],
-        context: Some(context),
+        context,
         ..Start::default()
     };
-    thread.start_turn(start).await.map_err(|error| error.to_string())?;
+    let in_words = |error: AgentError| error.to_string();
+    thread.check_prompt(&start.content).await.map_err(in_words)?;
+    thread.start_turn(start).await.map_err(in_words)?;
     Ok(())
 }
 
@@ -346,6 +367,7 @@ pub(super) async fn thread_for(session: &Session, folder: &Path) -> Result<Threa
         .map_err(|error| error.to_string())?;
     session.set_current_thread(folder, opened.handle.id().clone());
     session.presenter().attach(&opened.handle);
+    sandbox::tell_what_is_missing(session);
     Ok(opened.handle)
 }
 
@@ -396,6 +418,33 @@ fn run_command(session: &Session, arguments: Vec<Value>) -> Result<(), RequestEr
             Err(message) => Err(message),
         };
         if let Err(message) = ran {
+            session.presenter().message(Severity::Error, &message);
+        }
+    });
+    Ok(())
+}
+
+/// Calls one of the person's prompts in the folder's conversation.
+fn call_prompt(session: &Session, arguments: Vec<Value>) -> Result<(), RequestError> {
+    let call: PromptCall = first(PROMPT, arguments)?;
+    let words = call.words();
+    if prompts::call_in(&words).is_none() {
+        return Err(RequestError::invalid_params(format!(
+            "{:?} is no name of a prompt. Prompts are named like their files, without .md.",
+            call.name
+        )));
+    }
+    if let Some(place) = call.place() {
+        set_off(session, Task::of(place)?, words);
+        return Ok(());
+    }
+    let folder = folders(session, None).into_iter().next();
+    let folder = folder.unwrap_or_else(|| session.agent().desk().home.clone());
+    session.idle().turned_to_us();
+    let session = session.clone();
+    tokio::spawn(async move {
+        let context = session.own_context();
+        if let Err(message) = start_in(&session, &folder, words, context).await {
             session.presenter().message(Severity::Error, &message);
         }
     });

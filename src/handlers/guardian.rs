@@ -9,6 +9,6 @@ pub async fn approve_denied(
     params: GuardianApproveDeniedParams,
 ) -> Result<GuardianApproveDeniedResult, RequestError> {
     let thread = session.agent().reach(&params.thread_id).await?;
-    let taken = thread.approve_denied(&params.assessment_id);
+    let taken = thread.approve_denied(&params.assessment_id).await?;
     Ok(GuardianApproveDeniedResult { taken })
 }

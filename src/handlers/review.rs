@@ -208,6 +208,7 @@ async fn mend(session: &Session, finding: OpenFinding) -> Result<(), String> {
                 code: None,
                 message: finding.title.clone(),
             }],
+            ..EditorContext::default()
         }),
         ..Start::default()
     };

@@ -13,16 +13,19 @@ pub async fn status(_params: SandboxStatusParams) -> Result<SandboxStatusResult,
         .map_err(|error| RequestError::internal(format!("trying the walls of the sandbox failed: {error}")))
 }
 
-/// Tells the person once, in the background, if walls are missing. Where all stand there is nothing to say.
+/// Tells the person, with the first thread of the session and in the background, if walls are missing. Where all stand there
+/// is nothing to say, and who starts no thread need not wait for the trial.
 pub fn tell_what_is_missing(session: &Session) {
-    let session = session.clone();
-    tokio::spawn(async move {
-        let Ok(support) = tokio::task::spawn_blocking(exec::support).await else {
-            return;
-        };
-        if let Some((serious, words)) = support.notice() {
-            let severity = if serious { Severity::Error } else { Severity::Warning };
-            session.presenter().message(severity, &words);
-        }
+    session.first_thread().call_once(|| {
+        let session = session.clone();
+        tokio::spawn(async move {
+            let Ok(support) = tokio::task::spawn_blocking(exec::support).await else {
+                return;
+            };
+            if let Some((serious, words)) = support.notice() {
+                let severity = if serious { Severity::Error } else { Severity::Warning };
+                session.presenter().message(severity, &words);
+            }
+        });
     });
 }

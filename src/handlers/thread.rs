@@ -1,5 +1,6 @@
 //! `countersign/thread/…`.
 
+use super::sandbox;
 use crate::agent::Opened;
 use crate::agent::person::OwnCommand;
 use crate::lsp::error::RequestError;
@@ -34,7 +35,10 @@ fn opened_result(session: &Session, opened: Opened, include_turns: bool) -> Thre
         instruction_sources,
     };
     let session = session.clone();
-    after_reply(move || session.presenter().attach(&handle));
+    after_reply(move || {
+        session.presenter().attach(&handle);
+        sandbox::tell_what_is_missing(&session);
+    });
     result
 }
 

@@ -94,6 +94,10 @@ kinds! {
     TURN_MISMATCH = "turnMismatch" (-32803),
     /// A turn runs; stop it or wait for its end.
     TURN_RUNNING = "turnRunning" (-32803),
+    /// No such input waits in the thread's queue: its turn has begun, or it was removed.
+    QUEUED_NOT_FOUND = "queuedNotFound" (-32803),
+    /// The thread's queue is full.
+    QUEUE_FULL = "queueFull" (-32803),
     /// The thread has no turn with this id.
     TURN_NOT_FOUND = "turnNotFound" (-32803),
     /// There is no proposal with this id.
@@ -122,6 +126,8 @@ kinds! {
     COMMAND_NOT_FOUND = "commandNotFound" (-32803),
     /// The command still runs.
     COMMAND_RUNNING = "commandRunning" (-32803),
+    /// The folder has nothing that could be compared with a remote; the message says why.
+    NO_DIFFERENCE = "noDifference" (-32600),
     /// The command could not be run at all; the message has the cause.
     EXEC_FAILED = "execFailed" (-32603),
     /// A fault of Countersign itself.

@@ -10,11 +10,12 @@ use crate::protocol::item::{PlanStep, ThreadItem};
 use crate::protocol::mcp::{McpElicitation, McpElicitationAction, McpServerStatus};
 use crate::protocol::model::ThreadTokenUsage;
 use crate::protocol::proposal::{Proposal, ProposalMoved};
+use crate::protocol::queue::TurnQueue;
 use crate::protocol::review::{OpenFinding, ReviewOutput, ReviewTarget};
 use crate::protocol::settings::ThreadSettings;
 use crate::protocol::terminal::Terminal;
 use crate::protocol::thread::{Thread, ThreadStatus};
-use crate::protocol::turn::{Turn, TurnError};
+use crate::protocol::turn::{Turn, TurnError, UnansweredInput};
 use serde::{Deserialize, Serialize};
 
 /// Where in the conversation an event belongs. Part of the params of every notification of a thread.
@@ -103,6 +104,8 @@ events! {
     TurnStarted = "countersign/turn/started" (TurnStarted),
     /// The turn's last event, exactly one for each `turn/started`.
     TurnCompleted = "countersign/turn/completed" (TurnCompleted),
+    /// What waits for its turn is another list, or in another order, or paused, or not any more. The whole of it each time.
+    TurnQueueChanged = "countersign/turn/queueChanged" (TurnQueueChanged),
     /// Unified diff of all the turn has changed so far; replaces the one before.
     TurnDiff = "countersign/turn/diff" (TurnDiff),
     /// A transient failure; the request is sent again. A notice, not an error.
@@ -179,7 +182,13 @@ macro_rules! params {
 
 params! {
     ThreadStarted { thread: Thread }
-    ThreadConfigured { settings: ThreadSettings }
+    ThreadConfigured {
+        settings: ThreadSettings,
+        /// Of the file of what the person typed, as `history/read` takes it; `0` where none is kept.
+        history_log_id: String,
+        /// Entries in that file: one can go back from this number.
+        history_entry_count: u64,
+    }
     ThreadStatusChanged { status: ThreadStatus }
     ThreadClosed {}
     TurnStarted {
@@ -191,7 +200,10 @@ params! {
         turn: Turn,
         /// The agent's last text in the turn's last round: its answer. Absent if it said nothing there.
         last_agent_message: Option<String>,
+        /// Input that came while the turn ran and that it was stopped before reading, in order.
+        unanswered: Vec<UnansweredInput>,
     }
+    TurnQueueChanged { queue: TurnQueue }
     TurnDiff { diff: String }
     TurnRetrying {
         /// Counted from 1.
@@ -218,20 +230,6 @@ params! {
         /// From the command's start.
         duration_ms: u64,
     }
-    ReviewEntered {
-        target: ReviewTarget,
-        /// What is reviewed, for people: "Review of …".
-        review: String,
-    }
-    ReviewCompleted {
-        output: Option<ReviewOutput>,
-        /// Those that lie on lines of a file.
-        findings: Vec<OpenFinding>,
-    }
-    ReviewFindingsChanged {
-        /// All that are left.
-        findings: Vec<OpenFinding>,
-    }
     McpProgress {
         item_id: ItemId,
         /// Rises with each; what it counts is the server's affair.
@@ -252,6 +250,20 @@ params! {
         status: McpServerStatus,
         /// What happened and what to do, where it is not well.
         error: Option<String>,
+    }
+    ReviewEntered {
+        target: ReviewTarget,
+        /// What is reviewed, for people: "Review of …".
+        review: String,
+    }
+    ReviewCompleted {
+        output: Option<ReviewOutput>,
+        /// Those that lie on lines of a file.
+        findings: Vec<OpenFinding>,
+    }
+    ReviewFindingsChanged {
+        /// All that are left.
+        findings: Vec<OpenFinding>,
     }
     PlanUpdated { explanation: Option<String>, steps: Vec<PlanStep> }
     TokenUsageUpdated { token_usage: ThreadTokenUsage }

@@ -2,8 +2,9 @@
 
 #[cfg(test)]
 use super::{
-    approval::*, command::*, config::*, document::*, generate::Visitor, guardian::*, mcp::*, model::*, permission::*,
-    proposal::*, review::*, sandbox::*, terminal::*, thread::*, turn::*, undo::*,
+    approval::*, command::*, config::*, document::*, file::*, generate::Visitor, git::*, guardian::*, history::*,
+    mcp::*, model::*, permission::*, prompt::*, proposal::*, queue::*, review::*, sandbox::*, terminal::*, thread::*,
+    turn::*, undo::*,
 };
 
 macro_rules! requests {
@@ -41,6 +42,18 @@ requests! { CLIENT_REQUESTS, each_client_request:
     TURN_STEER = "countersign/turn/steer" (TurnSteerParams) -> TurnSteerResult,
     /// Stops the running turn. Answered at once, also when nothing runs.
     TURN_INTERRUPT = "countersign/turn/interrupt" (TurnInterruptParams) -> TurnInterruptResult,
+    /// Gives input its own turn: at once if nothing runs or waits, else after what does.
+    TURN_QUEUE_ADD = "countersign/turn/queue/add" (TurnQueueAddParams) -> TurnQueueAddResult,
+    /// What waits for its turn.
+    TURN_QUEUE_LIST = "countersign/turn/queue/list" (TurnQueueListParams) -> TurnQueueResult,
+    /// Changes what an input that waits will say.
+    TURN_QUEUE_EDIT = "countersign/turn/queue/edit" (TurnQueueEditParams) -> TurnQueueResult,
+    /// Takes one input out of the queue, or all.
+    TURN_QUEUE_REMOVE = "countersign/turn/queue/remove" (TurnQueueRemoveParams) -> TurnQueueResult,
+    /// Changes the order in which the inputs get their turns.
+    TURN_QUEUE_REORDER = "countersign/turn/queue/reorder" (TurnQueueReorderParams) -> TurnQueueResult,
+    /// Goes on with a queue that is paused.
+    TURN_QUEUE_RESUME = "countersign/turn/queue/resume" (TurnQueueResumeParams) -> TurnQueueResult,
     /// Takes the last turn back, or all turns from one on. Answered at once; it is a turn of its own.
     TURN_UNDO = "countersign/turn/undo" (TurnUndoParams) -> TurnUndoResult,
     /// What a turn has changed, as one diff.
@@ -55,6 +68,10 @@ requests! { CLIENT_REQUESTS, each_client_request:
     COMMAND_TERMINATE = "countersign/command/terminate" (CommandTerminateParams) -> CommandTerminateResult,
     /// Allows exactly one action that the automatic reviewer denied.
     GUARDIAN_APPROVE_DENIED = "countersign/guardian/approveDenied" (GuardianApproveDeniedParams) -> GuardianApproveDeniedResult,
+    /// Finds files by a few letters of their paths.
+    FILE_SEARCH = "countersign/file/search" (FileSearchParams) -> FileSearchResult,
+    /// What a folder's repository holds that no remote has.
+    GIT_DIFF_TO_REMOTE = "countersign/git/diffToRemote" (GitDiffToRemoteParams) -> GitDiffToRemoteResult,
     /// The proposals that wait, or all.
     PROPOSAL_LIST = "countersign/proposal/list" (ProposalListParams) -> ProposalListResult,
     /// One proposal, with its hunks placed in today's text.
@@ -96,6 +113,14 @@ requests! { CLIENT_REQUESTS, each_client_request:
     MCP_ELICITATION_RESPOND = "countersign/mcp/elicitation/respond" (McpElicitationRespondParams) -> McpElicitationRespondResult,
     /// The models that can be chosen.
     MODEL_LIST = "countersign/model/list" (ModelListParams) -> ModelListResult,
+    /// The prompts that can be called by name, as their files say at this moment.
+    PROMPT_LIST = "countersign/prompt/list" (PromptListParams) -> PromptListResult,
+    /// One thing that the person typed, by its number.
+    HISTORY_READ = "countersign/history/read" (HistoryReadParams) -> HistoryReadResult,
+    /// What the person typed, newest first.
+    HISTORY_LIST = "countersign/history/list" (HistoryListParams) -> HistoryListResult,
+    /// Adds what the person typed elsewhere than in `turn/start` and `turn/steer`, which add it themselves.
+    HISTORY_APPEND = "countersign/history/append" (HistoryAppendParams) -> HistoryAppendResult,
     /// The effective configuration and where each value came from.
     CONFIG_READ = "countersign/config/read" (ConfigReadParams) -> ConfigReadResult,
     /// The permission profiles that can be chosen.
@@ -137,4 +162,6 @@ macro_rules! notifications {
 notifications! {
     /// More output of a command that `command/exec` runs with `streamOutput`. All of it comes before the answer.
     COMMAND_OUTPUT = "countersign/command/output" (CommandOutput),
+    /// What a file search with `stream` has found so far. All of it comes before the answer.
+    FILE_SEARCH_UPDATED = "countersign/file/searchUpdated" (FileSearchUpdated),
 }

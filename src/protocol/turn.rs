@@ -1,9 +1,10 @@
 //! Turns: from one input of the person to the agent's final answer.
 
 use crate::ids::{ThreadId, TurnId};
-use crate::protocol::item::{LineRange, ThreadItem, UserInput};
+use crate::protocol::item::{LineRange, SentContextKind, ThreadItem, UserInput};
 use crate::protocol::settings::SettingsOverride;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -125,6 +126,21 @@ pub struct Turn {
     pub completed_at_ms: Option<i64>,
 }
 
+/// What the client wants the provider to be told beside the conversation: at most 16 pairs, keys of at most 64 characters,
+/// values of at most 512.
+pub type Metadata = BTreeMap<String, String>;
+
+/// The person's words that no model has read: their turn was stopped before. They are in no later turn, so an editor offers
+/// them again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct UnansweredInput {
+    pub input: Vec<UserInput>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_user_message_id: Option<String>,
+}
+
 /// What the editor knows at the moment of asking; told to the model beside the person's words.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
@@ -136,6 +152,9 @@ pub struct EditorContext {
     pub selection: Option<LineRange>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub diagnostics: Vec<EditorDiagnostic>,
+    /// What the model is not told this time, whatever the thread's settings say.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub leave_out: Vec<SentContextKind>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -168,6 +187,9 @@ pub struct TurnStartParams {
     /// JSON Schema of the final answer; for this turn only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<serde_json::Value>,
+    /// Sent to the provider with this turn's requests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Metadata>,
     /// Echoed as `clientId` on the user message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_user_message_id: Option<String>,
@@ -190,6 +212,9 @@ pub struct TurnSteerParams {
     /// The turn that the person sees running; refused if another one runs.
     pub expected_turn_id: TurnId,
     pub input: Vec<UserInput>,
+    /// Sent to the provider with the turn's requests from now on, beside what it has; the same key is replaced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Metadata>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_user_message_id: Option<String>,
 }

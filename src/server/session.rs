@@ -9,11 +9,20 @@ use crate::agent::{Agent, Setup};
 use crate::ids::ThreadId;
 use crate::lsp::client::Client;
 use crate::model::ModelClient;
+use crate::protocol::turn::EditorContext;
 use crate::server;
 use crate::workspace::Workspace;
+use crate::workspace::search::{Searcher, Tokens};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, Once, PoisonError};
+
+/// Searches for files: those that run, and the names that were read for them.
+#[derive(Default)]
+pub struct Searches {
+    pub searcher: Searcher,
+    pub tokens: Tokens,
+}
 
 /// Cheap to clone; handlers get it by reference.
 #[derive(Clone)]
@@ -27,8 +36,10 @@ struct Shared {
     presenter: Presenter,
     idle: Idle,
     one_offs: OneOffs,
+    searches: Searches,
     /// The thread that code actions speak to, by workspace folder.
     current: Mutex<BTreeMap<PathBuf, ThreadId>>,
+    first_thread: Once,
 }
 
 impl Session {
@@ -55,7 +66,9 @@ impl Session {
             presenter,
             idle,
             one_offs: OneOffs::default(),
+            searches: Searches::default(),
             current,
+            first_thread: Once::new(),
         }))
     }
 
@@ -80,6 +93,11 @@ impl Session {
     }
 
     /// The commands that run beside all conversations.
+    /// The searches for files.
+    pub fn searches(&self) -> &Searches {
+        &self.0.searches
+    }
+
     pub fn one_offs(&self) -> &OneOffs {
         &self.0.one_offs
     }
@@ -87,6 +105,19 @@ impl Session {
     /// Hears of the person's keys.
     pub fn idle(&self) -> &Idle {
         &self.0.idle
+    }
+
+    /// What is done with the first thread of the session, and not with the others.
+    pub fn first_thread(&self) -> &Once {
+        &self.0.first_thread
+    }
+
+    /// What is known of an editor that does not tell: our plugin does, and when it tells nothing, that is meant.
+    pub fn own_context(&self) -> Option<EditorContext> {
+        (!self.client().can.plugin).then(|| EditorContext {
+            active_file: self.workspace().attended(),
+            ..EditorContext::default()
+        })
     }
 
     /// The folder that a file belongs to: its workspace folder, else the folder it lies in.

@@ -21,6 +21,7 @@ pub(super) fn thread_item(value: &Value) -> Option<ThreadItem> {
             id,
             content: parts(map.get("content")).iter().filter_map(user_input).collect(),
             client_id: text("clientId"),
+            context: Vec::new(),
         },
         "agentMessage" => ThreadItem::AgentMessage {
             id,

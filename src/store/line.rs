@@ -678,8 +678,8 @@ impl EventMsg {
             TurnErrorKind::SandboxError => json!("sandbox_error"),
             TurnErrorKind::TooManyRounds
             | TurnErrorKind::UndoFailed
-            | TurnErrorKind::ReviewFailed
             | TurnErrorKind::ToolServerFailed
+            | TurnErrorKind::ReviewFailed
             | TurnErrorKind::Internal => json!("other"),
         };
         Self::Error {

@@ -196,6 +196,7 @@ impl Turns {
                         id,
                         content,
                         client_id: None,
+                        context: Vec::new(),
                     },
                 );
             }
@@ -268,6 +269,7 @@ impl Turns {
                             id,
                             content,
                             client_id: None,
+                            context: Vec::new(),
                         },
                     );
                 }

@@ -1,6 +1,7 @@
 //! `countersign doctor`: what it finds on machines in several states.
 
-use serde_json::Value;
+use crate::support::mcp::{program, reading};
+use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
@@ -209,4 +210,60 @@ fn a_home_that_cannot_be_written_is_a_failure() {
         .env("OPENAI_API_KEY", "k")
         .env("COUNTERSIGN_HOME", "relative");
     assert_eq!(check(&machine.report().1, "home folder")["state"], "fail");
+}
+
+#[test]
+fn tool_servers_are_started_for_a_moment() {
+    let good = program("good", &json!({"tools": [reading("look")]}));
+    let gone = "[mcp_servers.gone]\ncommand = \"/no/such/program\"\n";
+    let machine = Machine::new().config(&format!("{good}{gone}"));
+    let (_, report) = machine.report();
+    let checks = report["checks"].as_array().expect("checks");
+    let check = checks
+        .iter()
+        .find(|check| check["name"] == "tool servers")
+        .expect("a check");
+    assert_eq!(check["state"], "warn");
+    assert_eq!(check["summary"], "2 configured, 1 of them not working");
+    assert!(
+        check["details"][0]
+            .as_str()
+            .is_some_and(|text| text.contains("/no/such/program")),
+        "{check}"
+    );
+    assert_eq!(check["details"][1], "good: 1 tools");
+    // Without servers there is nothing to say.
+    let (_, report) = Machine::new().report();
+    assert!(!report.to_string().contains("tool servers"));
+}
+
+#[test]
+fn tool_servers_are_listed_and_a_login_is_explained() {
+    let good = program("good", &json!({"tools": [reading("look"), reading("find")]}));
+    let far = "[mcp_servers.far]\nurl = \"http://127.0.0.1:9/mcp\"\nenabled = false\n[mcp_servers.web]\nurl = \"http://127.0.0.1:9/mcp\"\n";
+    let machine = Machine::new().config(&format!("{good}{far}"));
+    let run = |args: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_countersign"))
+            .arg("mcp")
+            .args(args)
+            .current_dir(machine.dir.path().join("project"))
+            .env_clear()
+            .envs(machine.env.iter().cloned())
+            .output()
+            .expect("the program starts");
+        (output.status.code(), String::from_utf8(output.stdout).expect("text"))
+    };
+    let (code, text) = run(&["list"]);
+    assert_eq!(code, Some(1));
+    assert!(
+        text.contains("good: look, find\n") && text.contains("web: The tool server web did not start"),
+        "{text}"
+    );
+    assert!(!text.contains("far"), "{text}");
+    let (code, text) = run(&["login", "web"]);
+    assert_eq!(code, Some(0));
+    assert!(text.contains("[mcp_servers.web]\nbearer_token_env_var"), "{text}");
+    let (code, text) = run(&["login", "nobody"]);
+    assert_eq!(code, Some(1));
+    assert!(text.contains("There are: good, web"), "{text}");
 }

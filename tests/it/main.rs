@@ -7,6 +7,7 @@ mod config;
 mod demo;
 mod doctor;
 mod exec;
+mod files;
 mod hostile;
 mod model;
 mod patch;

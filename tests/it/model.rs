@@ -71,6 +71,7 @@ fn request(input: Vec<ResponseItem>) -> ModelRequest {
         output_schema: None,
         max_output_tokens: None,
         cache_key: "thread-1".into(),
+        metadata: Default::default(),
         turn_id: "turn-1".into(),
     }
 }

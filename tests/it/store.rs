@@ -112,6 +112,7 @@ impl Play {
                 id: ItemId::fresh(),
                 content,
                 client_id: None,
+                context: Vec::new(),
             },
         );
         id
@@ -136,6 +137,7 @@ impl Play {
             EventKind::TurnCompleted(event::TurnCompleted {
                 turn,
                 last_agent_message: None,
+                unanswered: vec![],
             }),
         );
     }
@@ -170,6 +172,8 @@ fn settings() -> ThreadSettings {
         approval_policy: ApprovalPolicy::Untrusted,
         approvals_reviewer: ApprovalsReviewer::User,
         edit_approval: EditApproval::Ask,
+        editor_context: Default::default(),
+        mode: Default::default(),
         permissions: Some("own".into()),
         runtime_workspace_roots: vec!["/data/more".into()],
         sandbox_policy: SandboxPolicy::WorkspaceWrite {

@@ -15,9 +15,9 @@ export type AlwaysRule = {
 
 /**
  * A question to the person. The kinds are told apart by their fields: only a command has `command`, only a permission has
- * `folders`.
+ * `folders`, only a call of a server's tool has `server`.
  */
-export type Approval = CommandApproval | PermissionApproval;
+export type Approval = CommandApproval | PermissionApproval | ToolApproval;
 
 /** The person's answer. Anything that cannot be understood, a closed dialog and a lost client count as `decline`. */
 export type ApprovalDecision = "accept" | "acceptForSession" | "acceptAlways" | "decline" | "cancel";
@@ -51,7 +51,7 @@ export type ApprovalRespondResult = {
   taken: boolean;
 };
 
-/** Answer of the client to `countersign/approval/command` and `countersign/approval/permission`. */
+/** Answer of the client to `countersign/approval/command`, `countersign/approval/permission` and `countersign/approval/tool`. */
 export type ApprovalResponse = {
   decision: ApprovalDecision;
   /** The turn that the answer is for, if the client names it. Messages about the answer name the question where it does not. */
@@ -82,12 +82,6 @@ export type ChangedPath = {
   path: string;
   uri: string;
   kind: ChangedKind;
-};
-
-/** Where a finding lies. */
-export type CodeLocation = {
-  absoluteFilePath: string;
-  lineRange: LineRange;
 };
 
 /** What a command does, as far as its text tells. */
@@ -278,6 +272,9 @@ export type EditorDiagnostic = {
   message: string;
 };
 
+/** One question of a tool server to the person. */
+export type ElicitationId = string;
+
 export type ErrorEvent = {
   error: TurnError;
 };
@@ -303,13 +300,73 @@ export type FileChangeKind =
     movePath?: string | null;
   };
 
+export type FileMatch = {
+  /** The folder that was searched. */
+  root: string;
+  /** Below the folder, with `/` between names. */
+  path: string;
+  /** The last part of the path. */
+  fileName: string;
+  matchType: FileMatchType;
+  /** The higher, the better it fits; of use only beside the others of the same answer. */
+  score: number;
+  /** Which characters of `path` fit, counted in Unicode scalar values from 0. */
+  indices: Array<number>;
+};
+
+export type FileMatchType = "file" | "directory";
+
+export type FileSearchParams = {
+  /**
+   * Words of which each must be found in a path, its letters in their order but not side by side. Small letters fit capital
+   * ones too. An empty query finds nothing.
+   */
+  query: string;
+  /** Absolute folders; absent: those of the workspace. */
+  roots?: Array<string> | null;
+  /** The caller's own name for its searches: a new one stops the one that runs under the same name. */
+  cancellationToken?: string | null;
+  /** Most files in an answer: 1 to 1000; absent: 50. */
+  limit?: number | null;
+  /** Tell what is found as it comes, by `file/searchUpdated` under `cancellationToken`, which must be there. */
+  stream?: boolean;
+};
+
+export type FileSearchResult = {
+  /** The best first; of those that fit as well, the shorter path first. */
+  files: Array<FileMatch>;
+  /** How many fit, told or not. */
+  total: number;
+  /** False if a newer search stopped this one, or a folder has more than a million names: there may be better ones. */
+  complete: boolean;
+};
+
+/** The best files so far of a search that runs. */
+export type FileSearchUpdated = {
+  /** As `file/search` was given it. */
+  cancellationToken: string;
+  query: string;
+  files: Array<FileMatch>;
+  /** How many fit so far. */
+  total: number;
+};
+
 /** Closed files that were written on the disk. */
 export type FilesChanged = {
   paths: Array<ChangedPath>;
 };
 
-/** One thing that a review found. */
-export type FindingId = string;
+export type GitDiffToRemoteParams = {
+  /** An absolute folder in a repository. */
+  cwd: string;
+};
+
+export type GitDiffToRemoteResult = {
+  /** The newest commit in the history of the present one that a remote has, as far as is known here. */
+  sha: string;
+  /** From that commit to the files as they are, with new files that are not ignored; paths from the repository's top. */
+  diff: string;
+};
 
 export type GitInfo = {
   sha?: string | null;
@@ -342,6 +399,14 @@ export type GuardianAction =
   /** Why it asks. */
   reason: string;
     justification?: string | null;
+  }
+  | {
+    "type": "tool";
+    server: string;
+    tool: string;
+    arguments: JsonValue;
+  /** Why it asks. */
+  reason: string;
   }
   | {
     "type": "permission";
@@ -446,6 +511,157 @@ export type LineRange = {
   end: number;
 };
 
+/** Whether a server knows who asks. */
+export type McpAuthStatus = "unsupported" | "notLoggedIn" | "bearerToken";
+
+/**
+ * A server asks the person something while it carries out a call. Sent as the request `countersign/mcp/elicitation` to
+ * clients with the plugin protocol.
+ */
+export type McpElicitation =
+  | {
+    id: ElicitationId;
+    threadId: ThreadId;
+    turnId: TurnId;
+  /** The call that the server carries out. */
+  itemId: ItemId;
+    server: string;
+  /** The server's own id of the question, as it came. */
+  requestId: McpRequestId;
+    message: string;
+    _meta?: JsonValue | null;
+  } & ({
+    "mode": "form", requestedSchema: JsonValue,
+  } | {
+    "mode": "url", url: string, elicitationId: string,
+  });
+
+export type McpElicitationAction = "accept" | "decline" | "cancel";
+
+export type McpElicitationRequested = {
+  elicitation: McpElicitation;
+};
+
+export type McpElicitationResolved = {
+  elicitationId: ElicitationId;
+  server: string;
+  /** Absent: withdrawn. */
+  action: McpElicitationAction | null;
+};
+
+/** Answers a server's question from another surface than the one that was asked. */
+export type McpElicitationRespondParams = {
+  server: string;
+  requestId: McpRequestId;
+  response: McpElicitationResponse;
+};
+
+export type McpElicitationRespondResult = {
+  /** False if there is no such question, or it was settled before. */
+  taken: boolean;
+};
+
+/** The person's answer to a server. Whatever is no answer counts as `cancel`. */
+export type McpElicitationResponse = {
+  action: McpElicitationAction;
+  /** With `accept`: what was filled in. Absent: an empty object. */
+  content?: JsonValue | null;
+  /** Passed along. */
+  _meta?: JsonValue | null;
+};
+
+export type McpListParams = {
+  /** Whose servers; absent: those that a new thread in the first folder of the workspace would have. */
+  threadId?: ThreadId | null;
+};
+
+export type McpListResult = {
+  /** By name. */
+  data: Array<McpServer>;
+};
+
+export type McpProgress = {
+  itemId: ItemId;
+  /** Rises with each; what it counts is the server's affair. */
+  progress: number;
+  /** What it rises to, if that is known. */
+  total: number | null;
+  message: string | null;
+};
+
+export type McpRefreshParams = {
+  /** Absent: all live threads. */
+  threadId?: ThreadId | null;
+};
+
+export type McpRefreshResult = Record<symbol, never>;
+
+/** A server's own id of a request. */
+export type McpRequestId = number | string;
+
+/** One page of a server's resources, or of their templates. */
+export type McpResourceListParams = {
+  threadId?: ThreadId | null;
+  server: string;
+  /** The server's own, from the page before. */
+  cursor?: string | null;
+};
+
+export type McpResourceListResult = {
+  /** As the server gives them. */
+  data: Array<JsonValue>;
+  nextCursor?: string | null;
+};
+
+export type McpResourceReadParams = {
+  threadId?: ThreadId | null;
+  server: string;
+  uri: string;
+};
+
+export type McpResourceReadResult = {
+  /** As the server gives them. */
+  contents: Array<JsonValue>;
+};
+
+/** A configured server with what it offers. */
+export type McpServer = {
+  name: string;
+  status: McpServerStatus;
+  /** Why it failed or was lost, or what could not be listed in time. */
+  error?: string | null;
+  authStatus: McpAuthStatus;
+  /** Those that are offered, as the server listed them last. */
+  tools: Array<McpTool>;
+  /** As the server gives them. */
+  resources: Array<JsonValue>;
+  /** As the server gives them. */
+  resourceTemplates: Array<JsonValue>;
+};
+
+/** How a server is. */
+export type McpServerStatus = "starting" | "ready" | "failed" | "lost" | "stopped";
+
+export type McpStatusChanged = {
+  server: string;
+  status: McpServerStatus;
+  /** What happened and what to do, where it is not well. */
+  error: string | null;
+};
+
+/** A tool as its server describes it. */
+export type McpTool = {
+  /** The server's own name for it. */
+  name: string;
+  /** The name under which the model is offered it. */
+  qualifiedName: string;
+  title?: string | null;
+  description?: string | null;
+  /** The server says that it changes nothing. */
+  readOnly: boolean;
+  inputSchema: JsonValue;
+};
+
 export type Model = {
   /** The name to put into `model`. */
   id: string;
@@ -483,24 +699,6 @@ export type MovedHunk = {
   status: HunkStatus;
   range: LineRange;
   conflict?: string | null;
-};
-
-/** A finding that lies on its lines until it is dismissed, its lines change, or the same is reviewed again. */
-export type OpenFinding = {
-  id: FindingId;
-  threadId: ThreadId;
-  /** The review. */
-  turnId: TurnId;
-  uri: string;
-  /** Where its lines are now. */
-  codeLocation: CodeLocation;
-  title: string;
-  /** Markdown. */
-  body: string;
-  /** From 0 to 1. */
-  confidenceScore: number;
-  /** 0 must be mended at once, 3 is a trifle. */
-  priority: number;
 };
 
 export type OutputStream = "stdout" | "stderr";
@@ -728,114 +926,19 @@ export type ProposalReadResult = {
  */
 export type ProposalStatus = "proposed" | "partlyDecided" | "conflicting" | "stale" | "accepted" | "applied" | "rejected" | "failed" | "superseded" | "withdrawn" | "undone";
 
+/** One input that waits for its turn. */
+export type QueuedId = string;
+
+/** One input that waits for its turn. */
+export type QueuedInput = {
+  id: QueuedId;
+  input: Array<UserInput>;
+  clientUserMessageId?: string | null;
+  queuedAtMs: number;
+};
+
 /** How much of its reasoning the model is asked to sum up. */
 export type ReasoningSummary = "auto" | "concise" | "detailed" | "none";
-
-export type ReviewCompleted = {
-  output: ReviewOutput | null;
-  /** Those that lie on lines of a file. */
-  findings: Array<OpenFinding>;
-};
-
-/** Where a review runs. */
-export type ReviewDelivery = "inline" | "detached";
-
-/** The findings that are to go: those to which all that is given applies. */
-export type ReviewDismissParams = {
-  threadId: ThreadId;
-  /** Those of this review. */
-  turnId?: TurnId | null;
-  /** This one. */
-  findingId?: FindingId | null;
-};
-
-export type ReviewDismissResult = {
-  /** How many went; what is gone already does not count. */
-  dismissed: number;
-};
-
-export type ReviewEntered = {
-  target: ReviewTarget;
-  /** What is reviewed, for people: "Review of …". */
-  review: string;
-};
-
-/** One thing that a review found. */
-export type ReviewFinding = {
-  /** At most 80 characters. */
-  title: string;
-  /** Markdown. */
-  body: string;
-  /** From 0 to 1. */
-  confidenceScore: number;
-  /** 0 must be mended at once, 3 is a trifle. */
-  priority: number;
-  /** Absent where the reviewer named no place in a file of the workspace. */
-  codeLocation?: CodeLocation | null;
-};
-
-export type ReviewFindingsChanged = {
-  /** All that are left. */
-  findings: Array<OpenFinding>;
-};
-
-export type ReviewFindingsParams = {
-  /** Only those of this thread. */
-  threadId?: ThreadId | null;
-  /** Only those of this review. */
-  turnId?: TurnId | null;
-};
-
-export type ReviewFindingsResult = {
-  /** In the order of the reviews, and within one in the reviewer's. */
-  data: Array<OpenFinding>;
-};
-
-/** What a review came to. */
-export type ReviewOutput = {
-  findings: Array<ReviewFinding>;
-  /** Absent where the reviewer gave none. */
-  overallCorrectness?: ReviewVerdict | null;
-  overallExplanation: string;
-  /** From 0 to 1; absent where the reviewer gave none. */
-  overallConfidenceScore?: number | null;
-};
-
-export type ReviewStartParams = {
-  threadId: ThreadId;
-  target: ReviewTarget;
-  delivery?: ReviewDelivery;
-};
-
-export type ReviewStartResult = {
-  /** The thread in which it runs. */
-  reviewThreadId: ThreadId;
-  turn: Turn;
-};
-
-/** What is to be reviewed. */
-export type ReviewTarget =
-  | {
-    "type": "uncommittedChanges"
-  }
-  | {
-    "type": "baseBranch";
-    branch: string;
-  }
-  | {
-    "type": "commit";
-  /** As git understands it: whole, short, or a name such as `HEAD`. */
-  sha: string;
-  /** Its first line, for display; read from git where absent. */
-  title?: string | null;
-  }
-  | {
-    "type": "custom";
-    instructions: string;
-  };
-
-/** The verdict on all that was reviewed. */
-export type ReviewVerdict = "patch is correct" | "patch is incorrect";
 
 /** What a model says of the risk of a command that the person is asked about. */
 export type Risk = {
@@ -1109,6 +1212,24 @@ export type ThreadItem =
   outcome?: string | null;
   }
   | {
+    "type": "mcpToolCall";
+    id: ItemId;
+    server: string;
+  /** The server's own name for it. */
+  tool: string;
+  /** What the call does, in a few words for the person. */
+  title: string;
+    arguments: JsonValue;
+  /** The server says that the tool changes nothing. */
+  readOnly?: boolean;
+    status: ItemStatus;
+  /** The server's answer, with `content`, `structuredContent` and `isError`; of what is too large, a part. */
+  result?: JsonValue | null;
+  /** Why there is no answer, or what the server says went wrong. */
+  error?: string | null;
+    durationMs?: number | null;
+  }
+  | {
     "type": "toolCall";
     id: ItemId;
     tool: string;
@@ -1118,21 +1239,6 @@ export type ThreadItem =
     status: ItemStatus;
     output?: string | null;
     durationMs?: number | null;
-  }
-  | {
-    "type": "enteredReviewMode";
-    id: ItemId;
-  /** What is reviewed, for people: "Review of …". */
-  review: string;
-    target?: ReviewTarget | null;
-  }
-  | {
-    "type": "exitedReviewMode";
-    id: ItemId;
-  /** What it came to, in Markdown; empty if it has no result. */
-  review: string;
-  /** Absent if it was stopped, or failed. */
-  output?: ReviewOutput | null;
   }
   | {
     "type": "undo";
@@ -1275,6 +1381,31 @@ export type TokenUsageUpdated = {
   tokenUsage: ThreadTokenUsage;
 };
 
+/**
+ * A call of a server's tool that may change something. Sent as the request `countersign/approval/tool` to clients with the
+ * plugin protocol, shown by `window/showMessageRequest` to all others.
+ */
+export type ToolApproval = {
+  id: ApprovalId;
+  threadId: ThreadId;
+  turnId: TurnId;
+  /** The call. */
+  itemId: ItemId;
+  server: string;
+  /** The server's own name for it. */
+  tool: string;
+  /** In a few words. */
+  title: string;
+  arguments: JsonValue;
+  /** Why it asks. */
+  reason: string;
+  /** What `acceptForSession` would cover, in words. */
+  sessionScope: string;
+  /** What `acceptAlways` would write. */
+  alwaysRule: AlwaysRule;
+  availableDecisions: Array<ApprovalDecision>;
+};
+
 export type Turn = {
   id: TurnId;
   kind: TurnKind;
@@ -1291,6 +1422,8 @@ export type TurnCompleted = {
   turn: Turn;
   /** The agent's last text in the turn's last round: its answer. Absent if it said nothing there. */
   lastAgentMessage: string | null;
+  /** Input that came while the turn ran and that it was stopped before reading, in order. */
+  unanswered: Array<UnansweredInput>;
 };
 
 export type TurnDiff = {
@@ -1319,7 +1452,7 @@ export type TurnError = {
 };
 
 /** The machine-readable side of a turn's error; the message says the same in words and what to do. */
-export type TurnErrorKind = "missingKey" | "unauthorized" | "modelNotFound" | "contextWindowExceeded" | "usageLimitExceeded" | "rateLimitExceeded" | "serverOverloaded" | "badRequest" | "serverError" | "connectionFailed" | "streamDisconnected" | "incomplete" | "tooManyRounds" | "sandboxError" | "undoFailed" | "reviewFailed" | "internal";
+export type TurnErrorKind = "missingKey" | "unauthorized" | "modelNotFound" | "contextWindowExceeded" | "usageLimitExceeded" | "rateLimitExceeded" | "serverOverloaded" | "badRequest" | "serverError" | "connectionFailed" | "streamDisconnected" | "incomplete" | "tooManyRounds" | "sandboxError" | "toolServerFailed" | "undoFailed" | "internal";
 
 /** From one input of the person to the agent's final answer. A UUIDv7. */
 export type TurnId = string;
@@ -1337,6 +1470,74 @@ export type TurnInterruptResult = {
 
 /** What a turn is about. */
 export type TurnKind = "regular" | "ownCommands" | "undo" | "review" | "compaction";
+
+/** What waits, in the order in which it will be said. */
+export type TurnQueue = {
+  inputs: Array<QueuedInput>;
+  /**
+   * Nothing is taken from the queue until `turn/queue/resume`: the person stopped a turn, or one failed. Never of an
+   * empty queue.
+   */
+  paused: boolean;
+};
+
+export type TurnQueueAddParams = {
+  threadId: ThreadId;
+  /** As for `turn/start`, also a command of the person's own. */
+  input: Array<UserInput>;
+  context?: EditorContext | null;
+  /** Changed when its turn begins; stays in force for later turns. */
+  settings?: SettingsOverride | null;
+  /** JSON Schema of the final answer; for its turn only. */
+  outputSchema?: JsonValue | null;
+  metadata?: { [key in string]: string } | null;
+  /** Echoed as `clientId` on the user message. */
+  clientUserMessageId?: string | null;
+};
+
+/** Exactly one of the two. */
+export type TurnQueueAddResult = {
+  /** It waits. */
+  queued?: QueuedInput | null;
+  /** Nothing was running or waiting, so this turn begins with it. */
+  turn?: Turn | null;
+};
+
+export type TurnQueueChanged = {
+  queue: TurnQueue;
+};
+
+export type TurnQueueEditParams = {
+  threadId: ThreadId;
+  queuedId: QueuedId;
+  /** In place of what it said. The rest of it stays, and so does its place. */
+  input: Array<UserInput>;
+};
+
+export type TurnQueueListParams = {
+  threadId: ThreadId;
+};
+
+export type TurnQueueRemoveParams = {
+  threadId: ThreadId;
+  /** Absent means all. */
+  queuedId?: QueuedId | null;
+};
+
+export type TurnQueueReorderParams = {
+  threadId: ThreadId;
+  /** The ones to come first, in this order; the others keep theirs behind them. */
+  queuedIds: Array<QueuedId>;
+};
+
+/** The queue after the change, or as it is. */
+export type TurnQueueResult = {
+  queue: TurnQueue;
+};
+
+export type TurnQueueResumeParams = {
+  threadId: ThreadId;
+};
 
 export type TurnRetrying = {
   /** Counted from 1. */
@@ -1356,6 +1557,8 @@ export type TurnStartParams = {
   settings?: SettingsOverride | null;
   /** JSON Schema of the final answer; for this turn only. */
   outputSchema?: JsonValue | null;
+  /** Sent to the provider with this turn's requests. */
+  metadata?: { [key in string]: string } | null;
   /** Echoed as `clientId` on the user message. */
   clientUserMessageId?: string | null;
 };
@@ -1379,6 +1582,8 @@ export type TurnSteerParams = {
   /** The turn that the person sees running; refused if another one runs. */
   expectedTurnId: TurnId;
   input: Array<UserInput>;
+  /** Sent to the provider with the turn's requests from now on, beside what it has; the same key is replaced. */
+  metadata?: { [key in string]: string } | null;
   clientUserMessageId?: string | null;
 };
 
@@ -1399,6 +1604,15 @@ export type TurnUndoParams = {
 export type TurnUndoResult = {
   /** The undo's own turn; its events follow. */
   turnId: TurnId;
+};
+
+/**
+ * The person's words that no model has read: their turn was stopped before. They are in no later turn, so an editor offers
+ * them again.
+ */
+export type UnansweredInput = {
+  input: Array<UserInput>;
+  clientUserMessageId?: string | null;
 };
 
 /** What happens to a file that the person has changed where the turn had changed it. */
@@ -1460,6 +1674,18 @@ export interface ClientRequests {
   "countersign/turn/steer": { params: TurnSteerParams; result: TurnSteerResult };
   /** Stops the running turn. Answered at once, also when nothing runs. */
   "countersign/turn/interrupt": { params: TurnInterruptParams; result: TurnInterruptResult };
+  /** Gives input its own turn: at once if nothing runs or waits, else after what does. */
+  "countersign/turn/queue/add": { params: TurnQueueAddParams; result: TurnQueueAddResult };
+  /** What waits for its turn. */
+  "countersign/turn/queue/list": { params: TurnQueueListParams; result: TurnQueueResult };
+  /** Changes what an input that waits will say. */
+  "countersign/turn/queue/edit": { params: TurnQueueEditParams; result: TurnQueueResult };
+  /** Takes one input out of the queue, or all. */
+  "countersign/turn/queue/remove": { params: TurnQueueRemoveParams; result: TurnQueueResult };
+  /** Changes the order in which the inputs get their turns. */
+  "countersign/turn/queue/reorder": { params: TurnQueueReorderParams; result: TurnQueueResult };
+  /** Goes on with a queue that is paused. */
+  "countersign/turn/queue/resume": { params: TurnQueueResumeParams; result: TurnQueueResult };
   /** Takes the last turn back, or all turns from one on. Answered at once; it is a turn of its own. */
   "countersign/turn/undo": { params: TurnUndoParams; result: TurnUndoResult };
   /** What a turn has changed, as one diff. */
@@ -1472,6 +1698,10 @@ export interface ClientRequests {
   "countersign/command/terminate": { params: CommandTerminateParams; result: CommandTerminateResult };
   /** Allows exactly one action that the automatic reviewer denied. */
   "countersign/guardian/approveDenied": { params: GuardianApproveDeniedParams; result: GuardianApproveDeniedResult };
+  /** Finds files by a few letters of their paths. */
+  "countersign/file/search": { params: FileSearchParams; result: FileSearchResult };
+  /** What a folder's repository holds that no remote has. */
+  "countersign/git/diffToRemote": { params: GitDiffToRemoteParams; result: GitDiffToRemoteResult };
   /** The proposals that wait, or all. */
   "countersign/proposal/list": { params: ProposalListParams; result: ProposalListResult };
   /** One proposal, with its hunks placed in today's text. */
@@ -1480,12 +1710,6 @@ export interface ClientRequests {
   "countersign/proposal/decide": { params: ProposalDecideParams; result: ProposalDecideResult };
   /** Changes what a waiting hunk would put into its file. */
   "countersign/proposal/edit": { params: ProposalEditParams; result: ProposalEditResult };
-  /** Has a change reviewed. Answered at once; it is a turn of its own. */
-  "countersign/review/start": { params: ReviewStartParams; result: ReviewStartResult };
-  /** What reviews found and what still lies on its lines. */
-  "countersign/review/findings": { params: ReviewFindingsParams; result: ReviewFindingsResult };
-  /** Takes findings off their lines. */
-  "countersign/review/dismiss": { params: ReviewDismissParams; result: ReviewDismissResult };
   /** Settles an open question from another surface than the one that was asked. */
   "countersign/approval/respond": { params: ApprovalRespondParams; result: ApprovalRespondResult };
   /** The commands of the agent that run on in terminals. */
@@ -1498,6 +1722,18 @@ export interface ClientRequests {
   "countersign/terminal/resize": { params: TerminalResizeParams; result: TerminalResizeResult };
   /** Ends one terminal, or all, with everything started in them. */
   "countersign/terminal/kill": { params: TerminalKillParams; result: TerminalKillResult };
+  /** The tool servers of a thread: how they are, their tools, resources and templates. Waits a bounded time for what must be asked of them. */
+  "countersign/mcp/list": { params: McpListParams; result: McpListResult };
+  /** Reads the configuration of tool servers again. It takes effect with the next turn; one that runs keeps its servers. */
+  "countersign/mcp/refresh": { params: McpRefreshParams; result: McpRefreshResult };
+  /** One page of a server's resources. */
+  "countersign/mcp/resource/list": { params: McpResourceListParams; result: McpResourceListResult };
+  /** One page of a server's resource templates. */
+  "countersign/mcp/resource/templates": { params: McpResourceListParams; result: McpResourceListResult };
+  /** What a resource holds. */
+  "countersign/mcp/resource/read": { params: McpResourceReadParams; result: McpResourceReadResult };
+  /** Settles a tool server's question from another surface than the one that was asked. */
+  "countersign/mcp/elicitation/respond": { params: McpElicitationRespondParams; result: McpElicitationRespondResult };
   /** The models that can be chosen. */
   "countersign/model/list": { params: ModelListParams; result: ModelListResult };
   /** The effective configuration and where each value came from. */
@@ -1514,6 +1750,10 @@ export interface ServerRequests {
   "countersign/approval/command": { params: CommandApproval; result: ApprovalResponse };
   /** May patches and commands write in these folders outside the workspace, or commands do more than the policy allows? */
   "countersign/approval/permission": { params: PermissionApproval; result: ApprovalResponse };
+  /** May this tool of a server be called? */
+  "countersign/approval/tool": { params: ToolApproval; result: ApprovalResponse };
+  /** A tool server asks the person something. */
+  "countersign/mcp/elicitation": { params: McpElicitation; result: McpElicitationResponse };
   /** Save these documents, which the agent changed, so that the command that follows sees them. */
   "countersign/document/save": { params: DocumentSaveParams; result: DocumentSaveResult };
 }
@@ -1532,6 +1772,8 @@ export interface Notifications {
   "countersign/turn/started": At & TurnStarted;
   /** The turn's last event, exactly one for each `turn/started`. */
   "countersign/turn/completed": At & TurnCompleted;
+  /** What waits for its turn is another list, or in another order, or paused, or not any more. The whole of it each time. */
+  "countersign/turn/queueChanged": At & TurnQueueChanged;
   /** Unified diff of all the turn has changed so far; replaces the one before. */
   "countersign/turn/diff": At & TurnDiff;
   /** A transient failure; the request is sent again. A notice, not an error. */
@@ -1548,18 +1790,14 @@ export interface Notifications {
   "countersign/item/reasoning/textDelta": At & ItemPartDelta;
   /** More output of a running command. */
   "countersign/item/commandExecution/outputDelta": At & ItemDelta;
+  /** How far a call of a server's tool is. */
+  "countersign/item/mcpToolCall/progress": At & McpProgress;
   /** A command runs on in a terminal of its own; its item is completed with status `background`. Belongs to the thread, as what follows of the terminal. */
   "countersign/terminal/started": At & TerminalStarted;
   /** More output of a terminal, with all control sequences; of a flood only its head and tail. */
   "countersign/terminal/output": At & TerminalOutput;
   /** The command in a terminal has ended, by itself or not. */
   "countersign/terminal/exited": At & TerminalExited;
-  /** A reviewer looks at a change from here on; in the turn of the review, before anything it says. */
-  "countersign/review/entered": At & ReviewEntered;
-  /** The review is over, once for each `review/entered`: with its result, or with none if it was stopped or failed. */
-  "countersign/review/completed": At & ReviewCompleted;
-  /** Findings of the thread went: dismissed, their lines changed, their file gone, or the same reviewed again. Belongs to the thread. */
-  "countersign/review/findingsChanged": At & ReviewFindingsChanged;
   /** The plan as it stands. */
   "countersign/turn/planUpdated": At & PlanUpdated;
   /** Tokens used; after each response. */
@@ -1576,12 +1814,20 @@ export interface Notifications {
   "countersign/approval/requested": At & ApprovalRequested;
   /** The question is settled or pointless; close what shows it. */
   "countersign/approval/resolved": At & ApprovalResolved;
+  /** A tool server asks the person something. Clients with the plugin protocol are asked by request. */
+  "countersign/mcp/elicitationRequested": At & McpElicitationRequested;
+  /** The server's question is settled or pointless; close what shows it. */
+  "countersign/mcp/elicitationResolved": At & McpElicitationResolved;
+  /** How a tool server is: after `thread/configured` for each, and after each change. */
+  "countersign/mcp/status": At & McpStatusChanged;
   /** The automatic reviewer judges a question in the person's place: in progress, then what it found. */
   "countersign/guardian/assessment": At & GuardianAssessment;
   /** Something the person should know; never ends a turn. */
   "countersign/warning": At & Warning;
-  /** A turn failed; `turn/completed` follows. */
+  /** A turn failed, and `turn/completed` follows; or, outside of any turn, a tool server did not start. */
   "countersign/error": At & ErrorEvent;
   /** More output of a command that `command/exec` runs with `streamOutput`. All of it comes before the answer. */
   "countersign/command/output": CommandOutput;
+  /** What a file search with `stream` has found so far. All of it comes before the answer. */
+  "countersign/file/searchUpdated": FileSearchUpdated;
 }

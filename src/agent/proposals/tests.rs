@@ -75,6 +75,8 @@ impl Table {
             snapshots: crate::snapshot::Snapshots::new(home.path(), &BTreeMap::new()),
             persons: crate::agent::undo::Persons::default(),
             rules: Default::default(),
+            instructions: Default::default(),
+            typed: crate::store::typed::Typed::new(home.path()),
             findings: Default::default(),
             changing: Arc::default(),
             home: home.path().to_owned(),

@@ -1,27 +1,36 @@
 //! The thread's task: takes messages in order, owns the settings and the running turn, and never waits for a turn.
 
 use super::promised::{Opening, Promised, Words};
+use super::queue::{Change, Queue};
 use super::running::Running;
 use super::task::{Task, WhenBusy};
-use super::{Op, Parts, Shared, Start, Started, whole};
+use super::{Added, Op, Parts, Shared, Start, Started, whole};
 use crate::agent::conversation::Conversation;
 use crate::agent::desk::Desk;
+use crate::agent::mail::Mail;
 use crate::agent::pending::Input;
 use crate::agent::person::{self, OwnCommand, Queued};
 use crate::agent::prompt::BASE_INSTRUCTIONS;
 use crate::agent::turn::{Ended, Turn, TurnParts};
-use crate::agent::{AgentError, permissions, review, sampling, settings};
+use crate::agent::{AgentError, mode, permissions, review, sampling, settings};
 use crate::config::Config;
 use crate::config::permissions::Profile;
 use crate::ids::TurnId;
-use crate::protocol::event::{EventKind, ThreadClosed, ThreadConfigured};
+use crate::protocol::event::{EventKind, ThreadClosed, TurnQueueChanged};
 use crate::protocol::item::{ItemStatus, ThreadItem, UserInput};
+use crate::protocol::queue::TurnQueue;
 use crate::protocol::settings::{SettingsOverride, ThreadSettings};
-use crate::protocol::turn::{InterruptedBy, TurnKind, TurnStatus};
+use crate::protocol::turn::{InterruptedBy, Metadata, TurnKind, TurnStatus};
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, Weak};
 use tokio::sync::{mpsc, oneshot};
+
+/// Pairs of metadata with a request.
+const MOST_METADATA: usize = 16;
+/// Characters of a metadata key, and of its value.
+const LONGEST_KEY: usize = 64;
+const LONGEST_VALUE: usize = 512;
 
 pub(super) struct Actor {
     shared: Weak<Shared>,
@@ -35,6 +44,10 @@ pub(super) struct Actor {
     running: Option<Running>,
     /// Turns that begin, one after the other, when the running one is over.
     next: VecDeque<Promised>,
+    /// What the person wants to say after all that.
+    queue: Queue,
+    /// Messages that the model has not read.
+    mail: Vec<Mail>,
 }
 
 impl Actor {
@@ -53,6 +66,8 @@ impl Actor {
             base_instructions,
             running: None,
             next: VecDeque::new(),
+            queue: Queue::default(),
+            mail: Vec::new(),
         }
     }
 
@@ -75,6 +90,16 @@ impl Actor {
                 Op::Task { task, reply } => {
                     let _gone = reply.send(self.start_task(task));
                 }
+                Op::Queue { start, reply } => {
+                    let _gone = reply.send(self.queue(start));
+                }
+                Op::ChangeQueue { change, reply } => {
+                    let _gone = reply.send(self.change_queue(change));
+                }
+                Op::Deliver { mail, reply } => {
+                    self.deliver(mail);
+                    let _gone = reply.send(());
+                }
                 Op::Settings { change, reply } => {
                     let _gone = reply.send(self.change_settings(&change).map(|()| self.settings.clone()));
                 }
@@ -90,36 +115,38 @@ impl Actor {
         self.close().await;
     }
 
-    fn start_turn(&mut self, start: Start) -> Result<Started, AgentError> {
-        if start.content.iter().all(is_empty) {
+    /// Whether the input can be taken at all; the command that it is, if it is one.
+    fn check(&self, input: &Input) -> Result<Option<OwnCommand>, AgentError> {
+        if input.content.iter().all(is_empty) {
             return Err(AgentError::EmptyInput);
         }
-        let command = person::in_input(&start.content)
+        check_metadata(&input.metadata)?;
+        let command = person::in_input(&input.content)
             .map(|text| OwnCommand::new(text, None))
             .transpose()?;
-        self.check_sent_along(&start.content)?;
-        if let Some(change) = &start.settings {
-            self.change_settings(change)?;
+        self.check_sent_along(&input.content)?;
+        Ok(command)
+    }
+
+    fn start_turn(&mut self, mut start: Start) -> Result<Started, AgentError> {
+        let command = self.check(&start.input())?;
+        if let Some(change) = start.settings.take() {
+            self.change_settings(&change)?;
         }
         if let Some(command) = command {
             return Ok(self.run_own(command));
         }
         self.forget_ended();
-        let input = Input {
-            content: start.content,
-            context: start.context,
-            client_id: start.client_id,
-        };
-        let input = match &self.running {
-            None => input,
-            Some(running) => match running.turn.pending.push(input) {
+        let mut input = start.input();
+        if let Some(running) = &self.running {
+            match running.turn.pending.push(input) {
                 Ok(()) => {
                     let turn = running.turn.record(TurnStatus::InProgress, None);
                     return Ok(Started::steered(turn));
                 }
-                Err(input) => input,
-            },
-        };
+                Err(back) => input = back,
+            }
+        }
         if let Some(next) = self.next.back_mut() {
             let turn = next.record();
             if let Some(words) = next.words() {
@@ -127,13 +154,6 @@ impl Actor {
                 return Ok(Started::steered(turn));
             }
         }
-        let start = Start {
-            content: input.content,
-            context: input.context,
-            client_id: input.client_id,
-            output_schema: start.output_schema,
-            settings: None,
-        };
         let words = Words {
             start,
             ..Words::default()
@@ -150,13 +170,87 @@ impl Actor {
         started
     }
 
-    /// Begins the next turn if none runs.
+    /// Decides what an idle thread does next: the turn that was promised, one for mail that is worth it, or one for what the
+    /// person has queued.
     fn go_on(&mut self) {
-        if self.running.is_none()
-            && let Some(next) = self.next.pop_front()
-        {
-            self.begin(next);
+        if self.running.is_some() {
+            return;
         }
+        if let Some(next) = self.next.pop_front() {
+            return self.begin(next);
+        }
+        if self.mail.iter().any(|mail| mail.wakes) {
+            // Nobody waits for an answer before it may begin.
+            drop(self.promise(Opening::Mail));
+            return;
+        }
+        self.keep_mail();
+        while let Some(start) = self.queue.take() {
+            self.show_queue();
+            match self.start_turn(start.clone()) {
+                Ok(_begins) => return,
+                Err(error) => {
+                    self.queue.put_back(start);
+                    let words = format!("What waited cannot be sent as it is, so the queue was paused. {error}");
+                    self.conversation.warn(None, words);
+                    self.show_queue();
+                }
+            }
+        }
+    }
+
+    /// No call waits for its output, so the words of the mail can be in the conversation already.
+    fn keep_mail(&mut self) {
+        for mail in &mut self.mail {
+            self.conversation.say(mail.words.drain(..));
+        }
+        self.mail.retain(|mail| mail.shown.is_some());
+    }
+
+    fn deliver(&mut self, mail: Mail) {
+        self.forget_ended();
+        let back = match &self.running {
+            Some(running) if running.turn.kind().reads_mail() => running.turn.pending.deliver(mail).err(),
+            _ => Some(mail),
+        };
+        self.mail.extend(back);
+        self.go_on();
+    }
+
+    fn queue(&mut self, start: Start) -> Result<Added, AgentError> {
+        self.check(&start.input())?;
+        if let Some(change) = &start.settings {
+            settings::changed(&self.config, &self.settings, change)?;
+        }
+        self.forget_ended();
+        if self.running.is_none() && self.next.is_empty() && self.queue.is_empty() {
+            return Ok(Added::Begins(self.start_turn(start)?));
+        }
+        let queued = self.queue.add(start)?;
+        self.show_queue();
+        Ok(Added::Waits(queued))
+    }
+
+    fn change_queue(&mut self, change: Change) -> Result<TurnQueue, AgentError> {
+        self.forget_ended();
+        if let Change::Edit { input, .. } = &change {
+            let content = input.clone();
+            self.check(&Input {
+                content,
+                ..Input::default()
+            })?;
+        }
+        if self.queue.change(change)? {
+            self.show_queue();
+            self.go_on();
+        }
+        Ok(self.queue.shown())
+    }
+
+    fn show_queue(&self) {
+        let queue = self.queue.shown();
+        self.conversation
+            .publish(None, EventKind::TurnQueueChanged(TurnQueueChanged { queue }));
     }
 
     /// Runs a command of the person's own: in the running turn, else in the one that begins next, else in a turn of its own.
@@ -258,18 +352,19 @@ impl Actor {
 
     /// A turn with the settings of now.
     fn make_turn(&self, promised: &Promised) -> Arc<Turn> {
-        let profile = permissions::profile(&self.config, &self.settings);
+        let settings = mode::held(&self.settings);
+        let profile = permissions::profile(&self.config, &settings);
         let roots = self.roots(&profile);
         let output_schema = match &promised.opening {
             Opening::Input(words) => words.start.output_schema.clone(),
-            Opening::Task { .. } => None,
+            Opening::Task { .. } | Opening::Mail => None,
         };
         let parts = TurnParts {
             kind: promised.kind(),
             conversation: self.conversation.clone(),
             desk: self.desk.clone(),
             config: self.config.clone(),
-            settings: self.settings.clone(),
+            settings,
             profile,
             roots,
             output_schema,
@@ -308,6 +403,12 @@ impl Actor {
 
     fn begin(&mut self, promised: Promised) {
         let turn = self.make_turn(&promised);
+        if turn.kind().reads_mail() {
+            let mail = std::mem::take(&mut self.mail);
+            // A new turn takes it.
+            self.mail
+                .extend(mail.into_iter().filter_map(|mail| turn.pending.deliver(mail).err()));
+        }
         let (thread, released) = (self.shared.clone(), promised.released);
         let work = turn.clone();
         let running = match promised.opening {
@@ -317,13 +418,17 @@ impl Actor {
                     false => task(work).await,
                 }
             }),
-            Opening::Input(words) => {
+            opening => {
+                let words = match opening {
+                    Opening::Input(words) => words,
+                    _ => Words::default(),
+                };
                 let inputs = words.inputs();
                 for queued in words.commands {
                     // A new turn takes them.
                     let _taken = person::start(&turn, queued);
                 }
-                if inputs.is_empty() {
+                if turn.kind() == TurnKind::OwnCommands {
                     Running::start(turn, released, thread, async move { whole::run_own(&work).await })
                 } else {
                     whole::tell_environment(&turn);
@@ -347,13 +452,7 @@ impl Actor {
     }
 
     fn steer(&mut self, expected: TurnId, input: Input) -> Result<Started, AgentError> {
-        if input.content.iter().all(is_empty) {
-            return Err(AgentError::EmptyInput);
-        }
-        let command = person::in_input(&input.content)
-            .map(|text| OwnCommand::new(text, None))
-            .transpose()?;
-        self.check_sent_along(&input.content)?;
+        let command = self.check(&input)?;
         self.forget_ended();
         if let Some(next) = self.next.iter_mut().find(|next| next.id == expected) {
             let turn = next.record();
@@ -431,23 +530,37 @@ impl Actor {
             face.thread.model_provider.clone_from(&self.settings.model_provider);
         }
         let settings = self.settings.clone();
-        self.conversation
-            .publish(None, EventKind::ThreadConfigured(ThreadConfigured { settings }));
+        self.conversation.publish(
+            None,
+            EventKind::ThreadConfigured(self.desk.configured(&self.config, settings)),
+        );
         Ok(())
     }
 
     fn turn_ended(&mut self, turn: &TurnId) {
-        if self.running.as_ref().is_none_or(|running| running.turn.id != *turn) {
+        let Some(Running { turn, .. }) = self.running.take_if(|running| running.turn.id == *turn) else {
             return;
-        }
-        self.running = None;
+        };
         self.show_running(None);
+        let status = turn.status();
+        let is_stopped = status == TurnStatus::Interrupted;
+        for mail in turn.pending.take_mail() {
+            // The person wanted quiet.
+            let wakes = mail.wakes && !is_stopped;
+            self.mail.push(Mail { wakes, ..mail });
+        }
+        let by_person = is_stopped && matches!(turn.stopped_by(), InterruptedBy::Person | InterruptedBy::Reviewer);
+        if (by_person || status == TurnStatus::Failed) && self.queue.pause() {
+            self.show_queue();
+        }
         self.go_on();
     }
 
     async fn close(&mut self) {
         if let Some(running) = self.running.take() {
+            let turn = running.turn.clone();
             running.end(InterruptedBy::Shutdown).await;
+            self.mail.extend(turn.pending.take_mail());
         }
         for next in std::mem::take(&mut self.next) {
             // It was promised to the person: their words are kept, and the turn is closed like any other.
@@ -455,10 +568,11 @@ impl Actor {
             turn.stop(InterruptedBy::Shutdown);
             if let Opening::Input(words) = next.opening {
                 turn.begin(None);
-                sampling::take_input(&turn, words.inputs(), true);
+                sampling::take_input(&turn, words.inputs(), true).await;
             }
             turn.end(Ended::Interrupted);
         }
+        self.keep_mail();
         self.show_running(None);
         self.desk.findings.close(&self.conversation.id);
         self.desk.terminals.end_thread(&self.conversation.id).await;
@@ -473,6 +587,30 @@ impl Actor {
             .stream
             .publish(None, EventKind::ThreadClosed(ThreadClosed {}));
     }
+}
+
+/// The bounds that providers set.
+fn check_metadata(metadata: &Metadata) -> Result<(), AgentError> {
+    let refuse = |what: String| Err(AgentError::BadMetadata(what));
+    if metadata.len() > MOST_METADATA {
+        let count = metadata.len();
+        return refuse(format!(
+            "The metadata has {count} pairs; providers take at most {MOST_METADATA}."
+        ));
+    }
+    for (key, value) in metadata {
+        if key.is_empty() || key.chars().count() > LONGEST_KEY {
+            return refuse(format!(
+                "A metadata key must have 1 to {LONGEST_KEY} characters: {key:?}."
+            ));
+        }
+        if value.chars().count() > LONGEST_VALUE {
+            return refuse(format!(
+                "The metadata value of {key:?} has more than {LONGEST_VALUE} characters."
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn is_empty(input: &UserInput) -> bool {

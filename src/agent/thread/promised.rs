@@ -22,7 +22,12 @@ pub(super) struct Promised {
 /// What a turn begins with.
 pub(super) enum Opening {
     Input(Words),
-    Task { kind: TurnKind, work: Work },
+    /// Mail that is worth a turn; it is with the thread until then.
+    Mail,
+    Task {
+        kind: TurnKind,
+        work: Work,
+    },
 }
 
 /// What the person said, and ran.
@@ -52,7 +57,7 @@ impl Promised {
         match &self.opening {
             Opening::Task { kind, .. } => *kind,
             Opening::Input(words) if words.inputs().is_empty() => TurnKind::OwnCommands,
-            Opening::Input(_) => TurnKind::Regular,
+            Opening::Input(_) | Opening::Mail => TurnKind::Regular,
         }
     }
 
@@ -71,6 +76,7 @@ impl Promised {
                 id: self.id.as_str().into(),
                 content: start.content.clone(),
                 client_id: start.client_id.clone(),
+                context: Vec::new(),
             }],
             _ => Vec::new(),
         };
@@ -100,18 +106,7 @@ impl Promised {
 impl Words {
     /// All that was said, in order.
     pub(super) fn inputs(&self) -> Vec<Input> {
-        let Start {
-            content,
-            context,
-            client_id,
-            ..
-        } = &self.start;
-        let first = Input {
-            content: content.clone(),
-            context: context.clone(),
-            client_id: client_id.clone(),
-        };
-        let first = Some(first).filter(|first| !first.content.is_empty());
+        let first = Some(self.start.input()).filter(|first| !first.content.is_empty());
         first.into_iter().chain(self.more.iter().cloned()).collect()
     }
 }

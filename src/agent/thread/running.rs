@@ -53,7 +53,7 @@ impl Running {
     }
 }
 
-async fn close(turn: &Turn, ended: Ended) {
+async fn close(turn: &Arc<Turn>, ended: Ended) {
     if ended != Ended::Completed {
         // They end with the turn; what they said so far is shown.
         turn.own_commands.cancel();
@@ -61,7 +61,7 @@ async fn close(turn: &Turn, ended: Ended) {
     }
     // Whoever added to a turn that fails is not forgotten: the words are in the conversation.
     while matches!(ended, Ended::Failed(_)) && !turn.pending.close_if_empty() {
-        sampling::take_input(turn, turn.pending.take(), false);
+        sampling::take_input(turn, turn.pending.take(), false).await;
     }
     turn.end(ended);
 }
@@ -69,10 +69,12 @@ async fn close(turn: &Turn, ended: Ended) {
 /// A stopped turn that does not listen is ended by force, and closed all the same, whoever stopped it.
 async fn end_by_force(turn: Arc<Turn>, task: AbortHandle, thread: Weak<Shared>) {
     tokio::select! {
+        biased;
         () = turn.closed.cancelled() => return,
         () = turn.cancel.cancelled() => {}
     }
     tokio::select! {
+        biased;
         () = turn.closed.cancelled() => return,
         () = tokio::time::sleep(GRACE) => {}
     }

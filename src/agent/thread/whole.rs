@@ -1,11 +1,12 @@
 //! A turn from its first event to its last: what it is told of its surroundings, which model answers, and then the loop.
 
+use crate::agent::context::{self, Gathered};
 use crate::agent::pending::Input;
 use crate::agent::prompt::Environment;
 use crate::agent::provider::{Provider, Unresolved};
 use crate::agent::sampling;
 use crate::agent::turn::{Ended, Turn};
-use crate::agent::{in_words, undo};
+use crate::agent::{in_words, mode, undo};
 use crate::model::retry::Retry;
 use crate::protocol::turn::{TurnError, TurnErrorKind};
 use std::sync::Arc;
@@ -25,17 +26,21 @@ pub(super) async fn run_own(turn: &Arc<Turn>) -> Ended {
 
 /// A turn from its first event to its last answer; closing it is the caller's. `first`: the turn begins with the input.
 pub(super) async fn run(turn: &Arc<Turn>, inputs: Vec<Input>, first: bool) -> Ended {
-    let mut inputs = Some(inputs);
+    let news = context::tell_instructions(turn).await;
+    let mut inputs = Some(context::gather(turn, inputs).await);
     // The person sees their words before the provider is waited for in earnest.
-    let begin = |window| {
+    let begin = |inputs: &mut Option<Vec<Gathered>>, window| {
         if let Some(inputs) = inputs.take() {
             turn.begin(window);
-            sampling::take_input(turn, inputs, first);
+            sampling::say_input(turn, inputs, first);
             undo::begin(turn);
         }
     };
-    if let Err(ended) = find_provider(turn, begin).await {
+    if let Err(ended) = find_provider(turn, |window| begin(&mut inputs, window)).await {
         return ended;
+    }
+    for warning in news {
+        turn.warn(warning);
     }
     let terminals = &turn.desk.terminals;
     if terminals.may_write(&turn.conversation.id) {
@@ -118,6 +123,9 @@ pub(super) fn tell_environment(turn: &Turn) {
         message
     };
     turn.conversation.say(message);
+    let mode = turn.settings.mode;
+    let before = std::mem::replace(&mut turn.conversation.data().mode, mode);
+    turn.conversation.say((before != mode).then(|| mode::message(mode)));
 }
 
 /// What a panic in a turn is called.

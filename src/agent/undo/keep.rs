@@ -1,5 +1,6 @@
 //! Between the diff of a turn, which is in memory, and its record, which lasts.
 
+use super::track::Tracked;
 use crate::agent::apply::Changed;
 use crate::agent::turn::Turn;
 use crate::ids::{ThreadId, TurnId};
@@ -8,6 +9,11 @@ use crate::snapshot::Blob;
 use crate::snapshot::record::{self, Content, FileRecord, Records, TurnRecord};
 use std::io;
 use std::path::PathBuf;
+
+/// Whether the turn has changed nothing so far.
+pub(in crate::agent) fn is_untouched(turn: &Turn) -> bool {
+    turn.with_diff(|diff| diff.revision()) == 0 && turn.track.now() == Tracked::default()
+}
 
 /// Writes down what the turn has changed so far, if there is anything to write. Waits for the disk. A failure is for the
 /// log: undo then says that it knows nothing.

@@ -263,7 +263,7 @@ impl View {
             }
             ThreadItem::CommandExecution { .. } => self.command_completed(stage, item).await,
             ThreadItem::FileChange { status, .. } => self.change_completed(stage, status).await,
-            // The demonstration has no tool servers, and no reviews.
+            // The demonstration has no tool servers and no reviews.
             ThreadItem::McpToolCall { .. }
             | ThreadItem::EnteredReviewMode { .. }
             | ThreadItem::ExitedReviewMode { .. }

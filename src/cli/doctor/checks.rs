@@ -1,6 +1,7 @@
 //! The checks, in the order in which they are shown.
 
 use super::{Check, Machine, State, editors};
+use crate::cli::mcp;
 use crate::config::provider::Provider;
 use crate::config::{self, Config, Loaded, Sources};
 use crate::exec::{rules, support};
@@ -20,6 +21,7 @@ pub(super) fn all(machine: &Machine) -> Vec<Check> {
             checks.push(configuration(machine, &loaded));
             checks.push(rules(&loaded.config));
             checks.push(model(machine, &loaded.config));
+            checks.extend(tool_servers(machine, &loaded.config));
         }
         Err(problem) => checks.push(Check::new("configuration", State::Fail, problem)),
     }
@@ -301,6 +303,23 @@ fn is_local(provider: &Provider) -> bool {
         Some(url::Host::Ipv6(address)) => address.is_loopback(),
         None => false,
     })
+}
+
+/// The tool servers, each started for a moment; nothing where none are configured.
+fn tool_servers(machine: &Machine, config: &Config) -> Option<Check> {
+    let cwd = machine.cwd.as_deref().unwrap_or(&config.home);
+    let tried = mcp::try_all(config, &machine.env, cwd);
+    let broken = tried.iter().filter(|tried| tried.outcome.is_err()).count();
+    let (state, summary) = match (tried.len(), broken) {
+        (0, _) => return None,
+        (all, 0) => (State::Ok, format!("{all} configured, all start")),
+        (all, broken) => (State::Warn, format!("{all} configured, {broken} of them not working")),
+    };
+    let details = tried.into_iter().map(|tried| match tried.outcome {
+        Ok(tools) => format!("{}: {} tools", tried.name, tools.len()),
+        Err(problem) => problem,
+    });
+    Some(Check::new("tool servers", state, summary).with(details))
 }
 
 fn git(machine: &Machine) -> Check {

@@ -33,8 +33,12 @@ pub(super) struct Inside<'a> {
     pub other_processes: Option<u64>,
     /// Whether the keeper wants to be asked about new names in folders.
     pub watch_names: bool,
+    /// Whether somebody reads what the kernel writes down of Landlock's refusals.
+    pub record: bool,
     /// Bits of the capabilities to keep.
     pub capabilities: u64,
+    /// Bits of those that programs could still get, at the most.
+    pub bounding: u64,
 }
 
 /// Where programs are looked for when the command has no `PATH`.
@@ -95,9 +99,10 @@ fn confine(inside: &Inside<'_>, keeper: &OwnedFd) -> Result<(), (&'static str, i
         terminals: inside.own_terminals,
         connect: inside.network,
         bind: inside.network || inside.own_network,
+        record: inside.record,
     };
     landlock::confine(inside.landlock, &opened).map_err(|error| ("Landlock", error))?;
-    sys::keep_capabilities(inside.capabilities).map_err(|error| ("dropping capabilities", error))?;
+    sys::keep_capabilities(inside.capabilities, inside.bounding).map_err(|error| ("dropping capabilities", error))?;
 
     let rules = seccomp::Rules {
         network: inside.network,

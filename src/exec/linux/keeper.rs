@@ -1,9 +1,9 @@
 //! The loop of both keepers: signals, the asker's wishes, the filter's questions, until the charge has ended.
 
-use super::descent;
+use super::crowd::{self, Crowd};
 use super::questions::Asker;
-use super::sys;
-use crate::exec::role::{INTERRUPT, TERMINATE};
+use super::{Post, descent, sys};
+use crate::exec::role::{INTERRUPT, Report, TERMINATE};
 use std::os::fd::{AsRawFd, OwnedFd};
 
 /// Whom a keeper looks after.
@@ -47,6 +47,11 @@ pub(super) struct Keeper<'a> {
     /// The socket to the asker; closed by the asker's death too.
     pub control: Option<&'a OwnedFd>,
     pub asker: Option<&'a Asker<'a>>,
+    /// Where an inner keeper tells how its command ended, once nothing of it lives: sooner than it ends itself, as the
+    /// kernel takes its time to clear namespaces away.
+    pub word: Option<&'a OwnedFd>,
+    /// Who counts its processes, where the kernel does not; and who is told when there are too many.
+    pub crowd: Option<(Crowd, &'a Post<'a>)>,
 }
 
 impl Keeper<'_> {
@@ -57,8 +62,14 @@ impl Keeper<'_> {
                 Some(self.signals.as_raw_fd()),
                 self.control.map(AsRawFd::as_raw_fd),
                 self.asker.map(|asker| asker.listener().as_raw_fd()),
+                self.word.map(AsRawFd::as_raw_fd),
             ];
-            let [signalled, ordered, asked] = sys::poll(descriptors, -1);
+            let patience = if self.crowd.is_some() { crowd::EVERY } else { -1 };
+            let [signalled, ordered, asked, told] = sys::poll(descriptors, patience);
+            self.count(charge);
+            if told && let Some(ended) = self.listen(charge) {
+                return ended;
+            }
             if asked && !self.asker.is_some_and(Asker::answer_next) {
                 self.asker = None;
             }
@@ -67,6 +78,32 @@ impl Keeper<'_> {
             }
             if signalled && let Some(ended) = self.heed(charge) {
                 return ended;
+            }
+        }
+    }
+
+    /// Ends the charge if it has become too many.
+    fn count(&mut self, charge: Charge) {
+        let Some((crowd, post)) = &mut self.crowd else { return };
+        if let Some(most) = crowd.passed() {
+            post.send(&Report::Crowded { most });
+            charge.kill();
+            self.crowd = None;
+        }
+    }
+
+    /// What the inner keeper tells of its command; nothing if it has died without a word.
+    fn listen(&mut self, charge: Charge) -> Option<sys::Ended> {
+        let mut word = [0];
+        match sys::receive(self.word?, &mut word) {
+            Ok(1) => Some(sys::Ended {
+                pid: charge.pid(),
+                exit_code: word[0],
+                signal: None,
+            }),
+            _ => {
+                self.word = None;
+                None
             }
         }
     }

@@ -60,6 +60,8 @@ pub(super) struct Opened<'a> {
     /// Whether TCP may connect, and whether it may bind.
     pub connect: bool,
     pub bind: bool,
+    /// Whether the kernel is to write down what it refuses.
+    pub record: bool,
 }
 
 /// Confines this process, for good.
@@ -105,7 +107,7 @@ pub(super) fn confine(version: u32, opened: &Opened<'_>) -> io::Result<()> {
     if let Some(folder) = opened.nameless {
         allow(folder, WRITING)?;
     }
-    sys::landlock_restrict(&ruleset)
+    sys::landlock_restrict(&ruleset, opened.record)
 }
 
 /// What may be read where no view of the disk hides anything: all but the hidden places and the devices, through which

@@ -4,7 +4,7 @@
 //! - in a process namespace the kernel does, for all in it, where the namespace has a `pid_max` of its own (Linux 6.14);
 //! - in a user namespace `RLIMIT_NPROC` does (Linux 5.14), for what the user runs in it;
 //! - elsewhere `RLIMIT_NPROC` does, for all that the user runs on the machine: what runs already is added. It does not
-//!   bind root, see `Support::weaknesses`.
+//!   bind root, whose processes the keeper counts itself (`crowd`).
 
 use super::sys;
 use std::fs;
@@ -41,7 +41,7 @@ const RESERVED_IDS: u64 = 300;
 /// Since when a process namespace has a highest id of its own. Before, there is one for the whole machine.
 const OWN_HIGHEST_ID: (u32, u32) = (6, 14);
 
-/// Whether the processes of a command can be counted even if it is root's.
+/// Whether the kernel can count the processes of a command even if it is root's.
 pub(in crate::exec) fn binds_root() -> bool {
     sys::kernel_version() >= OWN_HIGHEST_ID
 }

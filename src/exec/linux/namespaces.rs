@@ -12,6 +12,32 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+/// What is the same for every command, and so can be done before there is an order.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Prepared {
+    /// Whether its loopback works, where the network is its own.
+    pub loopback: bool,
+    /// Whether its process namespace bounds the number of processes.
+    pub bounded: bool,
+    /// The capabilities that programs can still get.
+    pub bounding: u64,
+}
+
+/// Prepares new namespaces, in which this process is the first.
+pub(super) fn prepare(own_network: bool) -> Prepared {
+    // A kernel that has no such bound leaves it to the limits of the processes.
+    let bounded = Limits::default().bound_namespace();
+    // Without the right to it the command has no loopback, as it has no other network.
+    let loopback = own_network && sys::loopback_up().is_ok();
+    // This process executes nothing itself; what it has in effect stays.
+    sys::bound_capabilities(OVER_FILES, u64::MAX);
+    Prepared {
+        loopback,
+        bounded,
+        bounding: OVER_FILES,
+    }
+}
+
 /// What the command's view of the disk adds.
 #[derive(Debug)]
 pub(super) struct View {
@@ -21,10 +47,6 @@ pub(super) struct View {
     pub message_queues: Option<OwnedFd>,
     /// Whether the terminals below `/dev/pts` are its own.
     pub own_terminals: bool,
-    /// Whether its loopback works, where the network is its own.
-    pub loopback: bool,
-    /// Whether its process namespace bounds the number of processes.
-    pub bounded: bool,
 }
 
 /// The namespaces to try, best first: root needs no user namespace, and keeps its rights over files without one.
@@ -54,16 +76,11 @@ pub(super) fn enter(flags: libc::c_int, (user, group): (u32, u32)) -> io::Result
 }
 
 /// Lays out the view. `roots` are canonical; `names` is the text of the table of host names, where the machine's own will
-/// not do; `own_network` is whether the network namespace is new.
-pub(super) fn build(roots: &[PathBuf], guard: &Guard, names: Option<&str>, own_network: bool) -> io::Result<View> {
+/// not do.
+pub(super) fn build(roots: &[PathBuf], guard: &Guard, names: Option<&str>) -> io::Result<View> {
     let everything = roots.iter().any(|root| root == Path::new("/"));
     // From here on nothing that is mounted shows outside.
     sys::mount(c"none", Path::new("/"), c"", libc::MS_REC | libc::MS_PRIVATE, c"")?;
-    // A kernel that has no such bound leaves it to the limits of the processes.
-    let bounded = Limits::default().bound_namespace();
-    // Without the right to it the command has no loopback, as it has no other network.
-    let loopback = own_network && sys::loopback_up().is_ok();
-
     let mut trees = Vec::new();
     // Terminals are mounted anew.
     for device in &landlock::DEVICES {
@@ -117,8 +134,6 @@ pub(super) fn build(roots: &[PathBuf], guard: &Guard, names: Option<&str>, own_n
         shared_memory,
         message_queues,
         own_terminals,
-        loopback,
-        bounded,
     })
 }
 
@@ -228,17 +243,17 @@ fn own_message_queues() -> Option<OwnedFd> {
     Some(queues)
 }
 
+/// Capabilities that act on files only: to change owners, to pass by modes, to do what only owners may, to keep set-user
+/// bits.
+const OVER_FILES: u64 = 1 | 1 << 1 | 1 << 3 | 1 << 4;
+
 impl View {
     /// Root needs none, except where the roots lie in folders of other people: there it would be locked out of its
     /// own work. These act on files only, and files outside the roots are read-only to everyone in this view.
     pub(super) fn capabilities_to_keep(&self, roots: &[PathBuf]) -> u64 {
-        const CHOWN: u64 = 1;
-        const DAC_OVERRIDE: u64 = 1 << 1;
-        const FOWNER: u64 = 1 << 3;
-        const FSETID: u64 = 1 << 4;
         let foreign = |path: &Path| fs::metadata(path).is_ok_and(|metadata| metadata.uid() != 0);
         if sys::own_ids().0 == 0 && roots.iter().any(|root| root.ancestors().any(foreign)) {
-            (CHOWN | DAC_OVERRIDE | FOWNER | FSETID) & sys::own_capabilities()
+            OVER_FILES & sys::own_capabilities()
         } else {
             0
         }

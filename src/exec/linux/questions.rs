@@ -131,7 +131,7 @@ impl<'a> Asker<'a> {
             return answer(carry_out());
         }
         // Root's keeper may do more than the command, which has no capabilities.
-        self.answer_in_helper(question, || match sys::keep_capabilities(0) {
+        self.answer_in_helper(question, || match sys::keep_capabilities(0, u64::MAX) {
             Ok(()) => carry_out(),
             Err(_) => Answer::Errno(libc::EPERM),
         });

@@ -148,39 +148,53 @@ const TERMINAL_REQUESTS: [u32; 3] = [0x5412, 0x541C, 0x541D];
 
 /// The filter, or none on an architecture whose numbers it does not know.
 pub(super) fn filter(rules: Rules) -> Option<Vec<sock_filter>> {
-    let mut program = Program(Vec::with_capacity(256));
+    let mut program = Program(Vec::with_capacity(512));
     program.load(4);
     program.unless_equal(ARCHITECTURE?, &[give(KILL_PROCESS)]);
     program.load(0);
     // The second set of numbers on this architecture, which would slip by the list.
     #[cfg(target_arch = "x86_64")]
     program.when_at_least(0x4000_0000, &[give(errno(libc::ENOSYS))]);
+    let mut calls = judged(rules);
+    // The first that is said of a call holds.
+    calls.sort_by_key(|(call, _)| *call);
+    calls.dedup_by_key(|(call, _)| *call);
+    program.choose(&calls);
+    Some(program.0)
+}
+
+/// A call, and what is done when it is made: instructions that end in an action each.
+type Judged = (u32, Vec<sock_filter>);
+
+/// What is not simply allowed.
+fn judged(rules: Rules) -> Vec<Judged> {
+    let mut calls = Calls(Vec::with_capacity(128));
     for call in REFUSED.iter().chain(REFUSED_HERE) {
-        program.when_equal(*call as u32, &[give(errno(libc::EPERM))]);
+        calls.when_equal(*call as u32, &[give(errno(libc::EPERM))]);
     }
     for call in ABSENT {
-        program.when_equal(*call as u32, &[give(errno(libc::ENOSYS))]);
+        calls.when_equal(*call as u32, &[give(errno(libc::ENOSYS))]);
     }
-    program.when_equal(libc::SYS_clone as u32, &deny_bits(0, NAMESPACES));
-    program.when_equal(libc::SYS_unshare as u32, &deny_bits(0, NAMESPACES | TIME_NAMESPACE));
-    program.when_equal(libc::SYS_personality as u32, &personalities());
+    calls.when_equal(libc::SYS_clone as u32, &deny_bits(0, NAMESPACES));
+    calls.when_equal(libc::SYS_unshare as u32, &deny_bits(0, NAMESPACES | TIME_NAMESPACE));
+    calls.when_equal(libc::SYS_personality as u32, &personalities());
     if !rules.own_ipc {
         for call in IPC {
-            program.when_equal(*call as u32, &[give(errno(libc::EPERM))]);
+            calls.when_equal(*call as u32, &[give(errno(libc::EPERM))]);
         }
     }
-    program.when_equal(libc::SYS_prlimit64 as u32, &own_limits());
-    program.when_equal(libc::SYS_ioctl as u32, &terminal_requests());
+    calls.when_equal(libc::SYS_prlimit64 as u32, &own_limits());
+    calls.when_equal(libc::SYS_ioctl as u32, &terminal_requests());
     let tcp = rules.ask && (rules.own_network || rules.brokered);
-    program.when_equal(libc::SYS_socket as u32, &sockets(rules.network, tcp));
-    program.when_equal(libc::SYS_socketpair as u32, &sockets(false, false));
+    calls.when_equal(libc::SYS_socket as u32, &sockets(rules.network, tcp));
+    calls.when_equal(libc::SYS_socketpair as u32, &sockets(false, false));
     if !rules.network && tcp {
-        program.when_equal(libc::SYS_sendto as u32, &deny_bits(3, FAST_OPEN));
-        program.when_equal(libc::SYS_sendmsg as u32, &deny_bits(2, FAST_OPEN));
-        program.when_equal(libc::SYS_sendmmsg as u32, &deny_bits(3, FAST_OPEN));
+        calls.when_equal(libc::SYS_sendto as u32, &deny_bits(3, FAST_OPEN));
+        calls.when_equal(libc::SYS_sendmsg as u32, &deny_bits(2, FAST_OPEN));
+        calls.when_equal(libc::SYS_sendmmsg as u32, &deny_bits(3, FAST_OPEN));
         if rules.brokered {
             // A connection that was made outside may end and be used anew.
-            program.when_equal(libc::SYS_listen as u32, &[give(ASK)]);
+            calls.when_equal(libc::SYS_listen as u32, &[give(ASK)]);
         }
     }
     let connect = match (rules.ask, rules.network) {
@@ -188,22 +202,21 @@ pub(super) fn filter(rules: Rules) -> Option<Vec<sock_filter>> {
         (false, true) => ALLOW,
         (false, false) => errno(libc::EPERM),
     };
-    program.when_equal(libc::SYS_connect as u32, &[give(connect)]);
+    calls.when_equal(libc::SYS_connect as u32, &[give(connect)]);
     if rules.watch_names && rules.ask {
         for call in NAMING {
-            program.when_equal(*call as u32, &[give(ASK)]);
+            calls.when_equal(*call as u32, &[give(ASK)]);
         }
     }
     if rules.watch_metadata && rules.ask {
         for call in metadata::CHANGING {
-            program.when_equal(*call as u32, &[give(ASK)]);
+            calls.when_equal(*call as u32, &[give(ASK)]);
         }
         for call in metadata::CHANGING_NEWER {
-            program.when_equal(call as u32, &[give(errno(libc::ENOSYS))]);
+            calls.when_equal(call as u32, &[give(errno(libc::ENOSYS))]);
         }
     }
-    program.0.push(give(ALLOW));
-    Some(program.0)
+    calls.0
 }
 
 /// Whether a filter can be made for this architecture.
@@ -212,6 +225,7 @@ pub(super) fn known_architecture() -> bool {
 }
 
 const LOAD: u16 = 0x20;
+const JUMP: u16 = 0x05;
 const JUMP_EQUAL: u16 = 0x15;
 const JUMP_AT_LEAST: u16 = 0x35;
 const JUMP_ANY_BIT: u16 = 0x45;
@@ -231,6 +245,18 @@ const fn argument(index: u32) -> sock_filter {
     instruction(LOAD, 0, 0, 16 + 8 * index)
 }
 
+/// What is said of calls, in the order in which it is said.
+struct Calls(Vec<Judged>);
+
+impl Calls {
+    fn when_equal(&mut self, call: u32, block: &[sock_filter]) {
+        self.0.push((call, block.to_vec()));
+    }
+}
+
+/// Calls that are compared one by one.
+const FEW: usize = 3;
+
 /// Blocks end in a `give` each, so that the number of the call stays loaded where they are skipped.
 struct Program(Vec<sock_filter>);
 
@@ -247,6 +273,31 @@ impl Program {
     fn unless_equal(&mut self, value: u32, block: &[sock_filter]) {
         self.0.push(instruction(JUMP_EQUAL, block.len() as u8, 0, value));
         self.0.extend_from_slice(block);
+    }
+
+    /// Finds the call among these, which are in order, by halves: when the filter is put up, the kernel runs it for every
+    /// call that there is.
+    fn choose(&mut self, calls: &[Judged]) {
+        if calls.len() <= FEW {
+            for (call, block) in calls {
+                self.when_equal(*call, block);
+            }
+            self.0.push(give(ALLOW));
+            return;
+        }
+        let (lower, upper) = calls.split_at(calls.len() / 2);
+        let mut below = Program(Vec::new());
+        below.choose(lower);
+        let skipped = below.0.len();
+        match u8::try_from(skipped) {
+            Ok(skipped) => self.0.push(instruction(JUMP_AT_LEAST, skipped, 0, upper[0].0)),
+            Err(_) => {
+                self.0.push(instruction(JUMP_AT_LEAST, 0, 1, upper[0].0));
+                self.0.push(instruction(JUMP, 0, 0, skipped as u32));
+            }
+        }
+        self.0.append(&mut below.0);
+        self.choose(upper);
     }
 
     #[cfg(target_arch = "x86_64")]
@@ -365,6 +416,7 @@ mod tests {
             let jump = |condition: bool| usize::from(if condition { jt } else { jf });
             match code {
                 LOAD => accumulator = load(k),
+                JUMP => at += k as usize,
                 AND => accumulator &= k,
                 JUMP_EQUAL => at += jump(accumulator == k),
                 JUMP_AT_LEAST => at += jump(accumulator >= k),

@@ -2,7 +2,8 @@
 //! be today's. A network is what takes the kernel longest to make; these do not age.
 
 use super::broker::Reach;
-use super::{Inner, Post, inner_keeper, namespaces, starter, sys};
+use super::starter::{self, Sign};
+use super::{Inner, Post, inner_keeper, namespaces, sys};
 use crate::exec::protected::Guard;
 use crate::exec::role::EXIT_REFUSED;
 use std::fs::File;
@@ -52,9 +53,12 @@ impl Spare {
     /// It has died meanwhile.
     fn give(&self, work: &Work) -> io::Result<OwnedFd> {
         let [stdin, stdout, stderr] = &work.streams;
-        sys::send_descriptors(&self.socket, &[&work.line, stdin, stdout, stderr])?;
-        starter::write_order(File::from(self.socket.try_clone()?), &work.order)?;
-        self.socket.try_clone()
+        // In one message, as far as it goes: each wakes the one who waits.
+        let message = starter::written(&work.order);
+        let sent = sys::send_with(&self.socket, &message, &[&work.line, stdin, stdout, stderr])?;
+        let socket = File::from(self.socket.try_clone()?);
+        (&socket).write_all(&message[sent..])?;
+        Ok(socket.into())
     }
 
     /// Ends it; its parent reaps it with the rest.
@@ -68,6 +72,7 @@ pub(super) struct Work {
     pub order: Vec<u8>,
     pub line: OwnedFd,
     pub streams: [OwnedFd; 3],
+    pub sign: Sign,
 }
 
 /// What a keeper has ready for its order.
@@ -75,31 +80,48 @@ pub(super) struct Work {
 pub(super) struct Ahead(pub Option<(Spare, Work)>);
 
 impl Ahead {
-    /// The process that has the order now, and the socket through which it tells how it gets on; none if it has to be
-    /// forked. Where the order is not for a spare, the spare is ended.
-    pub(super) fn use_if(&mut self, fits: bool) -> Option<(libc::pid_t, OwnedFd)> {
-        let (spare, work) = self.0.take()?;
+    /// The process that has the order now, the socket through which it tells how it gets on, and the sign for the starter;
+    /// none if it has to be forked. Where the order is not for a spare, the spare is ended.
+    ///
+    /// # Errors
+    /// The command's streams cannot be made this process's own, for the one that is to be forked.
+    pub(super) fn use_if(&mut self, fits: bool) -> io::Result<Option<(libc::pid_t, OwnedFd, Sign)>> {
+        let Some((spare, work)) = self.0.take() else {
+            return Ok(None);
+        };
         match fits.then(|| spare.give(&work)) {
-            Some(Ok(socket)) => Some((spare.pid, socket)),
+            Some(Ok(socket)) => Ok(Some((spare.pid, socket, work.sign))),
             _ => {
                 spare.end();
-                None
+                starter::put_in_place(&work.streams)?;
+                Ok(None)
             }
         }
     }
 }
 
+/// What is received at once; the order of most commands fits.
+const MESSAGE: usize = 16 * 1024;
+
 fn wait_for_order(socket: OwnedFd, flags: libc::c_int, ids: (u32, u32)) -> u8 {
     let followed = sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong).is_ok();
-    let ready = namespaces::enter(flags, ids).and_then(|()| File::from(socket.try_clone()?).write_all(&[1]));
-    if !followed || ready.is_err() {
-        return EXIT_REFUSED;
-    }
-    let Ok([line, streams @ ..]) = <[OwnedFd; 4]>::try_from(sys::receive_descriptors(&socket).unwrap_or_default())
-    else {
+    let entered = namespaces::enter(flags, ids).and_then(|()| {
+        let prepared = namespaces::prepare(true);
+        File::from(socket.try_clone()?).write_all(&[1])?;
+        Ok(prepared)
+    });
+    let Some(prepared) = entered.ok().filter(|_| followed) else {
         return EXIT_REFUSED;
     };
-    let order = socket.try_clone().map(File::from).and_then(starter::read_order);
+    let mut message = vec![0; MESSAGE];
+    let Ok((received, descriptors)) = sys::receive_with(&socket, &mut message) else {
+        return EXIT_REFUSED;
+    };
+    let Ok([line, streams @ ..]) = <[OwnedFd; 4]>::try_from(descriptors) else {
+        return EXIT_REFUSED;
+    };
+    let rest = socket.try_clone().map(File::from);
+    let order = rest.and_then(|rest| starter::read_order(message[..received].chain(rest)));
     let (Ok(order), Ok(()), Ok(version)) = (order, starter::put_in_place(&streams), sys::landlock_version()) else {
         return EXIT_REFUSED;
     };
@@ -125,5 +147,5 @@ fn wait_for_order(socket: OwnedFd, flags: libc::c_int, ids: (u32, u32)) -> u8 {
         own_user: flags & libc::CLONE_NEWUSER != 0,
         user: ids.0,
     };
-    inner_keeper(&inner, socket, sys::own_mounts)
+    inner_keeper(&inner, socket, || sys::own_mounts().map(|()| prepared))
 }

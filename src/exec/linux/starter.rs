@@ -85,6 +85,16 @@ fn refuse(socket: &OwnedFd, error: &io::Error) {
     }
 }
 
+/// Tells the starter, when it is dropped, that the next keeper is needed. Where this one has all that it needs ready, that
+/// can wait until its command runs: forking takes a processor's time.
+pub(super) struct Sign(File);
+
+impl Drop for Sign {
+    fn drop(&mut self) {
+        let _died = self.0.write_all(&[1]);
+    }
+}
+
 /// A keeper's life. `sign` tells the starter that the next one is needed.
 fn wait_for_order(socket: &OwnedFd, sign: OwnedFd) -> u8 {
     sys::reap_by_itself(false);
@@ -99,15 +109,13 @@ fn wait_for_order(socket: &OwnedFd, sign: OwnedFd) -> u8 {
     else {
         return EXIT_REFUSED;
     };
-    let mut sign = File::from(sign);
-    let _died = sign.write_all(&[1]);
-    drop(sign);
+    let sign = Sign(File::from(sign));
     sys::close_copy(socket);
     let post = Post::Asker(line);
     post.send(&Report::Taken {
         pid: std::process::id(),
     });
-    let exit_code = match take(&post, streams, spare) {
+    let exit_code = match take(&post, streams, spare, sign) {
         Ok((order, ahead)) => super::run(&order, &post, ahead),
         Err(error) => {
             let reason = format!("the order did not come through: {error}");
@@ -120,25 +128,37 @@ fn wait_for_order(socket: &OwnedFd, sign: OwnedFd) -> u8 {
 }
 
 /// Takes the order that follows, and the streams.
-fn take(post: &Post<'_>, streams: [OwnedFd; 3], spare: Option<Spare>) -> io::Result<(Order, Ahead)> {
+fn take(post: &Post<'_>, streams: [OwnedFd; 3], spare: Option<Spare>, sign: Sign) -> io::Result<(Order, Ahead)> {
     let Post::Asker(line) = post else {
         return Err(io::ErrorKind::Unsupported.into());
     };
+    let sign = spare.is_some().then_some(sign);
     let bytes = read_order(File::from(line.try_clone()?))?;
     let order = parse(&bytes)?;
-    put_in_place(&streams)?;
-    let ahead = match spare {
-        None => Ahead::default(),
-        Some(spare) => {
+    let ahead = match spare.zip(sign) {
+        None => {
+            put_in_place(&streams)?;
+            Ahead::default()
+        }
+        Some((spare, sign)) => {
             let work = Work {
                 order: bytes,
                 line: line.try_clone()?,
                 streams,
+                sign,
             };
             Ahead(Some((spare, work)))
         }
     };
     Ok((order, ahead))
+}
+
+/// Gives back the command's streams, which this process has inherited to it: who reads them waits for their end.
+pub(super) fn release_streams() {
+    let _none = File::open("/dev/null").and_then(|nothing| {
+        let nothing = OwnedFd::from(nothing);
+        (0..3).try_for_each(|number| sys::put_at(&nothing, number))
+    });
 }
 
 /// Makes the streams this process's own, for the command to inherit.
@@ -149,7 +169,7 @@ pub(super) fn put_in_place(streams: &[OwnedFd; 3]) -> io::Result<()> {
 }
 
 /// Reads an order, as it was written.
-pub(super) fn read_order(mut from: File) -> io::Result<Vec<u8>> {
+pub(super) fn read_order(mut from: impl Read) -> io::Result<Vec<u8>> {
     let mut length = [0; 4];
     from.read_exact(&mut length)?;
     let length = u32::from_le_bytes(length);
@@ -161,10 +181,9 @@ pub(super) fn read_order(mut from: File) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Passes an order on.
-pub(super) fn write_order(mut to: File, order: &[u8]) -> io::Result<()> {
-    to.write_all(&(order.len() as u32).to_le_bytes())?;
-    to.write_all(order)
+/// An order as it is written.
+pub(super) fn written(order: &[u8]) -> Vec<u8> {
+    [&(order.len() as u32).to_le_bytes(), order].concat()
 }
 
 /// What an order says.

@@ -152,6 +152,20 @@ pub(super) fn prctl(option: c_int, value: c_ulong) -> io::Result<()> {
     check(c_long::from(unsafe { libc::prctl(option, value, 0, 0, 0) })).map(drop)
 }
 
+/// Kills and reaps everything in the process namespace that this process is the first of. When it returns, nothing else
+/// lives there: nobody escapes by forking meanwhile, as the kernel refuses that to what has a signal waiting, and orphans
+/// come to this process.
+pub(super) fn end_namespace() {
+    // SAFETY: no memory is involved. The first process itself is spared.
+    unsafe { libc::kill(-1, libc::SIGKILL) };
+    loop {
+        match reap(true) {
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => return,
+            _ => {}
+        }
+    }
+}
+
 pub(super) fn parent() -> libc::pid_t {
     // SAFETY: cannot fail.
     unsafe { libc::getppid() }
@@ -193,8 +207,21 @@ pub(super) fn exec(program: &CStr, argv: &[CString], env: &[CString]) -> io::Err
     io::Error::last_os_error()
 }
 
-/// Gives up all capabilities but those in `keep`, for good: also a program run by root gets no others.
-pub(super) fn keep_capabilities(keep: u64) -> io::Result<()> {
+/// Takes all capabilities but those in `keep` from what programs can ever get. `bounding` are those that are left of
+/// them, at the most.
+pub(super) fn bound_capabilities(keep: u64, bounding: u64) {
+    for capability in (0..64).filter(|capability| bounding & !keep & (1 << capability) != 0) {
+        // Without the right to shrink the bounding set there is nothing in the permitted one to fear: what an
+        // ordinary user executes gains nothing once privileges cannot be gained.
+        if prctl(libc::PR_CAPBSET_DROP, capability).is_err() {
+            break;
+        }
+    }
+}
+
+/// Gives up all capabilities but those in `keep`, for good: also a program run by root gets no others. `bounding` as of
+/// [`bound_capabilities`].
+pub(super) fn keep_capabilities(keep: u64, bounding: u64) -> io::Result<()> {
     #[repr(C)]
     struct Header {
         version: u32,
@@ -208,13 +235,7 @@ pub(super) fn keep_capabilities(keep: u64) -> io::Result<()> {
         inheritable: u32,
     }
     const VERSION_3: u32 = 0x2008_0522;
-    for capability in 0..64 {
-        // Without the right to shrink the bounding set there is nothing in the permitted one to fear: what an
-        // ordinary user executes gains nothing once privileges cannot be gained.
-        if keep & (1 << capability) == 0 && prctl(libc::PR_CAPBSET_DROP, capability).is_err() {
-            break;
-        }
-    }
+    bound_capabilities(keep, bounding);
     // SAFETY: PR_CAP_AMBIENT takes numbers only.
     unsafe { libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) };
     let header = Header {
@@ -390,14 +411,19 @@ type Control = [u64; 8];
 
 /// Sends one byte and descriptors through a socket. Never waits: a full socket is an error, as is a closed one.
 pub(super) fn send_descriptors(socket: &OwnedFd, fds: &[&OwnedFd]) -> io::Result<()> {
+    send_with(socket, &[0], fds).map(drop)
+}
+
+/// Sends bytes, at least one, with descriptors at the first; how many of the bytes went. Never waits.
+pub(super) fn send_with(socket: &OwnedFd, bytes: &[u8], fds: &[&OwnedFd]) -> io::Result<usize> {
     assert!(fds.len() <= MOST_DESCRIPTORS, "more descriptors than a message carries");
     let numbers = size_of::<c_int>() * fds.len();
-    // SAFETY: the control buffer has room for a header and MOST_DESCRIPTORS numbers, and is aligned for the header.
+    // SAFETY: the control buffer has room for a header and MOST_DESCRIPTORS numbers, and is aligned for the header; the
+    // bytes are only read.
     unsafe {
-        let mut byte = 0u8;
         let mut data = libc::iovec {
-            iov_base: (&raw mut byte).cast(),
-            iov_len: 1,
+            iov_base: bytes.as_ptr().cast_mut().cast(),
+            iov_len: bytes.len(),
         };
         let mut control: Control = [0; 8];
         let mut message: libc::msghdr = std::mem::zeroed();
@@ -414,18 +440,23 @@ pub(super) fn send_descriptors(socket: &OwnedFd, fds: &[&OwnedFd]) -> io::Result
             place.add(at).write_unaligned(fd.as_raw_fd());
         }
         let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
-        check(libc::sendmsg(socket.as_raw_fd(), &message, flags) as c_long).map(drop)
+        check(libc::sendmsg(socket.as_raw_fd(), &message, flags) as c_long).map(|sent| sent as usize)
     }
 }
 
 /// Receives one byte and its descriptors; none when the other side has closed, or sent none.
 pub(super) fn receive_descriptors(socket: &OwnedFd) -> io::Result<Vec<OwnedFd>> {
-    // SAFETY: as in `send_descriptors`; descriptors that arrive are new and ours.
+    receive_with(socket, &mut [0]).map(|(_, descriptors)| descriptors)
+}
+
+/// Receives bytes, as many as there are and fit, and the descriptors that came with them. No bytes: the other side has
+/// closed.
+pub(super) fn receive_with(socket: &OwnedFd, buffer: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
+    // SAFETY: as in `send_with`; descriptors that arrive are new and ours.
     unsafe {
-        let mut byte = 0u8;
         let mut data = libc::iovec {
-            iov_base: (&raw mut byte).cast(),
-            iov_len: 1,
+            iov_base: buffer.as_mut_ptr().cast(),
+            iov_len: buffer.len(),
         };
         let mut control: Control = [0; 8];
         let mut message: libc::msghdr = std::mem::zeroed();
@@ -433,23 +464,22 @@ pub(super) fn receive_descriptors(socket: &OwnedFd) -> io::Result<Vec<OwnedFd>> 
         message.msg_iovlen = 1;
         message.msg_control = control.as_mut_ptr().cast();
         message.msg_controllen = size_of_val(&control) as _;
-        loop {
+        let received = loop {
             match check(libc::recvmsg(socket.as_raw_fd(), &mut message, libc::MSG_CMSG_CLOEXEC) as c_long) {
-                Ok(0) => return Ok(Vec::new()),
-                Ok(_) => break,
+                Ok(0) => return Ok((0, Vec::new())),
+                Ok(received) => break received as usize,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
-        }
+        };
         let header = libc::CMSG_FIRSTHDR(&message);
         if header.is_null() || (*header).cmsg_type != libc::SCM_RIGHTS {
-            return Ok(Vec::new());
+            return Ok((received, Vec::new()));
         }
         let count = ((*header).cmsg_len as usize - libc::CMSG_LEN(0) as usize) / size_of::<c_int>();
         let place = libc::CMSG_DATA(header).cast::<c_int>();
-        Ok((0..count)
-            .map(|at| OwnedFd::from_raw_fd(place.add(at).read_unaligned()))
-            .collect())
+        let descriptors = (0..count).map(|at| OwnedFd::from_raw_fd(place.add(at).read_unaligned()));
+        Ok((received, descriptors.collect()))
     }
 }
 
@@ -585,9 +615,12 @@ pub(super) fn landlock_allow(ruleset: &OwnedFd, path: &OwnedFd, rights: u64) -> 
     check(unsafe { libc::syscall(libc::SYS_landlock_add_rule, ruleset.as_raw_fd(), 1, &raw const rule, 0) }).map(drop)
 }
 
-pub(super) fn landlock_restrict(ruleset: &OwnedFd) -> io::Result<()> {
+/// Puts the ruleset up. With `record` also what programs that are executed later are refused is written down.
+pub(super) fn landlock_restrict(ruleset: &OwnedFd, record: bool) -> io::Result<()> {
+    const LOG_NEW_EXEC_ON: c_long = 1 << 1;
+    let flags = if record { LOG_NEW_EXEC_ON } else { 0 };
     // SAFETY: no memory is involved.
-    check(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0) }).map(drop)
+    check(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), flags) }).map(drop)
 }
 
 // --- seccomp

@@ -4,7 +4,6 @@ use super::scroll::Scroll;
 use super::{Exit, Size, Taken, TerminalError};
 use crate::exec::denial;
 use crate::exec::output::Decoder;
-use crate::exec::role::Report;
 use crate::exec::run::{self, DRAIN, Ending, Line};
 use crate::exec::{CommandRequest, ExecError, Input};
 use std::io;
@@ -106,8 +105,7 @@ impl Terminal {
         tokio::spawn(async move {
             let code = drive(&driving, &mut line, &mut output, heard).await;
             for report in line.reports() {
-                // Something is not where the command left it.
-                if matches!(report, Report::SetAside { .. }) {
+                if report.belongs_to_output() {
                     driving.push(&format!("\n{report}\n"));
                 }
             }
@@ -120,6 +118,7 @@ impl Terminal {
                 confinement: &confinement,
                 blocked: run::blocked(line.reports()),
                 unanswered: run::unanswered(line.reports()),
+                recorded: run::recorded(line.reports()),
             };
             let denied = (!confinement.is_outside() && not_run.is_none() && !driving.end.is_cancelled())
                 .then(|| denial::judge(&ran))

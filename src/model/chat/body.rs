@@ -44,6 +44,9 @@ fn optional_parts(request: &ModelRequest, openai: bool, body: &mut Map<String, V
         let name = if openai { "max_completion_tokens" } else { "max_tokens" };
         body.insert(name.into(), json!(most));
     }
+    if !request.metadata.is_empty() {
+        body.insert("metadata".into(), json!(request.metadata));
+    }
     if openai {
         body.insert("store".into(), json!(false));
         body.insert("prompt_cache_key".into(), json!(request.cache_key));
@@ -289,6 +292,7 @@ mod tests {
             output_schema: None,
             max_output_tokens: None,
             cache_key: "thread-1".into(),
+            metadata: Default::default(),
             turn_id: "turn-1".into(),
         }
     }

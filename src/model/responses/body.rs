@@ -5,6 +5,7 @@ use crate::model::ModelRequest;
 use crate::model::catalogue;
 use crate::model::item::{ContentPart, LocalShellAction, ReasoningPart, ResponseItem, ToolOutputPayload, ToolSpec};
 use crate::protocol::settings::ReasoningSummary;
+use crate::protocol::turn::Metadata;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -30,6 +31,8 @@ struct Body<'a> {
     text: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_output_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Metadata::is_empty")]
+    metadata: &'a Metadata,
 }
 
 #[derive(Serialize)]
@@ -134,6 +137,7 @@ pub(in crate::model) fn body(request: &ModelRequest, openai: bool) -> Result<Vec
             json!({"format": {"type": "json_schema", "name": "final_answer", "strict": true, "schema": schema}})
         }),
         max_output_tokens: request.max_output_tokens,
+        metadata: &request.metadata,
     })
 }
 
@@ -242,6 +246,7 @@ mod tests {
             output_schema: None,
             max_output_tokens: None,
             cache_key: "thread-1".into(),
+            metadata: Metadata::new(),
             turn_id: "turn-1".into(),
         }
     }

@@ -5,13 +5,18 @@ use crate::protocol::command::*;
 use crate::protocol::config::*;
 use crate::protocol::document::*;
 use crate::protocol::event::{self, At, Event, EventKind};
+use crate::protocol::file::*;
+use crate::protocol::git::*;
 use crate::protocol::guardian::*;
+use crate::protocol::history::*;
 use crate::protocol::item::*;
 use crate::protocol::mcp::*;
 use crate::protocol::method::*;
 use crate::protocol::model::*;
 use crate::protocol::permission::*;
+use crate::protocol::prompt::*;
 use crate::protocol::proposal::*;
+use crate::protocol::queue::*;
 use crate::protocol::review::*;
 use crate::protocol::sandbox::*;
 use crate::protocol::settings::*;
@@ -77,6 +82,19 @@ pub(super) fn all_events() -> BTreeMap<&'static str, Example> {
         delta: "   Compiling sums v0.1.0\n".into(),
         cap_reached: false,
     };
+    let found = FileSearchUpdated {
+        cancellation_token: "composer".into(),
+        query: "totrs".into(),
+        files: vec![file_match()],
+        total: 1,
+    };
+    all.insert(
+        FILE_SEARCH_UPDATED,
+        Example {
+            params: value(found),
+            result: None,
+        },
+    );
     all.insert(
         COMMAND_OUTPUT,
         Example {
@@ -85,6 +103,17 @@ pub(super) fn all_events() -> BTreeMap<&'static str, Example> {
         },
     );
     all
+}
+
+fn file_match() -> FileMatch {
+    FileMatch {
+        root: "/home/ada/sums".into(),
+        path: "src/total.rs".into(),
+        file_name: "total.rs".into(),
+        match_type: FileMatchType::File,
+        score: 142,
+        indices: vec![4, 5, 6, 10, 11],
+    }
 }
 
 fn value(of: impl Serialize) -> Value {
@@ -137,6 +166,31 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
             turn_id: TURN.into(),
             item_id: "i-9".into(),
             joined: false,
+        }),
+    );
+    add(
+        FILE_SEARCH,
+        value(FileSearchParams {
+            query: "totrs".into(),
+            cancellation_token: Some("composer".into()),
+            stream: true,
+            ..FileSearchParams::default()
+        }),
+        value(FileSearchResult {
+            files: vec![file_match()],
+            total: 1,
+            complete: true,
+        }),
+    );
+    add(
+        GIT_DIFF_TO_REMOTE,
+        value(GitDiffToRemoteParams {
+            cwd: "/home/ada/sums".into(),
+        }),
+        value(GitDiffToRemoteResult {
+            sha: "5f1c0de3a7b24c9d8e6f0a1b2c3d4e5f60718293".into(),
+            diff: "diff --git a/src/total.rs b/src/total.rs\n--- a/src/total.rs\n+++ b/src/total.rs\n@@ -1 +1 @@\n-one\n+two\n"
+                .into(),
         }),
     );
     add(
@@ -205,12 +259,14 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
                 text: "Make the test pass.".into(),
             }],
             context: Some(EditorContext {
+                leave_out: vec![SentContextKind::OpenFiles],
                 active_file: Some("/home/ada/sums/src/lib.rs".into()),
                 selection: Some(LineRange { start: 3, end: 5 }),
                 diagnostics: vec![],
             }),
             settings: None,
             output_schema: None,
+            metadata: None,
             client_user_message_id: Some("m-1".into()),
         }),
         value(TurnStartResult {
@@ -226,6 +282,7 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
             input: vec![UserInput::Text {
                 text: "Leave the public names alone.".into(),
             }],
+            metadata: None,
             client_user_message_id: None,
         }),
         value(TurnSteerResult { turn_id: TURN.into() }),
@@ -237,6 +294,66 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
             turn_id: Some(TURN.into()),
         }),
         value(TurnInterruptResult { interrupted: true }),
+    );
+    add(
+        TURN_QUEUE_ADD,
+        value(TurnQueueAddParams {
+            thread_id: THREAD.into(),
+            input: vec![UserInput::Text {
+                text: "Then update the changelog.".into(),
+            }],
+            context: None,
+            settings: None,
+            output_schema: None,
+            metadata: Some([("ticket".to_owned(), "SUMS-12".to_owned())].into()),
+            client_user_message_id: None,
+        }),
+        value(TurnQueueAddResult {
+            queued: queue().inputs.pop(),
+            turn: None,
+        }),
+    );
+    let result = || value(TurnQueueResult { queue: queue() });
+    add(
+        TURN_QUEUE_LIST,
+        value(TurnQueueListParams {
+            thread_id: THREAD.into(),
+        }),
+        result(),
+    );
+    add(
+        TURN_QUEUE_EDIT,
+        value(TurnQueueEditParams {
+            thread_id: THREAD.into(),
+            queued_id: "q-1".into(),
+            input: vec![UserInput::Text {
+                text: "Then update the changelog.".into(),
+            }],
+        }),
+        result(),
+    );
+    add(
+        TURN_QUEUE_REMOVE,
+        value(TurnQueueRemoveParams {
+            thread_id: THREAD.into(),
+            queued_id: Some("q-2".into()),
+        }),
+        result(),
+    );
+    add(
+        TURN_QUEUE_REORDER,
+        value(TurnQueueReorderParams {
+            thread_id: THREAD.into(),
+            queued_ids: vec!["q-1".into()],
+        }),
+        result(),
+    );
+    add(
+        TURN_QUEUE_RESUME,
+        value(TurnQueueResumeParams {
+            thread_id: THREAD.into(),
+        }),
+        result(),
     );
     add(
         TURN_UNDO,
@@ -488,6 +605,65 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
         }),
     );
     add(
+        PROMPT_LIST,
+        value(PromptListParams { cwd: None }),
+        value(PromptListResult {
+            data: vec![Prompt {
+                name: "review".into(),
+                description: Some("Look for faults".into()),
+                argument_hint: "<file>".into(),
+                arguments: vec![PromptArgument {
+                    name: "file".into(),
+                    hint: Some("what to look at".into()),
+                    default: None,
+                }],
+                code: false,
+                source: PromptSource::Person,
+                path: "/home/ada/.countersign/prompts/review.md".into(),
+                content: "Review $FILE.".into(),
+            }],
+            problems: vec![],
+        }),
+    );
+    let entry = || HistoryEntry {
+        offset: 17,
+        thread_id: Some(THREAD.into()),
+        at: AT_MS / 1000,
+        text: "Make the test pass.".into(),
+    };
+    add(
+        HISTORY_READ,
+        value(HistoryReadParams {
+            log_id: "5374221".into(),
+            offset: 17,
+        }),
+        value(HistoryReadResult {
+            log_id: "5374221".into(),
+            offset: 17,
+            entry: Some(entry()),
+        }),
+    );
+    add(
+        HISTORY_LIST,
+        value(HistoryListParams {
+            limit: Some(1),
+            ..HistoryListParams::default()
+        }),
+        value(HistoryListResult {
+            log_id: "5374221".into(),
+            count: 18,
+            data: vec![entry()],
+        }),
+    );
+    add(
+        HISTORY_APPEND,
+        value(HistoryAppendParams {
+            thread_id: None,
+            text: "Make the test pass.".into(),
+        }),
+        value(HistoryAppendResult { kept: true }),
+    );
+    add(
         CONFIG_READ,
         value(ConfigReadParams {
             cwd: Some("/home/ada/sums".into()),
@@ -586,7 +762,11 @@ fn events() -> Vec<EventKind> {
     };
     vec![
         EventKind::ThreadStarted(event::ThreadStarted { thread: thread() }),
-        EventKind::ThreadConfigured(event::ThreadConfigured { settings: settings() }),
+        EventKind::ThreadConfigured(event::ThreadConfigured {
+            settings: settings(),
+            history_log_id: "5374221".into(),
+            history_entry_count: 18,
+        }),
         EventKind::ThreadStatusChanged(event::ThreadStatusChanged {
             status: ThreadStatus::Active,
         }),
@@ -598,7 +778,9 @@ fn events() -> Vec<EventKind> {
         EventKind::TurnCompleted(event::TurnCompleted {
             turn: turn(TurnStatus::Completed),
             last_agent_message: Some("The test passes now.".into()),
+            unanswered: vec![],
         }),
+        EventKind::TurnQueueChanged(event::TurnQueueChanged { queue: queue() }),
         EventKind::TurnDiff(event::TurnDiff { diff: DIFF.into() }),
         EventKind::TurnRetrying(event::TurnRetrying {
             attempt: 1,
@@ -799,6 +981,22 @@ fn settings() -> ThreadSettings {
         permissions: Some(":workspace".into()),
         runtime_workspace_roots: vec!["/home/ada/shared".into()],
         edit_approval: EditApproval::Ask,
+        editor_context: EditorContextSettings::default(),
+        mode: Mode::Agent,
+    }
+}
+
+fn queue() -> TurnQueue {
+    TurnQueue {
+        inputs: vec![QueuedInput {
+            id: "q-1".into(),
+            input: vec![UserInput::Text {
+                text: "Then update the changelog.".into(),
+            }],
+            client_user_message_id: None,
+            queued_at_ms: AT_MS,
+        }],
+        paused: false,
     }
 }
 
@@ -845,6 +1043,14 @@ fn turn(status: TurnStatus) -> Turn {
                     text: "Make the test pass.".into(),
                 }],
                 client_id: Some("m-1".into()),
+                context: vec![SentContext {
+                    kind: SentContextKind::File,
+                    label: "src/lib.rs, lines 1-3".into(),
+                    path: Some("/home/ada/project/src/lib.rs".into()),
+                    line_range: Some(LineRange { start: 0, end: 3 }),
+                    bytes: 48,
+                    note: None,
+                }],
             },
             command(ItemStatus::Completed),
         ],

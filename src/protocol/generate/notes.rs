@@ -55,6 +55,16 @@ pub(super) fn of(method: &str) -> Notes {
              for more than the policy gives.",
             &[error::EMPTY_COMMAND, error::EXEC_FAILED],
         ),
+        "file/search" => notes(
+            "Any number run side by side, and nothing waits for them. A search that a newer one under its token has stopped is \
+             answered with what it has. With `stream` all `file/searchUpdated` come before the answer. `$/cancelRequest` ends a \
+             search. What ignore files name is left out, folders are found too.",
+            &[],
+        ),
+        "git/diffToRemote" => notes(
+            "Nothing is fetched: a remote is as it was when the repository heard of it last. The repository stays as it is.",
+            &[error::NO_DIFFERENCE],
+        ),
         "command/terminate" => notes("The answer of `command/exec` follows, with `stopped`.", &[]),
         "guardian/approveDenied" => notes(
             "The model is told, as a developer message before it is asked the next time, that exactly this action is allowed, \
@@ -67,8 +77,36 @@ pub(super) fn of(method: &str) -> Notes {
         ),
         "turn/interrupt" => notes(
             "Open questions of the turn are withdrawn (`approval/resolved`, `proposal/updated`), its commands end, then \
-             `turn/completed` comes with status `interrupted` and `interruptedBy` `person`.",
+             `turn/completed` comes with status `interrupted` and `interruptedBy` `person`. Input that the turn had not read yet \
+             stands in `unanswered` there and is in no later turn; what waits in the queue stays there, paused.",
             &[error::THREAD_NOT_LOADED, error::TURN_MISMATCH],
+        ),
+        "turn/queue/add" => notes(
+            "For what the person wants to say after the running turn, where `turn/start` and `turn/steer` say it at once. The \
+             inputs get their turns one after the other as long as each turn completes: one that was stopped or that failed \
+             pauses the queue. What waits is not on the disk; `turn/queueChanged` has the whole of it, each time.",
+            &[
+                error::THREAD_NOT_LOADED,
+                error::THREAD_CLOSED,
+                error::QUEUE_FULL,
+                error::INVALID_CONFIG,
+                error::EMPTY_COMMAND,
+                error::COMMAND_NOT_FOUND,
+                error::COMMAND_RUNNING,
+            ],
+        ),
+        "turn/queue/list" => notes(
+            "No notification follows.",
+            &[error::THREAD_NOT_LOADED, error::THREAD_CLOSED],
+        ),
+        "turn/queue/edit" | "turn/queue/remove" | "turn/queue/reorder" => notes(
+            "`turn/queueChanged` tells every client, if something has changed. An input whose turn has begun is not in the queue \
+             any more, and one that names it changes nothing.",
+            &[error::QUEUED_NOT_FOUND, error::THREAD_NOT_LOADED, error::THREAD_CLOSED],
+        ),
+        "turn/queue/resume" => notes(
+            "The next input gets its turn at once if none runs. Nothing happens where the queue is not paused.",
+            &[error::THREAD_NOT_LOADED, error::THREAD_CLOSED],
         ),
         "turn/undo" => notes(
             "Answered at once with the undo's own turn. `turn/started` comes after the answer, then one item `undo`, and \
@@ -146,6 +184,20 @@ pub(super) fn of(method: &str) -> Notes {
              ended before is in nobody's way and is not named in the answer.",
             &[error::TERMINAL_NOT_FOUND],
         ),
+        "prompt/list" => notes(
+            "The files are read anew. A file that cannot be used is in `problems` and keeps no other from being offered.",
+            &[],
+        ),
+        "history/read" => notes(
+            "Nothing follows. A number that is not there, and the log id of a file that another one has replaced, are no errors: \
+             the answer has no `entry`.",
+            &[error::STORE_FAILED],
+        ),
+        "history/list" => notes(
+            "Nothing follows. Under another log id than the file\u{2019}s, `data` is empty; the answer has the one that counts now.",
+            &[error::STORE_FAILED],
+        ),
+        "history/append" => notes("Answered at once; the entry is written in the background.", &[]),
         "model/list" => notes(
             "May ask the provider; nothing follows.",
             &[error::INVALID_CURSOR, error::PROVIDER_FAILED],

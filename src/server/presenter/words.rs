@@ -105,10 +105,6 @@ pub(super) fn done(item: &ThreadItem) -> Option<String> {
             )
         }
         ThreadItem::ToolCall { title, status, .. } => format!("{title} ({})", status_word(*status)),
-        ThreadItem::EnteredReviewMode { review, .. } => format!("review of {review} begins"),
-        ThreadItem::ExitedReviewMode { output: None, .. } => "review ended without a result".to_owned(),
-        // The message that follows says it all.
-        ThreadItem::ExitedReviewMode { .. } => return None,
         ThreadItem::McpToolCall {
             title, status, error, ..
         } => {
@@ -118,6 +114,10 @@ pub(super) fn done(item: &ThreadItem) -> Option<String> {
                 .unwrap_or_default();
             format!("{title} ({}){error}", status_word(*status))
         }
+        ThreadItem::EnteredReviewMode { review, .. } => format!("review of {review} begins"),
+        ThreadItem::ExitedReviewMode { output: None, .. } => "review ended without a result".to_owned(),
+        // The message that follows says it all.
+        ThreadItem::ExitedReviewMode { .. } => return None,
         ThreadItem::Undo { status, message, .. } => {
             let message = message.as_deref().unwrap_or_default();
             format!("undo ({}): {message}", status_word(*status))

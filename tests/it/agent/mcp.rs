@@ -1,7 +1,7 @@
 //! Tool servers: real ones, as programs and over HTTP, scripted to be as good or as bad as servers are.
 
 use super::stage::{Setting, Stage, eventually, say};
-use crate::support::client::Reply;
+use crate::support::client::{Client, Reply, ServerOptions};
 use crate::support::mcp::{Web, program, reading, tool};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -126,7 +126,8 @@ async fn tools_of_two_servers_are_offered_and_called_apart() {
 /// Shows S-202, S-203.
 #[tokio::test]
 async fn results_reach_the_model_as_what_they_are_by_both_wires() {
-    let server = json!({"tools": ["structured", "null_structured", "fail", "image", "odd", "large"].map(reading)});
+    let tools = ["structured", "null_structured", "fail", "image", "odd", "large"].map(reading);
+    let server = json!({"tools": tools});
     let calls = ["structured", "null_structured", "fail", "image", "odd", "large"];
     let calls: Vec<_> = calls
         .iter()
@@ -262,7 +263,8 @@ async fn a_broken_server_is_told_of_once_and_harms_nothing_else() {
 /// Shows S-278.
 #[tokio::test]
 async fn tools_are_offered_as_the_configuration_says() {
-    let server = json!({"tools": ["a", "b", "c", "hang"].map(reading), "page": 2});
+    let tools = ["a", "b", "c", "hang"].map(reading);
+    let server = json!({"tools": tools, "page": 2});
     let limits =
         |keys: &str| program("s", &server).replace("[mcp_servers.s.env]", &format!("{keys}\n[mcp_servers.s.env]"));
     for (keys, expected) in [
@@ -952,4 +954,165 @@ async fn a_configuration_of_servers_that_cannot_be_used_costs_no_turn() {
         warnings.iter().any(|warning| warning.contains("config.toml:")),
         "with its line: {warnings:?}"
     );
+}
+
+/// Shows S-285.
+#[tokio::test]
+async fn an_editor_without_a_plugin_is_told_once_of_each_failed_server() {
+    let bad = json!({"exit": 4});
+    let client = Client::start(ServerOptions {
+        config: Some(program("bad", &bad)),
+        ..ServerOptions::default()
+    })
+    .await;
+    client.on_request("window/workDoneProgress/create", |_| Reply::Ok(Value::Null));
+    for _ in 0..2 {
+        client.call("countersign/thread/start", json!({})).await;
+    }
+    let (method, params) = client.expect_any().await;
+    assert_eq!((&method[..], &params["type"]), ("window/showMessage", &json!(1)));
+    let message = params["message"].as_str().expect("words");
+    assert!(message.contains("The tool server bad did not start"), "{message}");
+    // A second one would be unread at the end, and fail the test.
+    client.call("countersign/mcp/list", json!({})).await;
+}
+
+/// A question of yes or no, by the means of any editor.
+#[tokio::test]
+async fn an_editor_without_a_plugin_answers_by_buttons() {
+    let server = json!({"tools": [reading("ask"), tool("write")]});
+    let schema = json!({"type": "object", "properties": {"sure": {"type": "boolean"}}});
+    let ask = json!({"id": "q", "params": {"message": "Sure?", "requestedSchema": schema}});
+    let form = asking(json!("f"), None);
+    let script = json!([
+        [call("c1", "mcp__s__ask", ask)],
+        [call("c2", "mcp__s__ask", form)],
+        [call("c3", "mcp__s__write", json!({}))],
+        [say("done")],
+    ]);
+    let model = super::stage::rehearse(script).await;
+    let config = format!(
+        "model = \"rehearsal\"\nmodel_provider = \"rehearsal\"\n[model_providers.rehearsal]\nbase_url = \"{}\"\n{}",
+        model.base_url,
+        program("s", &server)
+    );
+    let client = Client::start(ServerOptions {
+        config: Some(config),
+        ..ServerOptions::default()
+    })
+    .await;
+    client.on_request("window/workDoneProgress/create", |_| Reply::Ok(Value::Null));
+    client.ignore("$/progress");
+    client.on_request("window/showMessageRequest", |params| {
+        let message = params["message"].as_str().unwrap_or_default();
+        let chosen = match message.contains("Sure?") {
+            true => "Yes",
+            false => "Call once",
+        };
+        assert_eq!(
+            params["actions"][0]["title"],
+            if chosen == "Yes" { "Decline" } else { "Deny" }
+        );
+        Reply::Ok(json!({"title": chosen}))
+    });
+    let started = client.call("countersign/thread/start", json!({})).await;
+    let thread = &started["thread"]["id"];
+    let input = json!([{"type": "text", "text": "Go"}]);
+    client
+        .call("countersign/turn/start", json!({"threadId": thread, "input": input}))
+        .await;
+    let mut told = Vec::new();
+    while !told.iter().any(|text: &String| text.contains("done")) {
+        let (_, params) = client.expect_any().await;
+        told.push(params["message"].as_str().unwrap_or_default().to_owned());
+    }
+    assert!(
+        told.iter().any(|text| text.contains("wants a form filled in")),
+        "{told:?}"
+    );
+    let request = &model.requests()[3];
+    let answer = |id: &str| text(&request.output(id).expect("an output"));
+    let result = |id: &str| serde_json::from_str::<Value>(&answer(id)).expect("JSON")["result"].clone();
+    assert_eq!(result("c1"), json!({"action": "accept", "content": {"sure": true}}));
+    assert_eq!(result("c2"), json!({"action": "cancel"}));
+    assert_eq!(answer("c3"), "write {}");
+}
+
+/// A real server that others have written, with the official library of another language. Skipped where that is not
+/// installed.
+#[tokio::test]
+async fn a_published_server_works() {
+    let has_library = std::process::Command::new("python3")
+        .args(["-c", "import mcp.server.fastmcp"])
+        .stderr(std::process::Stdio::null())
+        .status();
+    if !has_library.is_ok_and(|status| status.success()) {
+        println!("SKIPPED: python3 has no package `mcp`; pip install mcp");
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("server.py");
+    let program = "from mcp.server.fastmcp import FastMCP, Context, Image\n\
+                   from pydantic import BaseModel\n\
+                   server = FastMCP('published')\n\
+                   class Branch(BaseModel):\n    branch: str\n\
+                   @server.tool(annotations={'readOnlyHint': True})\n\
+                   def add(a: int, b: int) -> int:\n    'Adds.'\n    return a + b\n\
+                   @server.tool(annotations={'readOnlyHint': True})\n\
+                   async def ask(ctx: Context) -> str:\n    \
+                   await ctx.report_progress(1, 2, 'asking')\n    \
+                   answer = await ctx.elicit('Which?', schema=Branch)\n    return answer.action + ' ' + answer.data.branch\n\
+                   @server.tool(annotations={'readOnlyHint': True})\n\
+                   def dot() -> Image:\n    return Image(data=b'\\x89PNG', format='png')\n\
+                   @server.resource('notes://one')\n\
+                   def one() -> str:\n    return 'a note'\n\
+                   server.run()\n";
+    std::fs::write(&file, program).expect("a program");
+    let table = format!("[mcp_servers.real]\ncommand = \"python3\"\nargs = [{file:?}]\nstartup_timeout_sec = 60\n");
+    let script = json!([
+        [
+            call("c1", "mcp__real__add", json!({"a": 2, "b": 3})),
+            call("c2", "mcp__real__ask", json!({})),
+            call("c3", "mcp__real__dot", json!({})),
+            call(
+                "c4",
+                "read_mcp_resource",
+                json!({"server": "real", "uri": "notes://one"})
+            ),
+            call("c5", "mcp__real__add", json!({"a": "no number"})),
+        ],
+        [say("done")],
+    ]);
+    let path = std::env::var("PATH").expect("a path");
+    let setting = Setting {
+        tables: table,
+        env: vec![("PATH".to_owned(), path)],
+        ..Setting::default()
+    };
+    let stage = Stage::with(script, setting).await;
+    let thread = ready(&stage, 1).await;
+    let reply = json!({"action": "accept", "content": {"branch": "main"}});
+    stage
+        .client
+        .on_request("countersign/mcp/elicitation", move |_| Reply::Ok(reply.clone()));
+    let story = stage.complete(&thread, "Go").await;
+    assert_eq!(output(&stage, 1, "c1"), r#"{"result":5}"#);
+    assert!(
+        output(&stage, 1, "c2").contains("accept main"),
+        "{}",
+        output(&stage, 1, "c2")
+    );
+    assert!(
+        stage.requests(2)[1]
+            .body
+            .to_string()
+            .contains("data:image/png;base64,iVBORw==")
+    );
+    assert!(output(&stage, 1, "c4").contains("a note"));
+    let failed = story
+        .items("mcpToolCall")
+        .into_iter()
+        .filter(|item| item["status"] == "failed");
+    assert_eq!(failed.count(), 1);
+    assert_eq!(story.count("item/mcpToolCall/progress"), 1);
 }

@@ -1,12 +1,11 @@
 //! What the tests of the agent play on: a workspace, a scripted model, the server with a plugin's client, and the story
-//! of each turn, which is held to the rules of the protocol as it comes in.
+//! of each turn, which the client holds to the rules of the protocol as it comes in.
 
 use crate::support::client::{Answer, Caps, Client, Reply, ServerOptions};
 use countersign::rehearsal::{Recorded, Running, Script, Server};
 use countersign::workspace::uri;
 use serde_json::{Value, json};
-use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -81,7 +80,6 @@ pub(super) struct Stage {
     pub(super) model: Running,
     /// The workspace; canonical.
     pub(super) dir: PathBuf,
-    rules: RefCell<Rules>,
     pub(super) folder: Option<TempDir>,
 }
 
@@ -138,7 +136,6 @@ impl Stage {
             client,
             model,
             dir,
-            rules: RefCell::default(),
             folder,
         }
     }
@@ -168,14 +165,13 @@ impl Stage {
         }
     }
 
-    /// The next notification, its name without the prefix, held to the rules.
+    /// The next notification, its name without the prefix.
     pub(super) async fn next(&self) -> (String, Value) {
         let (method, params) = self.client.expect_any().await;
         let method = method
             .strip_prefix("countersign/")
             .unwrap_or_else(|| panic!("not expected: {method} {params}"))
             .to_owned();
-        self.rules.borrow_mut().check(&method, &params);
         (method, params)
     }
 
@@ -490,74 +486,6 @@ impl Story {
     pub(super) fn said(&self) -> Vec<&str> {
         let texts = self.items("agentMessage").into_iter();
         texts.filter_map(|item| item["text"].as_str()).collect()
-    }
-}
-
-/// What every story must keep to, whatever it tells.
-#[derive(Debug, Default)]
-struct Rules {
-    /// Last number by thread.
-    seq: BTreeMap<String, u64>,
-    begun: BTreeSet<String>,
-    ended: BTreeSet<String>,
-    /// By turn and item.
-    open: BTreeSet<(String, String)>,
-    done: BTreeSet<(String, String)>,
-}
-
-impl Rules {
-    fn check(&mut self, method: &str, params: &Value) {
-        let thread = params["threadId"]
-            .as_str()
-            .unwrap_or_else(|| panic!("{method}: no thread: {params}"));
-        let seq = params["seq"]
-            .as_u64()
-            .unwrap_or_else(|| panic!("{method}: no number: {params}"));
-        let last = self.seq.insert(thread.to_owned(), seq);
-        assert!(last.is_none_or(|last| last < seq), "{method}: {seq} after {last:?}");
-        let Some(turn) = params["turnId"].as_str().map(str::to_owned) else {
-            // Proposals of an earlier server belong to no turn of this one.
-            let of_thread = ["thread/", "proposal/", "file/", "terminal/", "review/"]
-                .iter()
-                .any(|start| method.starts_with(start))
-                || matches!(method, "warning" | "mcp/status")
-                || method == "error" && params["error"]["kind"] == "toolServerFailed";
-            assert!(of_thread, "{method} without a turn: {params}");
-            return;
-        };
-        if method == "turn/started" {
-            assert_eq!(params["turn"]["id"], turn);
-            assert!(self.begun.insert(turn.clone()), "{turn} began twice");
-        }
-        assert!(self.begun.contains(&turn), "{method} before its turn began: {params}");
-        let late = self.ended.contains(&turn) && method != "proposal/updated";
-        assert!(!late, "{method} after the end of its turn: {params}");
-        let key = |id: &Value| (turn.clone(), id.as_str().expect("an item's id").to_owned());
-        match method {
-            "turn/completed" => {
-                assert_eq!(params["turn"]["id"], turn);
-                assert_ne!(params["turn"]["status"], "inProgress");
-                let open: Vec<_> = self.open.iter().filter(|(of, _)| *of == turn).collect();
-                assert!(open.is_empty(), "items open at the end: {open:?}");
-                self.ended.insert(turn);
-            }
-            "item/started" => {
-                let key = key(&params["item"]["id"]);
-                assert!(!self.done.contains(&key), "{key:?} is done already");
-                assert!(self.open.insert(key), "an item began twice: {params}");
-            }
-            "item/completed" => {
-                let key = key(&params["item"]["id"]);
-                assert_ne!(params["item"]["status"], "inProgress", "{params}");
-                assert!(self.open.remove(&key), "an item ended that was not open: {params}");
-                self.done.insert(key);
-            }
-            delta if delta.ends_with("elta") => {
-                let key = key(&params["itemId"]);
-                assert!(self.open.contains(&key), "a delta of what is not open: {params}");
-            }
-            _ => {}
-        }
     }
 }
 

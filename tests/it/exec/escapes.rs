@@ -20,7 +20,7 @@ mod table;
 mod talk;
 mod terminals;
 
-use super::place::{Place, User, has, is_root, runs_with, users, words};
+use super::place::{Place, User, has, is_root, runs_with, there_is, users, words};
 use std::fs;
 use std::net::{TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
@@ -107,7 +107,7 @@ fn files_outside_cannot_be_changed() {
             ));
         };
         for (name, attempt) in attempts {
-            if attempt.starts_with("setfattr") && !has("setfattr") {
+            if attempt.starts_with("setfattr") && !there_is("setfattr") {
                 continue;
             }
             for options in POLICIES {

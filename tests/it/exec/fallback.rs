@@ -184,3 +184,99 @@ fn too_few_rights_for_a_mount_namespace_are_no_hindrance_for_root() {
     let output = command.output().expect("setpriv");
     assert!(output.status.success(), "{}", words(&output));
 }
+
+/// Root is bound by no limit of a user's processes; without a process namespace the keeper counts.
+#[test]
+fn too_many_processes_end_a_command_of_root() {
+    if !(super::place::is_root() && has("unshare") && has("setpriv")) {
+        return;
+    }
+    let place = Place::new(User::Own);
+    let mark = format!("{}77", 500_000 + std::process::id());
+    // Never more than a machine bears, should nobody count.
+    let script = format!(
+        "exec python3 -c '
+import os, signal, time
+for _ in range(3000):
+    if os.fork() == 0:
+        signal.pause()
+print(\"nobody counts\", flush=True)
+time.sleep(20)
+' {mark}"
+    );
+    let output = plain(&place, &[], &script);
+    let words = words(&output);
+    assert!(
+        !output.status.success() && words.contains("more than 2048 processes"),
+        "{words}"
+    );
+    assert!(!words.contains("Traceback"), "{words}");
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while runs_with(&mark) {
+        assert!(std::time::Instant::now() < end, "something survived");
+    }
+}
+
+/// Root of the machine without namespaces: in a root folder that is not the namespace's own nobody may make any.
+fn root_in_another_root(place: &Place, argv: &[&str]) -> Command {
+    let root = place.outside.join("root");
+    place.folder(&root);
+    let script =
+        "mount --rbind / \"$ROOT\" && exec chroot \"$ROOT\" setpriv --bounding-set=-sys_admin --inh-caps=-all \"$@\"";
+    let mut command = Command::new("unshare");
+    command.args(["-m", "sh", "-c", script, "sh"]).arg(&place.program);
+    command.args(["sandbox", "--cd"]).arg(&place.work).arg("--").args(argv);
+    place.dress(&mut command);
+    command.env("ROOT", &root);
+    command
+}
+
+/// Whether the kernel writes down what Landlock refuses, and this process may read it.
+fn is_audited() -> bool {
+    let ask = "
+import socket, struct
+s = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 9)
+s.bind((0, 1))
+s = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 9)
+s.settimeout(2)
+s.send(struct.pack('IHHII', 16, 1000, 1, 1, 0))
+kind, = struct.unpack_from('H', reply := s.recv(4096), 4)
+exit(0 if kind == 1000 and struct.unpack_from('I', reply, 20)[0] else 1)
+";
+    let asked = Command::new("python3").args(["-c", ask]).output().expect("python3");
+    asked.status.success()
+}
+
+#[test]
+#[expect(clippy::print_stderr, reason = "a test that is left out says so")]
+fn the_kernels_records_explain_what_was_refused() {
+    let programs = ["unshare", "setpriv", "mount", "chroot", "python3"];
+    if !(super::place::is_root() && programs.into_iter().all(has)) {
+        return;
+    }
+    let place = Place::new(User::Own);
+    let run = |script: &str| {
+        let output = root_in_another_root(&place, &["sh", "-c", script])
+            .output()
+            .expect("unshare");
+        let words = words(&output);
+        assert!(words.contains("weaker than it could be"), "it has namespaces: {words}");
+        (output.status.success(), words)
+    };
+    let (good, words) = run("echo x > inside");
+    assert!(good && !words.contains("the sandbox blocked"), "{words}");
+    let (good, words) = run("mkdir ../outside/new 2> /dev/null");
+    assert!(!good && !place.outside.join("new").exists(), "{words}");
+    if is_audited() {
+        assert!(words.contains("the sandbox blocked making something in"), "{words}");
+        assert!(words.contains("/outside"), "{words}");
+        // Refused, but it is not why it failed, and other commands' refusals are not its own.
+        let (good, words) = run("mkdir ../outside/new 2> /dev/null; true");
+        assert!(good && !words.contains("the sandbox blocked"), "{words}");
+    } else {
+        eprintln!(
+            "the kernel's records cannot be read here (auditing is off, or not ours to read): only half of this is tested"
+        );
+        assert!(!words.contains("the sandbox blocked"), "{words}");
+    }
+}

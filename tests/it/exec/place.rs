@@ -135,9 +135,24 @@ pub(crate) fn words(output: &Output) -> String {
     )
 }
 
-/// Whether a program can be found.
+/// Whether the machine has a program that a test needs. Where it does not, the test is left out, and says so; on a machine
+/// that is there to run all tests (`CI=true`) that is a failure.
+#[expect(clippy::print_stderr, reason = "a test that is left out says so")]
 pub(crate) fn has(program: &str) -> bool {
-    ["/usr/local/bin", "/usr/bin", "/bin"]
+    let found = there_is(program);
+    if !found {
+        let thread = std::thread::current();
+        let test = thread.name().unwrap_or("a test").to_owned();
+        let everything = std::env::var_os("CI").is_some_and(|ci| ci == "true");
+        assert!(!everything, "{test} needs `{program}`, which is not installed");
+        eprintln!("{test}: left out (or a part of it), as `{program}` is not installed");
+    }
+    found
+}
+
+/// Whether a program can be found, for what is only one way of many to try the same.
+pub(crate) fn there_is(program: &str) -> bool {
+    ["/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin"]
         .iter()
         .any(|folder| Path::new(folder).join(program).exists())
 }

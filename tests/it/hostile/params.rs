@@ -41,9 +41,21 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
             ("expectedTurnId", id),
             ("input", json!([{"type": "text", "text": "hello"}])),
         ],
-        "turn/interrupt" | "turn/undo" | "turn/diff" => vec![("threadId", id)],
+        "turn/interrupt" | "turn/undo" | "turn/diff" | "turn/queue/list" | "turn/queue/remove"
+        | "turn/queue/resume" => {
+            vec![("threadId", id)]
+        }
+        "turn/queue/add" => vec![("threadId", id), ("input", json!([{"type": "text", "text": "hello"}]))],
+        "turn/queue/edit" => vec![
+            ("threadId", id.clone()),
+            ("queuedId", id),
+            ("input", json!([{"type": "text", "text": "hello"}])),
+        ],
+        "turn/queue/reorder" => vec![("threadId", id.clone()), ("queuedIds", json!([id]))],
         "thread/shellCommand" => vec![("threadId", id), ("command", json!("true"))],
         "command/exec" => vec![("command", json!(["true"]))],
+        "file/search" => vec![("query", json!("a"))],
+        "git/diffToRemote" => vec![("cwd", json!("/nowhere"))],
         "command/terminate" => vec![("processId", id)],
         "guardian/approveDenied" => vec![("threadId", id.clone()), ("assessmentId", id)],
         "terminal/read" => vec![("terminalId", json!(1000))],
@@ -55,8 +67,6 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
         "proposal/read" => vec![("proposalId", id)],
         "proposal/decide" => vec![("proposalId", id), ("decision", json!("accept"))],
         "proposal/edit" => vec![("proposalId", id.clone()), ("hunkId", id)],
-        "review/start" => vec![("threadId", id), ("target", json!({"type": "uncommittedChanges"}))],
-        "review/dismiss" => vec![("threadId", id)],
         "mcp/resource/list" | "mcp/resource/templates" => vec![("server", json!("docs"))],
         "mcp/resource/read" => vec![("server", json!("docs")), ("uri", json!("docs://x"))],
         "mcp/elicitation/respond" => vec![
@@ -64,7 +74,11 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
             ("requestId", json!(7)),
             ("response", json!({"action": "decline"})),
         ],
+        "review/start" => vec![("threadId", id), ("target", json!({"type": "uncommittedChanges"}))],
+        "review/dismiss" => vec![("threadId", id)],
         "approval/respond" => vec![("approvalId", id), ("response", json!({"decision": "accept"}))],
+        "history/read" => vec![("logId", json!("1")), ("offset", json!(0))],
+        "history/append" => vec![("text", json!("hello"))],
         "thread/start"
         | "thread/resume"
         | "thread/list"
@@ -72,6 +86,8 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
         | "review/findings"
         | "model/list"
         | "config/read"
+        | "prompt/list"
+        | "history/list"
         | "sandbox/status"
         | "mcp/list"
         | "mcp/refresh"
@@ -120,7 +136,7 @@ async fn every_method_refuses_what_it_cannot_mean() {
             ] {
                 let same_type = right.is_string() && wrong.is_string() && *name != "decision"
                     || right.is_number() && wrong.is_number();
-                if same_type || (matches!(*name, "input" | "command") && wrong == json!([])) {
+                if same_type || (matches!(*name, "input" | "command" | "queuedIds") && wrong == json!([])) {
                     continue;
                 }
                 let mut params = full.clone();

@@ -1,9 +1,10 @@
 //! A client that drives the real server and trusts nothing that it says.
 //!
 //! Every message must be sound JSON-RPC, every request answered exactly once, every request of the server expected.
-//! At the end (`drop`) the client does `shutdown` and `exit`, and fails the test if a message was not read: what a
+//! What it is told of threads is held to the order of the protocol. At the end (`drop`) the client does `shutdown` and `exit`, and fails the test if a message was not read: what a
 //! test does not expect, it must say so ([`Client::ignore`]).
 
+use countersign::protocol::order::Order;
 use countersign::server::run::{self, Setup};
 use countersign::server::stop::{End, Stop};
 use countersign::server::transport::Wire;
@@ -137,6 +138,8 @@ struct State {
     handlers: HashMap<String, Handler>,
     ignored: HashSet<String>,
     faults: Vec<String>,
+    /// Holds what comes of threads to the rules of the protocol.
+    order: Order,
     /// All that came, in order: `answer ID`, or the method of a call.
     trace: Vec<String>,
     ended: bool,
@@ -512,6 +515,7 @@ impl Client {
         self.wait_blocking(Duration::from_secs(5), |state| state.ended.then_some(()));
         let state = self.shared.state();
         faults.extend(state.faults.iter().cloned());
+        faults.extend(state.order.left_open_of_closed());
         faults.extend(state.open.iter().map(|id| format!("request {id} was never answered")));
         faults.extend(
             state
@@ -692,6 +696,9 @@ impl Shared {
 
     fn take_notification(&self, method: &str, params: Value) -> Result<(), String> {
         let mut state = self.state();
+        if let Err(wrong) = state.order.take(method, &params) {
+            state.faults.push(wrong);
+        }
         match method {
             "window/logMessage" => state.logs.push(params),
             "$/cancelRequest" => {

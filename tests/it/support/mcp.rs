@@ -46,7 +46,7 @@ fn plays_a_tool_server() {
     let Ok(script) = std::env::var(SCRIPT) else { return };
     let script: Value = serde_json::from_str(&script).expect("a script");
     if let Some(words) = script["stderr"].as_str() {
-        eprintln!("{words}");
+        writeln!(std::io::stderr(), "{words}").expect("a reader");
     }
     if let Some(code) = script["exit"].as_i64() {
         std::process::exit(i32::try_from(code).expect("a code"));
@@ -188,7 +188,7 @@ impl Play {
         let size = self.script["page"].as_u64().map_or(usize::MAX, |size| size as usize);
         let start = params["cursor"]
             .as_str()
-            .map_or(0, |cursor| cursor.parse().expect("our cursor"));
+            .map_or(0_usize, |cursor| cursor.parse().expect("our cursor"));
         let end = all.len().min(start.saturating_add(size));
         let mut result = json!({ key: all[start..end] });
         if end < all.len() {

@@ -13,6 +13,25 @@ pub(in crate::exec::linux) fn tcp_socket(family: c_int) -> io::Result<OwnedFd> {
     }))
 }
 
+/// A netlink socket to the kernel's audit, among those who hear what the groups hear.
+pub(in crate::exec::linux) fn audit_socket(groups: u32) -> io::Result<OwnedFd> {
+    // SAFETY: the address is plain data of the size that is passed.
+    unsafe {
+        let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
+        let socket = owned(c_long::from(libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_AUDIT)))?;
+        let mut address: libc::sockaddr_nl = std::mem::zeroed();
+        address.nl_family = libc::AF_NETLINK as libc::sa_family_t;
+        address.nl_groups = groups;
+        let size = size_of::<libc::sockaddr_nl>() as libc::socklen_t;
+        check(c_long::from(libc::bind(
+            socket.as_raw_fd(),
+            (&raw const address).cast(),
+            size,
+        )))?;
+        Ok(socket)
+    }
+}
+
 /// What one option of a socket is set to, as the kernel's bytes.
 pub(in crate::exec::linux) fn socket_option(socket: &OwnedFd, level: c_int, name: c_int) -> io::Result<Vec<u8>> {
     option_of_size(socket, level, name, 32)

@@ -1,0 +1,176 @@
+//! `countersign mcp`: the configured tool servers, and how to log in to one.
+
+use crate::config::mcp::{ServerSettings, Transport};
+use crate::config::{self, Config, Sources};
+use crate::mcp::{Launch, Shelf, State, key};
+use crate::protocol::mcp::McpServerStatus;
+use clap::Subcommand;
+use std::collections::BTreeMap;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Wish,
+}
+
+#[derive(Debug, Subcommand)]
+enum Wish {
+    /// Start each configured tool server, and say whether it works and which tools it has.
+    List(Place),
+    /// Say how a token is given to a tool server that wants a login.
+    Login {
+        /// Its name in config.toml.
+        name: String,
+        #[command(flatten)]
+        place: Place,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+struct Place {
+    /// The project whose configuration counts too; default: this folder.
+    #[arg(long, value_name = "DIR")]
+    cd: Option<PathBuf>,
+}
+
+/// What came of the start of a server.
+pub(super) struct Tried {
+    pub(super) name: String,
+    /// The tools that are offered, or why there are none.
+    pub(super) outcome: Result<Vec<String>, String>,
+}
+
+/// The status is 0 if all servers work, or if it is known how to log in.
+pub fn run(args: Args) -> ExitCode {
+    let env = super::environment();
+    let place = match &args.command {
+        Wish::List(place) | Wish::Login { place, .. } => place,
+    };
+    let said = folder(place).and_then(|cwd| {
+        let config = load(&env, &cwd)?;
+        match &args.command {
+            Wish::List(_) => Ok(list(&config, &env, &cwd)),
+            Wish::Login { name, .. } => login(&config, name).map(|text| (text, true)),
+        }
+    });
+    let (text, good) = match said {
+        Ok(said) => said,
+        Err(problem) => (format!("{problem}\n"), false),
+    };
+    let mut out = io::stdout().lock();
+    let _gone = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn folder(place: &Place) -> Result<PathBuf, String> {
+    let here = std::env::current_dir().map_err(|error| format!("The current folder is not known: {error}."))?;
+    Ok(place
+        .cd
+        .as_ref()
+        .map_or_else(|| here.clone(), |folder| here.join(folder)))
+}
+
+fn load(env: &BTreeMap<String, String>, cwd: &Path) -> Result<Config, String> {
+    let home = config::home(env)
+        .ok_or("Neither COUNTERSIGN_HOME nor HOME is an absolute path, so there is no configuration.")?;
+    let sources = Sources {
+        home,
+        env: env.clone(),
+        cwd: Some(cwd.to_owned()),
+        ..Sources::default()
+    };
+    config::load(&sources)
+        .map(|loaded| loaded.config)
+        .map_err(|error| error.to_string())
+}
+
+fn list(config: &Config, env: &BTreeMap<String, String>, cwd: &Path) -> (String, bool) {
+    let tried = try_all(config, env, cwd);
+    if tried.is_empty() {
+        return ("No tool servers are configured.\n".to_owned(), true);
+    }
+    let good = tried.iter().all(|tried| tried.outcome.is_ok());
+    let lines = tried.into_iter().map(|Tried { name, outcome }| match outcome {
+        Ok(tools) => format!("{name}: {}\n", tools.join(", ")),
+        Err(problem) => format!("{name}: {problem}\n"),
+    });
+    (lines.collect(), good)
+}
+
+/// Starts all servers side by side, each in its time, and ends them again.
+pub(super) fn try_all(config: &Config, env: &BTreeMap<String, String>, cwd: &Path) -> Vec<Tried> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            let failed = |name: &String| Tried {
+                name: name.clone(),
+                outcome: Err(error.to_string()),
+            };
+            return config.mcp_servers.keys().map(failed).collect();
+        }
+    };
+    runtime.block_on(async {
+        let shelf = Shelf::default();
+        let keys: Vec<&str> = config.secret_variables().collect();
+        let servers: Vec<_> = config
+            .mcp_servers
+            .iter()
+            .map(|(name, settings)| shelf.get(name, settings, Launch::new(settings, cwd, env, &keys)))
+            .collect();
+        servers.iter().for_each(|server| server.start());
+        let states = futures::future::join_all(servers.iter().map(|server| server.started())).await;
+        let tried = servers
+            .iter()
+            .zip(states)
+            .map(|(server, State { status, problem })| Tried {
+                name: server.name.clone(),
+                outcome: match status {
+                    McpServerStatus::Ready => Ok(server.tools().into_iter().map(|tool| tool.name).collect()),
+                    _ => Err(problem.map_or_else(|| "it is not there".to_owned(), |problem| problem.to_string())),
+                },
+            });
+        let tried = tried.collect();
+        shelf.close().await;
+        tried
+    })
+}
+
+fn login(config: &Config, name: &str) -> Result<String, String> {
+    let Some(settings) = config.mcp_servers.get(name) else {
+        let known: Vec<&str> = config.mcp_servers.keys().map(String::as_str).collect();
+        return Err(match known.is_empty() {
+            true => format!("There is no tool server {name:?}; none are configured."),
+            false => format!("There is no tool server {name:?}. There are: {}.", known.join(", ")),
+        });
+    };
+    Ok(how(name, settings))
+}
+
+fn how(name: &str, settings: &ServerSettings) -> String {
+    match &settings.transport {
+        Transport::Program { .. } => format!(
+            "The tool server {name} is a program and takes no login from here. What it needs to know it gets by `env` or \
+             `env_vars` in [mcp_servers.{}].\n",
+            key(name)
+        ),
+        Transport::Http {
+            bearer_token_env_var: Some(variable),
+            ..
+        } => format!(
+            "The tool server {name} gets its token from the variable {variable}. Set it in the environment that starts your editor.\n"
+        ),
+        Transport::Http { url, .. } => format!(
+            "The tool server {name} at {url} is logged in to with a token. Make one there, put it into a variable of the \
+             environment that starts your editor, and name that variable in config.toml:\n\n[mcp_servers.{}]\nbearer_token_env_var \
+             = \"MY_TOKEN\"\n\nA login by browser is not built in.\n",
+            key(name)
+        ),
+    }
+}
