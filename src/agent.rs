@@ -34,6 +34,7 @@ mod reviewer;
 mod sampling;
 pub mod servers;
 pub mod settings;
+mod stored;
 pub mod stream;
 pub mod terminals;
 pub mod thread;
@@ -48,10 +49,11 @@ use crate::protocol::error as kinds;
 use crate::protocol::event::{EventKind, ThreadStarted};
 use crate::protocol::settings::{SettingsOverride, ThreadSettings};
 use crate::protocol::thread::{
-    GitInfo, Thread, ThreadListParams, ThreadListResult, ThreadResumeParams, ThreadStartParams, ThreadStatus,
+    GitInfo, Thread, ThreadListParams, ThreadListResult, ThreadMemoryMode, ThreadOrigin, ThreadStartParams,
+    ThreadStatus,
 };
 use crate::snapshot::Snapshots;
-use crate::store::{self, Recorder, Resumed, SessionMeta, StoreError};
+use crate::store::{self, Recorder, SessionMeta, StoreError};
 use crate::tools::Registry;
 use crate::workspace::Workspace;
 use conversation::Conversation;
@@ -122,6 +124,16 @@ pub enum AgentError {
     BadMetadata(String),
     #[error("This conversation has no turn {0}.")]
     UnknownTurn(crate::ids::TurnId),
+    #[error("No turn was dropped: {reason}. Files stay as they are in any case.")]
+    Rollback { reason: String },
+    #[error("Turn {0} still runs, so no copy can end with it. Wait for its end, stop it, or fork before it.")]
+    TurnStillRuns(crate::ids::TurnId),
+    #[error(
+        "Thread {0} has no file: it leaves nothing on disk, or nothing was said in it yet. What is asked needs one."
+    )]
+    NotStored(ThreadId),
+    #[error("{0}")]
+    BadRequest(&'static str),
     #[error("{0}")]
     BadReview(String),
     #[error("{0}")]
@@ -158,8 +170,12 @@ impl AgentError {
             | Self::BadCommand(_)
             | Self::QueuedTwice(_)
             | Self::BadMetadata(_)
+            | Self::BadRequest(_)
             | Self::Prompt(_)
             | Self::BadReview(_) => kinds::INVALID_PARAMS,
+            Self::Rollback { .. } => kinds::ROLLBACK_FAILED,
+            Self::TurnStillRuns(_) => kinds::TURN_RUNNING,
+            Self::NotStored(_) => kinds::THREAD_NOT_STORED,
             Self::EmptyCommand => kinds::EMPTY_COMMAND,
             Self::UnknownCommand(_) => kinds::COMMAND_NOT_FOUND,
             Self::CommandRuns(_) => kinds::COMMAND_RUNNING,
@@ -171,7 +187,13 @@ impl AgentError {
             Self::UnknownQueued(_) => kinds::QUEUED_NOT_FOUND,
             Self::UnknownTurn(_) => kinds::TURN_NOT_FOUND,
             Self::BadSettings(_) | Self::Config(_) => kinds::INVALID_CONFIG,
-            Self::Store(StoreError::NotFound { .. } | StoreError::BadId { .. }) => kinds::THREAD_NOT_FOUND,
+            Self::Store(StoreError::NotFound { .. } | StoreError::NotArchived { .. } | StoreError::BadId { .. }) => {
+                kinds::THREAD_NOT_FOUND
+            }
+            Self::Store(StoreError::Archived { .. }) => kinds::THREAD_ARCHIVED,
+            Self::Store(StoreError::InUse { .. }) => kinds::THREAD_IN_USE,
+            Self::Store(StoreError::NoTurn { .. }) => kinds::TURN_NOT_FOUND,
+            Self::Store(StoreError::Misplaced { .. }) => kinds::INVALID_PARAMS,
             Self::Store(StoreError::BadCursor { .. }) => kinds::INVALID_CURSOR,
             Self::Store(_) | Self::History(_) => kinds::STORE_FAILED,
             Self::Proposal(ProposalError::Unknown(_)) => kinds::PROPOSAL_NOT_FOUND,
@@ -219,6 +241,8 @@ struct Shared {
     threads: Mutex<BTreeMap<ThreadId, ThreadHandle>>,
     /// Streams of threads that are not live and have proposals that wait.
     resting: Mutex<BTreeMap<ThreadId, Stream>>,
+    /// Makes lists of stored threads quick.
+    index: store::Index,
     /// Taken alone by whoever brings a stored thread back, so that what was asked after it finds the thread.
     resuming: tokio::sync::RwLock<()>,
 }
@@ -238,6 +262,7 @@ impl Agent {
     /// An agent whose model is offered these tools and no others.
     pub fn with_tools(setup: Setup, tools: Registry) -> Self {
         let proposals = proposals::Proposals::new(setup.workspace.clone(), &setup.home);
+        let index = store::Index::new(&setup.home);
         let desk = Desk {
             workspace: setup.workspace,
             approvals: approvals::Approvals::default(),
@@ -266,6 +291,7 @@ impl Agent {
             client_config: RwLock::new(setup.client_config),
             threads: Mutex::default(),
             resting: Mutex::default(),
+            index,
             resuming: tokio::sync::RwLock::default(),
         };
         Self {
@@ -371,6 +397,8 @@ impl Agent {
             cli_version: env!("CARGO_PKG_VERSION").to_owned(),
             git_info,
             forked_from_id: None,
+            archived: false,
+            memory_mode: ThreadMemoryMode::default(),
             turns: Vec::new(),
         };
         let developer = params
@@ -414,116 +442,6 @@ impl Agent {
             ..ThreadStartParams::default()
         };
         self.start_thread(params).await
-    }
-
-    /// Brings a stored thread back; joins it if it is live.
-    pub async fn resume_thread(&self, params: ThreadResumeParams) -> Result<Opened, AgentError> {
-        if let (Some(id), None) = (&params.thread_id, &params.path)
-            && let Some(handle) = self.thread(id)
-        {
-            handle.update_settings(params.settings).await?;
-            return Ok(Opened {
-                handle,
-                instruction_sources: Vec::new(),
-            });
-        }
-        let _alone = self.shared.resuming.write().await;
-        let home = &self.desk().home;
-        let path = match (&params.path, &params.thread_id) {
-            (Some(path), _) => path.clone(),
-            (None, Some(id)) => {
-                store::find(home, id)?.ok_or_else(|| AgentError::Store(StoreError::NotFound { id: id.to_string() }))?
-            }
-            (None, None) => return Err(AgentError::NothingToResume),
-        };
-        let fork_id = ThreadId::fresh();
-        let fork = SessionMeta::new(fork_id.clone(), &self.default_folder(), &self.desk().source);
-        let Resumed {
-            recorder,
-            stored,
-            forked,
-        } = Recorder::resume(home, &path, fork).await?;
-        let id = if forked { fork_id } else { stored.meta.id.clone() };
-        if let Some(live) = self.thread(&id) {
-            live.update_settings(params.settings).await?;
-            return Ok(Opened {
-                handle: live,
-                instruction_sources: Vec::new(),
-            });
-        }
-        // A turn may have taken the thread elsewhere.
-        let last_folder = stored.last_context.as_ref().map(|before| before.cwd.clone());
-        let last_folder = last_folder.filter(|cwd| !forked && settings::check_folder(cwd).is_ok());
-        let last_folder = last_folder.unwrap_or_else(|| stored.meta.cwd.clone());
-        let cwd = params.settings.cwd.clone().unwrap_or_else(|| last_folder.clone());
-        settings::check_folder(&cwd)?;
-        let left = [&stored.meta.cwd, &last_folder].map(PathBuf::clone).into_iter();
-        let left: Vec<PathBuf> = left.filter(|folder| *folder != cwd).collect();
-        let loaded = self.load_config(Some(&cwd), None)?;
-        let mut change = params.settings;
-        if let Some(before) = &stored.last_context {
-            if change.permissions.is_none() && change.sandbox_policy.is_none() {
-                change.permissions = settings::still_chosen(&loaded.config, before.permissions.as_deref());
-            }
-            // What another program wrote opens no folders.
-            if change.runtime_workspace_roots.is_none() && !forked {
-                change
-                    .runtime_workspace_roots
-                    .clone_from(&before.runtime_workspace_roots);
-            }
-            change.model.get_or_insert_with(|| before.model.clone());
-            change.effort.get_or_insert_with(|| before.effort.clone());
-        }
-        let known = |id: &String| loaded.config.providers.contains_key(id);
-        if change.model_provider.is_none() {
-            change.model_provider = stored.meta.model_provider.clone().filter(known);
-        }
-        let settings = settings::initial(&loaded.config, cwd, &change)?;
-        let recorder_path = recorder.path().to_owned();
-        let conversation = Arc::new(Conversation::new(
-            id.clone(),
-            Some(recorder),
-            History::new(stored.history),
-        ));
-        {
-            let mut data = conversation.data();
-            data.environment = prompt::Environment::told(data.history.items());
-            data.instructions = context::Known::told(data.history.items());
-            data.mode = mode::told(data.history.items());
-            data.usage = stored.usage.unwrap_or_default();
-            data.turns = stored.turns;
-            data.preview = stored.preview.clone();
-            data.updated_at_ms = stored.updated_at_ms;
-        }
-        self.load_notes(&id).await;
-        self.desk().look_at_history(&loaded.config).await;
-        let thread = Thread {
-            id,
-            preview: stored.preview,
-            name: stored.name,
-            cwd: settings.cwd.clone(),
-            model_provider: settings.model_provider.clone(),
-            model: Some(settings.model.clone()).filter(|model| !model.is_empty()),
-            status: ThreadStatus::Idle,
-            created_at_ms: stored.meta.created_at_ms,
-            updated_at_ms: stored.updated_at_ms,
-            path: Some(recorder_path),
-            source: stored.meta.source,
-            cli_version: stored.meta.cli_version,
-            git_info: stored.meta.git,
-            forked_from_id: if forked {
-                Some(stored.meta.id)
-            } else {
-                stored.meta.forked_from_id
-            },
-            turns: Vec::new(),
-        };
-        let base = stored.meta.base_instructions;
-        let handle = self.launch(conversation, loaded, settings, base, thread, left);
-        Ok(Opened {
-            handle,
-            instruction_sources: Vec::new(),
-        })
     }
 
     /// Starts the thread's task and publishes its first events: started, configured, then what went wrong on the way. If
@@ -601,7 +519,7 @@ impl Agent {
     pub fn read_thread(&self, id: &ThreadId, include_turns: bool) -> Result<Thread, AgentError> {
         match self.thread(id) {
             Some(handle) => Ok(handle.snapshot(include_turns)),
-            None => Ok(store::read(&self.desk().home, id, include_turns)?),
+            None => Ok(self.read_stored(id, include_turns)?),
         }
     }
 
@@ -645,7 +563,14 @@ impl Agent {
             .load_config(None, None)
             .map(|loaded| loaded.config.model_provider)
             .unwrap_or_default();
-        let mut page = store::list(&self.desk().home, params, &provider)?;
+        if params.origin == ThreadOrigin::Codex {
+            return Ok(self.list_of_others(params)?);
+        }
+        let recorders = self.live().into_iter();
+        let written: Vec<PathBuf> = recorders
+            .filter_map(|live| Some(live.conversation().recorder.as_ref()?.path().to_owned()))
+            .collect();
+        let mut page = self.shared.index.list(params, &provider, &written)?;
         for thread in &mut page.data {
             if let Some(live) = self.thread(&thread.id) {
                 thread.status = live.snapshot(false).status;

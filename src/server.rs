@@ -63,10 +63,7 @@ use crate::protocol::terminal::{
     TerminalKillParams, TerminalKillResult, TerminalListParams, TerminalListResult, TerminalReadParams,
     TerminalReadResult, TerminalResizeParams, TerminalResizeResult, TerminalWriteParams, TerminalWriteResult,
 };
-use crate::protocol::thread::{
-    ThreadListParams, ThreadListResult, ThreadReadParams, ThreadReadResult, ThreadResumeParams, ThreadStartParams,
-    ThreadStartResult,
-};
+use crate::protocol::thread::*;
 use crate::protocol::turn::{
     TurnInterruptParams, TurnInterruptResult, TurnStartParams, TurnStartResult, TurnSteerParams, TurnSteerResult,
 };
@@ -233,6 +230,38 @@ impl Server {
 
     async fn thread_read(&self, params: ThreadReadParams) -> Result<ThreadReadResult> {
         Ok(thread::read(self.0.session()?, params).await?)
+    }
+
+    async fn thread_fork(&self, params: ThreadForkParams) -> Result<ThreadStartResult> {
+        Ok(thread::fork(self.0.session()?, params).await?)
+    }
+
+    async fn thread_rollback(&self, params: ThreadRollbackParams) -> Result<ThreadRollbackResult> {
+        Ok(thread::rollback(self.0.session()?, params).await?)
+    }
+
+    async fn thread_archive(&self, params: ThreadArchiveParams) -> Result<ThreadArchiveResult> {
+        Ok(thread::archive(self.0.session()?, params).await?)
+    }
+
+    async fn thread_unarchive(&self, params: ThreadUnarchiveParams) -> Result<ThreadUnarchiveResult> {
+        Ok(thread::unarchive(self.0.session()?, params).await?)
+    }
+
+    async fn thread_delete(&self, params: ThreadDeleteParams) -> Result<ThreadDeleteResult> {
+        Ok(thread::delete(self.0.session()?, params).await?)
+    }
+
+    async fn thread_name_set(&self, params: ThreadNameSetParams) -> Result<ThreadNameSetResult> {
+        Ok(thread::name_set(self.0.session()?, params).await?)
+    }
+
+    async fn thread_memory_mode_set(&self, params: ThreadMemoryModeSetParams) -> Result<ThreadMemoryModeSetResult> {
+        Ok(thread::memory_mode_set(self.0.session()?, params).await?)
+    }
+
+    async fn thread_search(&self, params: ThreadSearchParams) -> Result<ThreadSearchResult> {
+        Ok(thread::search(self.0.session()?, params).await?)
     }
 
     async fn thread_shell_command(&self, params: ThreadShellCommandParams) -> Result<ThreadShellCommandResult> {
@@ -440,6 +469,14 @@ pub(crate) fn service(context: Arc<Context>) -> (LspService<Server>, ClientSocke
         .custom_method(method::THREAD_RESUME, Server::thread_resume)
         .custom_method(method::THREAD_LIST, Server::thread_list)
         .custom_method(method::THREAD_READ, Server::thread_read)
+        .custom_method(method::THREAD_FORK, Server::thread_fork)
+        .custom_method(method::THREAD_ROLLBACK, Server::thread_rollback)
+        .custom_method(method::THREAD_ARCHIVE, Server::thread_archive)
+        .custom_method(method::THREAD_UNARCHIVE, Server::thread_unarchive)
+        .custom_method(method::THREAD_DELETE, Server::thread_delete)
+        .custom_method(method::THREAD_NAME_SET, Server::thread_name_set)
+        .custom_method(method::THREAD_MEMORY_MODE_SET, Server::thread_memory_mode_set)
+        .custom_method(method::THREAD_SEARCH, Server::thread_search)
         .custom_method(method::THREAD_SHELL_COMMAND, Server::thread_shell_command)
         .custom_method(method::COMMAND_EXEC, Server::command_exec)
         .custom_method(method::COMMAND_TERMINATE, Server::command_terminate)

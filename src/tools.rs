@@ -221,6 +221,11 @@ impl dyn Host + '_ {
 pub trait Tool: Send + Sync {
     fn spec(&self) -> ToolSpec;
 
+    /// The name under which it is offered.
+    fn name(&self) -> String {
+        self.spec().name().to_owned()
+    }
+
     /// Other names that models use for it.
     fn aliases(&self) -> &'static [&'static str] {
         &[]
@@ -282,7 +287,7 @@ impl Registry {
     /// The same without the tool of this name.
     #[must_use]
     pub fn without(&self, name: &str) -> Self {
-        let others = self.tools.iter().filter(|tool| tool.spec().name() != name);
+        let others = self.tools.iter().filter(|tool| tool.name() != name);
         Self::new(others.cloned().collect())
     }
 
@@ -300,12 +305,12 @@ impl Registry {
     pub fn find(&self, name: &str) -> Option<Arc<dyn Tool>> {
         self.tools
             .iter()
-            .find(|tool| tool.spec().name() == name || tool.aliases().contains(&name))
+            .find(|tool| tool.name() == name || tool.aliases().contains(&name))
             .cloned()
     }
 
     pub fn names(&self) -> Vec<String> {
-        self.tools.iter().map(|tool| tool.spec().name().to_owned()).collect()
+        self.tools.iter().map(|tool| tool.name()).collect()
     }
 }
 

@@ -114,8 +114,12 @@ impl Conversation {
             notes: Vec::new(),
             reports: Vec::new(),
         };
+        let stream = Stream::new(id.clone());
+        if let Some(recorder) = &recorder {
+            stream.after(recorder.settled());
+        }
         Self {
-            stream: Stream::new(id.clone()),
+            stream,
             looks: TaskTracker::new(),
             id,
             recorder,
@@ -201,9 +205,8 @@ impl Conversation {
     /// Records an event as far as it is kept, then shows it.
     pub fn publish(&self, turn: Option<&TurnId>, kind: EventKind) {
         self.stream.publish_after(turn.cloned(), kind, |event| {
-            if let Some(recorder) = &self.recorder {
-                recorder.record(RolloutItem::of_event(event));
-            }
+            let recorder = self.recorder.as_ref();
+            recorder.map_or(0, |recorder| recorder.record(RolloutItem::of_event(event)))
         });
     }
 

@@ -3,6 +3,7 @@
 mod actor;
 mod promised;
 mod queue;
+mod rollback;
 mod running;
 mod task;
 pub(super) mod whole;
@@ -27,7 +28,7 @@ use crate::protocol::item::UserInput;
 use crate::protocol::queue::{QueuedInput, TurnQueue};
 use crate::protocol::review::ReviewTarget;
 use crate::protocol::settings::{SettingsOverride, ThreadSettings};
-use crate::protocol::thread::{Thread, ThreadStatus};
+use crate::protocol::thread::{Thread, ThreadMemoryMode, ThreadStatus};
 use crate::protocol::turn::{EditorContext, Metadata, Turn as TurnRecord, TurnKind, TurnStatus};
 use actor::Actor;
 use std::path::PathBuf;
@@ -59,6 +60,10 @@ enum Op {
     Task {
         task: Task,
         reply: oneshot::Sender<Result<Started, AgentError>>,
+    },
+    Rollback {
+        num_turns: u32,
+        reply: oneshot::Sender<Result<u32, AgentError>>,
     },
     Queue {
         start: Start,
@@ -345,6 +350,20 @@ impl ThreadHandle {
         self.deliver(Mail::new(reviewer::overruled_message(&action)), false)
             .await?;
         Ok(true)
+    }
+
+    /// Drops the last turns from the conversation. Says how many.
+    pub async fn roll_back(&self, num_turns: u32) -> Result<u32, AgentError> {
+        self.ask(|reply| Op::Rollback { num_turns, reply }).await?
+    }
+
+    /// What lists show in place of the preview.
+    pub(super) fn set_name(&self, name: &str) {
+        self.face().thread.name = Some(name.to_owned());
+    }
+
+    pub(super) fn set_memory_mode(&self, mode: ThreadMemoryMode) {
+        self.face().thread.memory_mode = mode;
     }
 
     /// Changes settings without a turn.

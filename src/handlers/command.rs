@@ -2,6 +2,7 @@
 //! progress, questions and edits.
 
 mod review;
+mod threads;
 
 pub use review::{Decide, NextChange, ShowProposal};
 
@@ -43,6 +44,11 @@ pub const REJECT_ALL: &str = "countersign.rejectAll";
 pub const NEW_THREAD: &str = "countersign.newThread";
 pub const UNDO: &str = "countersign.undoLastTurn";
 pub const SHOW_DIFF: &str = "countersign.showTurnDiff";
+pub const OPEN_THREAD: &str = "countersign.openThread";
+pub const FORK_THREAD: &str = "countersign.forkThread";
+pub const ROLL_BACK: &str = "countersign.rollBack";
+pub const ARCHIVE_THREAD: &str = "countersign.archiveThread";
+pub const DELETE_THREAD: &str = "countersign.deleteThread";
 pub const PROMPT: &str = "countersign.prompt";
 pub const REVIEW_CHANGES: &str = "countersign.reviewChanges";
 pub const FIX_FINDING: &str = "countersign.fixFinding";
@@ -88,6 +94,21 @@ const COMMANDS: &[(&str, Run)] = &[
     (DISMISS_FINDINGS, |session, arguments| {
         reviews::dismiss_findings(session, first(DISMISS_FINDINGS, arguments)?);
         Ok(())
+    }),
+    (OPEN_THREAD, |session, arguments| {
+        threads::run(session, OPEN_THREAD, arguments, threads::Deed::Open)
+    }),
+    (FORK_THREAD, |session, arguments| {
+        threads::run(session, FORK_THREAD, arguments, threads::Deed::Fork)
+    }),
+    (ROLL_BACK, |session, arguments| {
+        threads::run(session, ROLL_BACK, arguments, threads::Deed::RollBack)
+    }),
+    (ARCHIVE_THREAD, |session, arguments| {
+        threads::run(session, ARCHIVE_THREAD, arguments, threads::Deed::Archive)
+    }),
+    (DELETE_THREAD, |session, arguments| {
+        threads::run(session, DELETE_THREAD, arguments, threads::Deed::Delete)
     }),
     (STOP_TERMINALS, |session, _arguments| {
         terminal::stop_all(session);

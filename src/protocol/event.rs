@@ -98,8 +98,18 @@ events! {
     ThreadConfigured = "countersign/thread/configured" (ThreadConfigured),
     /// Idle, active, waiting.
     ThreadStatusChanged = "countersign/thread/statusChanged" (ThreadStatusChanged),
-    /// The thread's last event.
+    /// The thread's last event while it is live.
     ThreadClosed = "countersign/thread/closed" (ThreadClosed),
+    /// The thread was put away; it need not have been live.
+    ThreadArchived = "countersign/thread/archived" (ThreadArchived),
+    /// The thread was brought back from where archived ones are.
+    ThreadUnarchived = "countersign/thread/unarchived" (ThreadUnarchived),
+    /// The thread is gone for good; nothing of it follows.
+    ThreadDeleted = "countersign/thread/deleted" (ThreadDeleted),
+    /// The thread has another name.
+    ThreadNameUpdated = "countersign/thread/nameUpdated" (ThreadNameUpdated),
+    /// The thread's last turns were dropped from the conversation. Files stay as they are.
+    ThreadRolledBack = "countersign/thread/rolledBack" (ThreadRolledBack),
     /// A turn runs.
     TurnStarted = "countersign/turn/started" (TurnStarted),
     /// The turn's last event, exactly one for each `turn/started`.
@@ -191,6 +201,14 @@ params! {
     }
     ThreadStatusChanged { status: ThreadStatus }
     ThreadClosed {}
+    ThreadArchived {}
+    ThreadUnarchived {}
+    ThreadDeleted {}
+    ThreadNameUpdated { name: Option<String> }
+    ThreadRolledBack {
+        /// How many were dropped.
+        num_turns: u32,
+    }
     TurnStarted {
         turn: Turn,
         /// Tokens; absent where it is not known.

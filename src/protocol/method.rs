@@ -36,6 +36,22 @@ requests! { CLIENT_REQUESTS, each_client_request:
     THREAD_LIST = "countersign/thread/list" (ThreadListParams) -> ThreadListResult,
     /// Reads a thread without loading it.
     THREAD_READ = "countersign/thread/read" (ThreadReadParams) -> ThreadReadResult,
+    /// Copies a thread, live or stored, into a new one: whole, or up to a turn. The new thread is live.
+    THREAD_FORK = "countersign/thread/fork" (ThreadForkParams) -> ThreadStartResult,
+    /// Drops the last turns of a live thread from the conversation. Files stay as they are.
+    THREAD_ROLLBACK = "countersign/thread/rollback" (ThreadRollbackParams) -> ThreadRollbackResult,
+    /// Puts a thread away; a live one is ended first.
+    THREAD_ARCHIVE = "countersign/thread/archive" (ThreadArchiveParams) -> ThreadArchiveResult,
+    /// Brings an archived thread back into the list.
+    THREAD_UNARCHIVE = "countersign/thread/unarchive" (ThreadUnarchiveParams) -> ThreadUnarchiveResult,
+    /// Deletes a thread, archived or not, with its proposals and what it noted for undo. A live one is ended first.
+    THREAD_DELETE = "countersign/thread/delete" (ThreadDeleteParams) -> ThreadDeleteResult,
+    /// Gives a thread a name.
+    THREAD_NAME_SET = "countersign/thread/name/set" (ThreadNameSetParams) -> ThreadNameSetResult,
+    /// Says whether memories may be made of a thread later.
+    THREAD_MEMORY_MODE_SET = "countersign/thread/memoryMode/set" (ThreadMemoryModeSetParams) -> ThreadMemoryModeSetResult,
+    /// Looks for words in stored threads, newest first by last use.
+    THREAD_SEARCH = "countersign/thread/search" (ThreadSearchParams) -> ThreadSearchResult,
     /// Starts a turn, or steers the running one. Answered at once; the story follows as notifications.
     TURN_START = "countersign/turn/start" (TurnStartParams) -> TurnStartResult,
     /// Adds input to the running turn.

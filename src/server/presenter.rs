@@ -126,6 +126,14 @@ impl Presenter {
         }
     }
 
+    /// Ends when a live thread that was shown has been shown to its end.
+    pub async fn shown_to_end(&self, thread: &ThreadId) {
+        let mut ended = self.shared.ended.subscribe();
+        let shown = (thread.clone(), true);
+        // The channel cannot close while `self` holds its other end.
+        let _open = ended.wait_for(|()| !self.state().attached.contains(&shown)).await;
+    }
+
     /// Takes back what asks about proposals: the server stops, and they wait for the next one.
     pub fn withdraw_questions(&self) {
         let asking = std::mem::take(&mut self.state().asking_proposal);

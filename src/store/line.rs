@@ -9,9 +9,10 @@ use crate::protocol::item::{ThreadItem, UserInput};
 use crate::protocol::model::{ThreadTokenUsage, TokenUsage};
 use crate::protocol::review::{ReviewFinding, ReviewOutput};
 use crate::protocol::settings::{ApprovalPolicy, ReasoningSummary, SandboxPolicy, ThreadSettings};
-use crate::protocol::thread::GitInfo;
+use crate::protocol::thread::{GitInfo, ThreadMemoryMode};
 use crate::protocol::turn::{InterruptedBy, TurnError, TurnErrorKind, TurnKind, TurnStatus};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -53,6 +54,8 @@ pub struct SessionMeta {
     /// Instructions that replaced the built-in ones.
     pub base_instructions: Option<String>,
     pub git: Option<GitInfo>,
+    /// Whether memories may be made of the thread. A later line of the same thread changes it.
+    pub memory_mode: Option<ThreadMemoryMode>,
 }
 
 impl SessionMeta {
@@ -70,6 +73,7 @@ impl SessionMeta {
             instructions: None,
             base_instructions: None,
             git: None,
+            memory_mode: None,
         }
     }
 
@@ -99,6 +103,8 @@ impl SessionMeta {
             instructions: &'a Option<String>,
             #[serde(skip_serializing_if = "Option::is_none")]
             base_instructions: Option<Value>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            memory_mode: Option<ThreadMemoryMode>,
         }
         #[derive(Serialize)]
         struct Git<'a> {
@@ -130,6 +136,7 @@ impl SessionMeta {
             }),
             instructions: &self.instructions,
             base_instructions: self.base_instructions.as_ref().map(|text| json!({ "text": text })),
+            memory_mode: self.memory_mode,
         };
         serde_json::to_string(&written).ok()
     }
@@ -167,6 +174,9 @@ impl SessionMeta {
             instructions: text(value, "instructions").or_else(|| text(value, "user_instructions")),
             base_instructions,
             git,
+            memory_mode: value
+                .get("memory_mode")
+                .and_then(|mode| serde_json::from_value(mode.clone()).ok()),
         })
     }
 }
@@ -377,6 +387,8 @@ pub enum EventMsg {
         num_turns: usize,
     },
     ThreadNameUpdated {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        thread_id: Option<ThreadId>,
         #[serde(default)]
         thread_name: Option<String>,
     },
@@ -523,6 +535,24 @@ impl RolloutItem {
                 ("compacted", value.to_string())
             }
         })
+    }
+
+    /// [`RolloutItem::from_parts`] for a payload that is still text. The kinds of which there are many are read straight
+    /// from it.
+    pub(super) fn from_raw(kind: &str, payload: &RawValue) -> Option<Result<Self, ()>> {
+        match kind {
+            "response_item" => Some(
+                serde_json::from_str(payload.get())
+                    .map(Self::ResponseItem)
+                    .map_err(drop),
+            ),
+            "event_msg" => Some(serde_json::from_str(payload.get()).map(Self::EventMsg).map_err(drop)),
+            "session_meta" | "turn_context" | "compacted" => match serde_json::from_str(payload.get()) {
+                Ok(value) => Self::from_parts(kind, value),
+                Err(_) => Some(Err(())),
+            },
+            _ => None,
+        }
     }
 
     /// Understands a line's type and payload. `None`: a kind that is not for us; `Err`: damaged.

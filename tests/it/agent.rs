@@ -24,6 +24,7 @@ mod review;
 mod reviewer;
 mod stage;
 mod steer;
+mod stored;
 mod terminals;
 mod thread;
 mod tools;

@@ -4,7 +4,7 @@ use super::promised::{Opening, Promised, Words};
 use super::queue::{Change, Queue};
 use super::running::Running;
 use super::task::{Task, WhenBusy};
-use super::{Added, Op, Parts, Shared, Start, Started, whole};
+use super::{Added, Op, Parts, Shared, Start, Started, rollback, whole};
 use crate::agent::conversation::Conversation;
 use crate::agent::desk::Desk;
 use crate::agent::mail::Mail;
@@ -16,7 +16,7 @@ use crate::agent::{AgentError, mode, permissions, review, sampling, settings};
 use crate::config::Config;
 use crate::config::permissions::Profile;
 use crate::ids::TurnId;
-use crate::protocol::event::{EventKind, ThreadClosed, TurnQueueChanged};
+use crate::protocol::event::{EventKind, ThreadClosed, ThreadConfigured, TurnQueueChanged};
 use crate::protocol::item::{ItemStatus, ThreadItem, UserInput};
 use crate::protocol::queue::TurnQueue;
 use crate::protocol::settings::{SettingsOverride, ThreadSettings};
@@ -89,6 +89,9 @@ impl Actor {
                 }
                 Op::Task { task, reply } => {
                     let _gone = reply.send(self.start_task(task));
+                }
+                Op::Rollback { num_turns, reply } => {
+                    let _gone = reply.send(self.roll_back(num_turns).await);
                 }
                 Op::Queue { start, reply } => {
                     let _gone = reply.send(self.queue(start));
@@ -511,6 +514,17 @@ impl Actor {
             }),
             (Some(running), _) => Ok(running.turn.stop(InterruptedBy::Person) || !self.next.is_empty()),
         }
+    }
+
+    /// Nothing else is done meanwhile, so no turn begins on what is about to change.
+    async fn roll_back(&mut self, num_turns: u32) -> Result<u32, AgentError> {
+        self.forget_ended();
+        if self.running.is_some() {
+            return Err(AgentError::Rollback {
+                reason: "a turn is running; wait for its end or stop it".to_owned(),
+            });
+        }
+        rollback::roll_back(&self.conversation, num_turns).await
     }
 
     fn change_settings(&mut self, change: &SettingsOverride) -> Result<(), AgentError> {

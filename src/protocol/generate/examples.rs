@@ -35,6 +35,7 @@ pub(super) struct Example {
 }
 
 const THREAD: &str = "0199a213-81c0-7800-8aa1-bbab2a035a53";
+const FORK: &str = "0199a213-b7d2-7c41-9a5e-31c0e2f4a6d8";
 const TURN: &str = "0199a213-9f10-7d21-9c39-7a1f6f2f0c11";
 const AT_MS: i64 = 1_767_225_600_000;
 
@@ -54,6 +55,11 @@ pub(super) fn all_events() -> BTreeMap<&'static str, Example> {
             | EventKind::ThreadConfigured(_)
             | EventKind::ThreadStatusChanged(_)
             | EventKind::ThreadClosed(_)
+            | EventKind::ThreadArchived(_)
+            | EventKind::ThreadUnarchived(_)
+            | EventKind::ThreadDeleted(_)
+            | EventKind::ThreadNameUpdated(_)
+            | EventKind::ThreadRolledBack(_)
             | EventKind::TerminalStarted(_)
             | EventKind::TerminalOutput(_)
             | EventKind::TerminalExited(_)
@@ -249,6 +255,97 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
                 turns: vec![turn(TurnStatus::Completed)],
                 ..thread()
             },
+        }),
+    );
+    add(
+        THREAD_FORK,
+        value(ThreadForkParams {
+            thread_id: Some(THREAD.into()),
+            last_turn_id: Some(TURN.into()),
+            ..ThreadForkParams::default()
+        }),
+        value(ThreadStartResult {
+            thread: Thread {
+                id: FORK.into(),
+                path: None,
+                forked_from_id: Some(THREAD.into()),
+                turns: vec![turn(TurnStatus::Completed)],
+                ..thread()
+            },
+            ..started()
+        }),
+    );
+    add(
+        THREAD_ROLLBACK,
+        value(ThreadRollbackParams {
+            thread_id: THREAD.into(),
+            num_turns: 1,
+        }),
+        value(ThreadRollbackResult {
+            thread: thread(),
+            num_turns: 1,
+            message: "The last turn is gone from the conversation. Files stay as they are; undo is for those.".into(),
+        }),
+    );
+    add(
+        THREAD_ARCHIVE,
+        value(ThreadArchiveParams {
+            thread_id: THREAD.into(),
+        }),
+        value(ThreadArchiveResult {}),
+    );
+    add(
+        THREAD_UNARCHIVE,
+        value(ThreadUnarchiveParams {
+            thread_id: THREAD.into(),
+        }),
+        value(ThreadUnarchiveResult { thread: thread() }),
+    );
+    add(
+        THREAD_DELETE,
+        value(ThreadDeleteParams {
+            thread_id: THREAD.into(),
+        }),
+        value(ThreadDeleteResult {}),
+    );
+    let named = || Thread {
+        name: Some("The failing sum".into()),
+        ..thread()
+    };
+    add(
+        THREAD_NAME_SET,
+        value(ThreadNameSetParams {
+            thread_id: THREAD.into(),
+            name: "The failing sum".into(),
+        }),
+        value(ThreadNameSetResult { thread: named() }),
+    );
+    add(
+        THREAD_MEMORY_MODE_SET,
+        value(ThreadMemoryModeSetParams {
+            thread_id: THREAD.into(),
+            mode: ThreadMemoryMode::Disabled,
+        }),
+        value(ThreadMemoryModeSetResult {
+            thread: Thread {
+                memory_mode: ThreadMemoryMode::Disabled,
+                ..thread()
+            },
+        }),
+    );
+    add(
+        THREAD_SEARCH,
+        value(ThreadSearchParams {
+            search_term: "make the test".into(),
+            ..ThreadSearchParams::default()
+        }),
+        value(ThreadSearchResult {
+            data: vec![ThreadFound {
+                thread: named(),
+                snippet: "Make the test pass.".into(),
+                turn_id: Some(TURN.into()),
+            }],
+            next_cursor: None,
         }),
     );
     add(
@@ -771,6 +868,13 @@ fn events() -> Vec<EventKind> {
             status: ThreadStatus::Active,
         }),
         EventKind::ThreadClosed(event::ThreadClosed {}),
+        EventKind::ThreadArchived(event::ThreadArchived {}),
+        EventKind::ThreadUnarchived(event::ThreadUnarchived {}),
+        EventKind::ThreadDeleted(event::ThreadDeleted {}),
+        EventKind::ThreadNameUpdated(event::ThreadNameUpdated {
+            name: Some("The failing sum".into()),
+        }),
+        EventKind::ThreadRolledBack(event::ThreadRolledBack { num_turns: 1 }),
         EventKind::TurnStarted(event::TurnStarted {
             turn: turn(TurnStatus::InProgress),
             model_context_window: Some(272_000),
@@ -964,6 +1068,8 @@ fn thread() -> Thread {
             origin_url: None,
         }),
         forked_from_id: None,
+        archived: false,
+        memory_mode: ThreadMemoryMode::Enabled,
         turns: vec![],
     }
 }
