@@ -159,7 +159,11 @@ impl Turn {
             true => own,
             false => own.with(self.server_tools()),
         };
-        mode::offered(self.settings.mode, all)
+        match self.is_apart() {
+            // It only reads in every mode, and looks by commands.
+            true => all,
+            false => mode::offered(self.settings.mode, all),
+        }
     }
 
     /// What the model is offered.
