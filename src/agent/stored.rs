@@ -176,6 +176,11 @@ impl Agent {
     /// The file that a request means. `archived`: also one that was put away.
     async fn path_to(&self, id: Option<&ThreadId>, path: Option<&Path>, archived: bool) -> Result<PathBuf, AgentError> {
         if let Some(path) = path {
+            let full = self.desk().home.join(path);
+            if !archived && full.starts_with(self.desk().home.join(store::ARCHIVE)) {
+                let id = aside(move || summary::meta_of(&full)).await?.id.to_string();
+                return Err(StoreError::Archived { id }.into());
+            }
             return Ok(path.to_owned());
         }
         let id = id.cloned().ok_or(AgentError::NothingToResume)?;
