@@ -10,6 +10,7 @@ mod asking;
 mod calls;
 mod client_tools;
 pub mod command;
+pub mod context;
 pub mod conversation;
 pub mod desk;
 pub mod editor;
@@ -17,6 +18,7 @@ pub mod history;
 mod host;
 mod line;
 pub mod mail;
+mod mode;
 pub mod notifier;
 pub mod one_off;
 pub mod open;
@@ -29,28 +31,32 @@ mod propose;
 pub mod provider;
 pub mod questions;
 pub mod restore;
+pub mod review;
 mod reviewer;
 mod sampling;
 pub mod servers;
 pub mod settings;
+mod stored;
 pub mod stream;
 pub mod subagents;
 pub mod terminals;
 pub mod thread;
 pub mod turn;
+pub mod typed;
 pub mod undo;
 
-use crate::config::{self, Config, Loaded, Sources};
+use crate::config::{self, Loaded, Sources};
 use crate::exec::ExecError;
 use crate::ids::{ItemId, ThreadId};
 use crate::protocol::error as kinds;
-use crate::protocol::event::{EventKind, ThreadConfigured, ThreadStarted};
-use crate::protocol::settings::ThreadSettings;
+use crate::protocol::event::{EventKind, ThreadStarted};
+use crate::protocol::settings::{SettingsOverride, ThreadSettings};
 use crate::protocol::thread::{
-    GitInfo, Thread, ThreadListParams, ThreadListResult, ThreadResumeParams, ThreadStartParams, ThreadStatus,
+    GitInfo, Thread, ThreadListParams, ThreadListResult, ThreadMemoryMode, ThreadOrigin, ThreadStartParams,
+    ThreadStatus,
 };
 use crate::snapshot::Snapshots;
-use crate::store::{self, Recorder, Resumed, SessionMeta, StoreError};
+use crate::store::{self, Recorder, SessionMeta, StoreError};
 use crate::tools::{Registry, dynamic};
 use crate::workspace::Workspace;
 use conversation::Conversation;
@@ -94,6 +100,10 @@ pub enum AgentError {
     UnknownCommand(ItemId),
     #[error("The command {0} still runs. Send its output along when it has ended, or stop it first.")]
     CommandRuns(ItemId),
+    #[error(transparent)]
+    Prompt(#[from] config::prompts::CallError),
+    #[error("The file of what was typed (history.jsonl in the home folder) cannot be read: {0}.")]
+    History(std::io::Error),
     #[error("The command could not be run: {}.", in_full(.0))]
     Exec(ExecError),
     #[error("No turn is running{}. Start one instead.", expected.as_ref().map(|id| format!(", so not {id} either")).unwrap_or_default())]
@@ -117,6 +127,18 @@ pub enum AgentError {
     BadMetadata(String),
     #[error("This conversation has no turn {0}.")]
     UnknownTurn(crate::ids::TurnId),
+    #[error("No turn was dropped: {reason}. Files stay as they are in any case.")]
+    Rollback { reason: String },
+    #[error("Turn {0} still runs, so no copy can end with it. Wait for its end, stop it, or fork before it.")]
+    TurnStillRuns(crate::ids::TurnId),
+    #[error(
+        "Thread {0} has no file: it leaves nothing on disk, or nothing was said in it yet. What is asked needs one."
+    )]
+    NotStored(ThreadId),
+    #[error("{0}")]
+    BadRequest(&'static str),
+    #[error("{0}")]
+    BadReview(String),
     #[error("{0}")]
     BadSettings(String),
     #[error(transparent)]
@@ -153,7 +175,13 @@ impl AgentError {
             | Self::BadCommand(_)
             | Self::BadTool(_)
             | Self::QueuedTwice(_)
-            | Self::BadMetadata(_) => kinds::INVALID_PARAMS,
+            | Self::BadMetadata(_)
+            | Self::BadRequest(_)
+            | Self::Prompt(_)
+            | Self::BadReview(_) => kinds::INVALID_PARAMS,
+            Self::Rollback { .. } => kinds::ROLLBACK_FAILED,
+            Self::TurnStillRuns(_) => kinds::TURN_RUNNING,
+            Self::NotStored(_) => kinds::THREAD_NOT_STORED,
             Self::EmptyCommand => kinds::EMPTY_COMMAND,
             Self::UnknownCommand(_) => kinds::COMMAND_NOT_FOUND,
             Self::CommandRuns(_) => kinds::COMMAND_RUNNING,
@@ -165,9 +193,15 @@ impl AgentError {
             Self::UnknownQueued(_) => kinds::QUEUED_NOT_FOUND,
             Self::UnknownTurn(_) => kinds::TURN_NOT_FOUND,
             Self::BadSettings(_) | Self::Config(_) => kinds::INVALID_CONFIG,
-            Self::Store(StoreError::NotFound { .. } | StoreError::BadId { .. }) => kinds::THREAD_NOT_FOUND,
+            Self::Store(StoreError::NotFound { .. } | StoreError::NotArchived { .. } | StoreError::BadId { .. }) => {
+                kinds::THREAD_NOT_FOUND
+            }
+            Self::Store(StoreError::Archived { .. }) => kinds::THREAD_ARCHIVED,
+            Self::Store(StoreError::InUse { .. }) => kinds::THREAD_IN_USE,
+            Self::Store(StoreError::NoTurn { .. }) => kinds::TURN_NOT_FOUND,
+            Self::Store(StoreError::Misplaced { .. }) => kinds::INVALID_PARAMS,
             Self::Store(StoreError::BadCursor { .. }) => kinds::INVALID_CURSOR,
-            Self::Store(_) => kinds::STORE_FAILED,
+            Self::Store(_) | Self::History(_) => kinds::STORE_FAILED,
             Self::Proposal(ProposalError::Unknown(_)) => kinds::PROPOSAL_NOT_FOUND,
             Self::Proposal(ProposalError::Settled(_) | ProposalError::Stopping(_)) => kinds::PROPOSAL_SETTLED,
             Self::Proposal(ProposalError::Conflicting { .. }) => kinds::HUNK_CONFLICTING,
@@ -213,6 +247,8 @@ struct Shared {
     threads: Mutex<BTreeMap<ThreadId, ThreadHandle>>,
     /// Streams of threads that are not live and have proposals that wait.
     resting: Mutex<BTreeMap<ThreadId, Stream>>,
+    /// Makes lists of stored threads quick.
+    index: store::Index,
     /// Taken alone by whoever brings a stored thread back, so that what was asked after it finds the thread.
     resuming: tokio::sync::RwLock<()>,
 }
@@ -232,6 +268,7 @@ impl Agent {
     /// An agent whose model is offered these tools and no others.
     pub fn with_tools(setup: Setup, tools: Registry) -> Self {
         let proposals = proposals::Proposals::new(setup.workspace.clone(), &setup.home);
+        let index = store::Index::new(&setup.home);
         let desk = Desk {
             workspace: setup.workspace,
             approvals: approvals::Approvals::default(),
@@ -246,6 +283,9 @@ impl Agent {
             editor: setup.editor,
             snapshots: Snapshots::new(&setup.home, &setup.env),
             rules: crate::exec::rules::Shelf::default(),
+            instructions: Default::default(),
+            typed: crate::store::typed::Typed::new(&setup.home),
+            findings: review::Findings::default(),
             changing: Arc::default(),
             persons: undo::Persons::default(),
             home: setup.home,
@@ -259,6 +299,7 @@ impl Agent {
             client_config: RwLock::new(setup.client_config),
             threads: Mutex::default(),
             resting: Mutex::default(),
+            index,
             resuming: tokio::sync::RwLock::default(),
         };
         let shared = Arc::new(shared);
@@ -304,6 +345,14 @@ impl Agent {
         })
     }
 
+    /// Names of instruction files, as the configuration stands for the first folder of the workspace.
+    pub fn instruction_names(&self) -> Vec<String> {
+        let root = self.desk().workspace.roots().into_iter().next();
+        let config = self.load_config(root.as_deref(), None).map(|loaded| loaded.config);
+        let configured = config.ok().map(|config| config.instruction_names());
+        configured.unwrap_or_else(|| config::instructions::NAMES.map(str::to_owned).to_vec())
+    }
+
     /// The folder of a thread that names none.
     fn default_folder(&self) -> PathBuf {
         self.desk()
@@ -322,17 +371,18 @@ impl Agent {
         let loaded = self.load_config(Some(&cwd), params.config.as_ref())?;
         let settings = settings::initial(&loaded.config, cwd, &params.settings)?;
         let id = ThreadId::fresh();
-        let instructions = self.instructions(&loaded.config, &settings);
+        let (instructions, warnings, known) = context::read_instructions(self.desk(), &loaded.config, &settings);
         let base = params
             .base_instructions
             .clone()
             .or_else(|| loaded.config.base_instructions.clone());
+        let (git, ()) = tokio::join!(git_info(&settings.cwd), self.desk().look_at_history(&loaded.config));
         let meta = SessionMeta {
             model_provider: Some(settings.model_provider.clone()),
             instructions: Some(instructions.text.clone()).filter(|text| !text.is_empty()),
             base_instructions: base.clone(),
             dynamic_tools: params.dynamic_tools,
-            git: git_info(&settings.cwd).await,
+            git,
             ..SessionMeta::new(id.clone(), &settings.cwd, &self.desk().source)
         };
         let git_info = meta.git.clone();
@@ -359,6 +409,8 @@ impl Agent {
             git_info,
             forked_from_id: None,
             agent: None,
+            archived: false,
+            memory_mode: ThreadMemoryMode::default(),
             turns: Vec::new(),
         };
         let developer = params
@@ -368,8 +420,9 @@ impl Agent {
         if !instructions.text.is_empty() {
             conversation.remember([prompt::project_instructions(&settings.cwd, &instructions.text)]);
         }
+        conversation.data().instructions = known;
         let handle = self.launch(conversation, loaded, settings, base, thread, Vec::new());
-        if let Some(warning) = instructions.truncated_warning {
+        for warning in warnings {
             handle.conversation().warn(None, warning);
         }
         Ok(Opened {
@@ -378,124 +431,29 @@ impl Agent {
         })
     }
 
-    /// Brings a stored thread back; joins it if it is live.
-    pub async fn resume_thread(&self, params: ThreadResumeParams) -> Result<Opened, AgentError> {
-        let declared = match &params.dynamic_tools {
-            Some(specs) => Some(dynamic::declared(specs, &self.desk().tools)?),
-            None => None,
+    /// Starts a thread with the settings of another, and nothing of what was said there.
+    pub async fn start_beside(&self, thread: &ThreadHandle) -> Result<Opened, AgentError> {
+        let now = thread.settings();
+        let settings = SettingsOverride {
+            model: Some(now.model).filter(|model| !model.is_empty()),
+            model_provider: Some(now.model_provider),
+            effort: Some(now.effort),
+            summary: Some(now.summary),
+            cwd: Some(now.cwd),
+            approval_policy: Some(now.approval_policy),
+            approvals_reviewer: Some(now.approvals_reviewer),
+            sandbox_policy: now.permissions.is_none().then_some(now.sandbox_policy),
+            permissions: now.permissions,
+            runtime_workspace_roots: Some(now.runtime_workspace_roots),
+            edit_approval: Some(now.edit_approval),
+            editor_context: Some(now.editor_context.into()),
+            mode: Some(now.mode),
         };
-        if let (Some(id), None) = (&params.thread_id, &params.path)
-            && let Some(handle) = self.thread(id)
-        {
-            handle.update_settings(params.settings).await?;
-            if let Some(tools) = declared {
-                handle.conversation().data().client_tools = tools;
-            }
-            return Ok(Opened {
-                handle,
-                instruction_sources: Vec::new(),
-            });
-        }
-        let _alone = self.shared.resuming.write().await;
-        let home = &self.desk().home;
-        let path = match (&params.path, &params.thread_id) {
-            (Some(path), _) => path.clone(),
-            (None, Some(id)) => {
-                store::find(home, id)?.ok_or_else(|| AgentError::Store(StoreError::NotFound { id: id.to_string() }))?
-            }
-            (None, None) => return Err(AgentError::NothingToResume),
+        let params = ThreadStartParams {
+            settings,
+            ..ThreadStartParams::default()
         };
-        let fork_id = ThreadId::fresh();
-        let fork = SessionMeta::new(fork_id.clone(), &self.default_folder(), &self.desk().source);
-        let Resumed {
-            recorder,
-            stored,
-            forked,
-        } = Recorder::resume(home, &path, fork).await?;
-        let id = if forked { fork_id } else { stored.meta.id.clone() };
-        if let Some(live) = self.thread(&id) {
-            live.update_settings(params.settings).await?;
-            return Ok(Opened {
-                handle: live,
-                instruction_sources: Vec::new(),
-            });
-        }
-        // A turn may have taken the thread elsewhere.
-        let last_folder = stored.last_context.as_ref().map(|before| before.cwd.clone());
-        let last_folder = last_folder.filter(|cwd| !forked && settings::check_folder(cwd).is_ok());
-        let last_folder = last_folder.unwrap_or_else(|| stored.meta.cwd.clone());
-        let cwd = params.settings.cwd.clone().unwrap_or_else(|| last_folder.clone());
-        settings::check_folder(&cwd)?;
-        let left = [&stored.meta.cwd, &last_folder].map(PathBuf::clone).into_iter();
-        let left: Vec<PathBuf> = left.filter(|folder| *folder != cwd).collect();
-        let loaded = self.load_config(Some(&cwd), None)?;
-        let mut change = params.settings;
-        if let Some(before) = &stored.last_context {
-            if change.permissions.is_none() && change.sandbox_policy.is_none() {
-                change.permissions = settings::still_chosen(&loaded.config, before.permissions.as_deref());
-            }
-            // What another program wrote opens no folders.
-            if change.runtime_workspace_roots.is_none() && !forked {
-                change
-                    .runtime_workspace_roots
-                    .clone_from(&before.runtime_workspace_roots);
-            }
-            change.model.get_or_insert_with(|| before.model.clone());
-            change.effort.get_or_insert_with(|| before.effort.clone());
-        }
-        let known = |id: &String| loaded.config.providers.contains_key(id);
-        if change.model_provider.is_none() {
-            change.model_provider = stored.meta.model_provider.clone().filter(known);
-        }
-        let settings = settings::initial(&loaded.config, cwd, &change)?;
-        let recorder_path = recorder.path().to_owned();
-        let conversation = Arc::new(
-            Conversation::new(id.clone(), Some(recorder), History::new(stored.history))
-                .with_agent(stored.meta.agent.clone().filter(|_| !forked)),
-        );
-        {
-            let mut data = conversation.data();
-            data.environment = prompt::Environment::told(data.history.items());
-            data.usage = stored.usage.unwrap_or_default();
-            data.turns = stored.turns;
-            data.preview = stored.preview.clone();
-            data.updated_at_ms = stored.updated_at_ms;
-            // What another program's editor brought along is not here.
-            let recorded = || match !forked && stored.meta.source == self.desk().source {
-                true => dynamic::declared(&stored.meta.dynamic_tools, &self.desk().tools).unwrap_or_default(),
-                false => Vec::new(),
-            };
-            data.client_tools = declared.unwrap_or_else(recorded);
-        }
-        self.load_notes(&id).await;
-        let thread = Thread {
-            id,
-            preview: stored.preview,
-            name: stored.name,
-            cwd: settings.cwd.clone(),
-            model_provider: settings.model_provider.clone(),
-            model: Some(settings.model.clone()).filter(|model| !model.is_empty()),
-            status: ThreadStatus::Idle,
-            created_at_ms: stored.meta.created_at_ms,
-            updated_at_ms: stored.updated_at_ms,
-            path: Some(recorder_path),
-            source: stored.meta.source,
-            cli_version: stored.meta.cli_version,
-            git_info: stored.meta.git,
-            forked_from_id: if forked {
-                Some(stored.meta.id)
-            } else {
-                stored.meta.forked_from_id
-            },
-            agent: stored.meta.agent.filter(|_| !forked),
-            turns: Vec::new(),
-        };
-        let base = stored.meta.base_instructions;
-        let handle = self.launch(conversation, loaded, settings, base, thread, left);
-        Ok(Opened {
-            handle,
-            instruction_sources: Vec::new(),
-        })
+        self.start_thread(params).await
     }
 
     /// Starts the thread's task and publishes its first events: started, configured, then what went wrong on the way. If
@@ -518,9 +476,7 @@ impl Agent {
         conversation.publish(None, EventKind::ThreadStarted(ThreadStarted { thread: thread.clone() }));
         conversation.publish(
             None,
-            EventKind::ThreadConfigured(ThreadConfigured {
-                settings: settings.clone(),
-            }),
+            EventKind::ThreadConfigured(self.desk().configured(&loaded.config, settings.clone())),
         );
         for warning in &loaded.warnings {
             conversation.warn(None, in_words(warning));
@@ -547,17 +503,6 @@ impl Agent {
                 left,
             }))
             .clone()
-    }
-
-    fn instructions(&self, config: &Config, settings: &ThreadSettings) -> config::instructions::Instructions {
-        let workspace = &self.desk().workspace;
-        let profile = permissions::profile(config, settings);
-        // A project's file can be a link to anything.
-        let closed = permissions::closed_in(self.desk(), config, &profile, &settings.cwd);
-        config::instructions::project_documents(config, &self.desk().home, &settings.cwd, &|path| {
-            let read = || workspace.read(path).ok();
-            closed.may_read(path).then(read)?.map(|read| read.text)
-        })
     }
 
     /// A live thread.
@@ -601,7 +546,7 @@ impl Agent {
     pub fn read_thread(&self, id: &ThreadId, include_turns: bool) -> Result<Thread, AgentError> {
         match self.thread(id) {
             Some(handle) => Ok(handle.snapshot(include_turns)),
-            None => Ok(store::read(&self.desk().home, id, include_turns)?),
+            None => Ok(self.read_stored(id, include_turns)?),
         }
     }
 
@@ -645,7 +590,14 @@ impl Agent {
             .load_config(None, None)
             .map(|loaded| loaded.config.model_provider)
             .unwrap_or_default();
-        let mut page = store::list(&self.desk().home, params, &provider)?;
+        if params.origin == ThreadOrigin::Codex {
+            return Ok(self.list_of_others(params)?);
+        }
+        let recorders = self.live().into_iter();
+        let written: Vec<PathBuf> = recorders
+            .filter_map(|live| Some(live.conversation().recorder.as_ref()?.path().to_owned()))
+            .collect();
+        let mut page = self.shared.index.list(params, &provider, &written)?;
         for thread in &mut page.data {
             if let Some(live) = self.thread(&thread.id) {
                 thread.status = live.snapshot(false).status;

@@ -12,12 +12,15 @@ mod keys;
 pub(crate) mod layers;
 pub mod mcp;
 pub mod permissions;
+pub mod prompts;
 pub mod provider;
 mod redact;
 pub(crate) mod tree;
 
 use crate::protocol::config::{ConfigReadResult, ConfigWarning};
-use crate::protocol::settings::{ApprovalPolicy, ApprovalsReviewer, EditApproval, ReasoningSummary, SandboxPolicy};
+use crate::protocol::settings::{
+    ApprovalPolicy, ApprovalsReviewer, EditApproval, EditorContextSettings, ReasoningSummary, SandboxPolicy,
+};
 use check::{Checker, Layer};
 use environment::EnvironmentPolicy;
 use layers::{File, Merged};
@@ -79,6 +82,8 @@ pub struct Config {
     pub home: PathBuf,
     /// Absent: the provider's default.
     pub model: Option<String>,
+    /// The model of reviews; absent: the thread's.
+    pub review_model: Option<String>,
     /// Id of a provider; see [`Config::provider`].
     pub model_provider: String,
     /// Whether someone chose the provider, so that no local server is looked for in its place.
@@ -125,8 +130,10 @@ pub struct Config {
     pub instructions_file: Option<PathBuf>,
     /// Bytes of all `AGENTS.md` of a project together; 0 turns them off.
     pub project_doc_max_bytes: usize,
-    /// Names looked for where a folder has no `AGENTS.md`.
+    /// Names looked for where a folder has no `AGENTS.md`; each stays in the folder.
     pub project_doc_fallback_filenames: Vec<String>,
+    /// Names looked for beside it, such as `CLAUDE.md` and `.github/copilot-instructions.md`; each stays in the folder.
+    pub project_doc_also_filenames: Vec<String>,
     /// Names that mark the root of a project.
     pub project_root_markers: Vec<String>,
     pub show_raw_agent_reasoning: bool,
@@ -139,6 +146,8 @@ pub struct Config {
     /// `user_commands.sandboxed`: the person's own commands run in the thread's sandbox, and not with the person's rights.
     pub user_commands_sandboxed: bool,
     pub edits: Edits,
+    /// What of the editor the model is told.
+    pub editor_context: EditorContextSettings,
     /// Whether the model is offered the tool that proposes patches. Without it, patches in shell commands still count.
     pub include_apply_patch_tool: bool,
     pub features: BTreeMap<String, bool>,
@@ -148,6 +157,8 @@ pub struct Config {
     pub agents: Limits,
     /// How long a tool of the client's may take to answer; absent: without end.
     pub dynamic_tool_timeout: Option<Duration>,
+    /// Folders that hold the project's own prompts, outermost first; none of a project that is not trusted.
+    pub prompt_folders: Vec<PathBuf>,
     /// Longest wait for a command in a terminal that nothing is typed into.
     pub background_terminal_max_timeout: Duration,
     /// The profile in force.
@@ -283,18 +294,20 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
         }
     }
 
-    let mut rule_folders = Vec::new();
-    if let Some(cwd) = &sources.cwd {
-        for holder in project_layers(sources, cwd, &mut merged, &mut warnings, &mut notes) {
-            rule_folders.push(holder.join("rules"));
-        }
-    }
+    let holders = match &sources.cwd {
+        Some(cwd) => project_layers(sources, cwd, &mut merged, &mut warnings, &mut notes),
+        None => Vec::new(),
+    };
+    let own = holders.iter().filter(|holder| holder.ends_with(".countersign"));
+    let prompt_folders = own.map(|holder| holder.join("prompts")).collect();
+    let rule_folders = holders.iter().map(|holder| holder.join("rules")).collect();
     merged.lay(client, "editor");
     merged.lay(request, "request");
     merged.values.entry("profiles").or_insert_with(|| json!({}));
 
     let config = Config {
         rule_folders,
+        prompt_folders,
         ..effective::config(&sources.home, &merged, &mut warnings)
     };
     let chosen_by_request = merged

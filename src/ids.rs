@@ -62,4 +62,6 @@ ids! {
     QueuedId,
     /// One question of a tool server to the person.
     ElicitationId,
+    /// One thing that a review found.
+    FindingId,
 }

@@ -21,8 +21,9 @@ pub mod wire;
 pub use call::after_reply;
 
 use crate::handlers::{
-    Context, approval, code_action, code_lens, command, config, document, file, git, guardian, lifecycle, mcp, model,
-    one_off, permission, progress, proposal, question, queue, sandbox, terminal, thread, turn, undo,
+    Context, approval, code_action, code_lens, command, config, document, file, git, guardian, history, lifecycle, mcp,
+    model, one_off, permission, progress, prompt, proposal, question, queue, review, sandbox, terminal, thread, turn,
+    undo,
 };
 use crate::lsp::error::RequestError;
 use crate::protocol::agent::{ThreadSendParams, ThreadSendResult};
@@ -35,6 +36,10 @@ use crate::protocol::config::{ConfigReadParams, ConfigReadResult};
 use crate::protocol::file::{FileSearchParams, FileSearchResult};
 use crate::protocol::git::{GitDiffToRemoteParams, GitDiffToRemoteResult};
 use crate::protocol::guardian::{GuardianApproveDeniedParams, GuardianApproveDeniedResult};
+use crate::protocol::history::{
+    HistoryAppendParams, HistoryAppendResult, HistoryListParams, HistoryListResult, HistoryReadParams,
+    HistoryReadResult,
+};
 use crate::protocol::mcp::{
     McpElicitationRespondParams, McpElicitationRespondResult, McpListParams, McpListResult, McpRefreshParams,
     McpRefreshResult, McpResourceListParams, McpResourceListResult, McpResourceReadParams, McpResourceReadResult,
@@ -42,6 +47,7 @@ use crate::protocol::mcp::{
 use crate::protocol::method;
 use crate::protocol::model::{ModelListParams, ModelListResult};
 use crate::protocol::permission::{PermissionProfilesParams, PermissionProfilesResult};
+use crate::protocol::prompt::{PromptListParams, PromptListResult};
 use crate::protocol::proposal::{
     ProposalDecideParams, ProposalDecideResult, ProposalEditParams, ProposalEditResult, ProposalListParams,
     ProposalListResult, ProposalReadParams, ProposalReadResult,
@@ -51,15 +57,16 @@ use crate::protocol::queue::{
     TurnQueueAddParams, TurnQueueAddResult, TurnQueueEditParams, TurnQueueListParams, TurnQueueRemoveParams,
     TurnQueueReorderParams, TurnQueueResult, TurnQueueResumeParams,
 };
+use crate::protocol::review::{
+    ReviewDismissParams, ReviewDismissResult, ReviewFindingsParams, ReviewFindingsResult, ReviewStartParams,
+    ReviewStartResult,
+};
 use crate::protocol::sandbox::{SandboxStatusParams, SandboxStatusResult};
 use crate::protocol::terminal::{
     TerminalKillParams, TerminalKillResult, TerminalListParams, TerminalListResult, TerminalReadParams,
     TerminalReadResult, TerminalResizeParams, TerminalResizeResult, TerminalWriteParams, TerminalWriteResult,
 };
-use crate::protocol::thread::{
-    ThreadListParams, ThreadListResult, ThreadReadParams, ThreadReadResult, ThreadResumeParams, ThreadStartParams,
-    ThreadStartResult,
-};
+use crate::protocol::thread::*;
 use crate::protocol::turn::{
     TurnInterruptParams, TurnInterruptResult, TurnStartParams, TurnStartResult, TurnSteerParams, TurnSteerResult,
 };
@@ -171,6 +178,7 @@ impl LanguageServer for Server {
         self.note(|context| {
             if let Ok(session) = context.session() {
                 proposal::renamed(session, &params);
+                review::renamed(session, &params);
             }
         });
     }
@@ -191,6 +199,10 @@ impl LanguageServer for Server {
             return Ok(one_off::execute(session, params).await?);
         }
         Ok(command::execute(session, params)?)
+    }
+
+    async fn did_change_watched_files(&self, params: DidChangeWatchedFilesParams) {
+        self.note(|context| lifecycle::watched_files_changed(context, &params));
     }
 
     async fn did_change_configuration(&self, params: DidChangeConfigurationParams) {
@@ -221,6 +233,38 @@ impl Server {
 
     async fn thread_read(&self, params: ThreadReadParams) -> Result<ThreadReadResult> {
         Ok(thread::read(self.0.session()?, params).await?)
+    }
+
+    async fn thread_fork(&self, params: ThreadForkParams) -> Result<ThreadStartResult> {
+        Ok(thread::fork(self.0.session()?, params).await?)
+    }
+
+    async fn thread_rollback(&self, params: ThreadRollbackParams) -> Result<ThreadRollbackResult> {
+        Ok(thread::rollback(self.0.session()?, params).await?)
+    }
+
+    async fn thread_archive(&self, params: ThreadArchiveParams) -> Result<ThreadArchiveResult> {
+        Ok(thread::archive(self.0.session()?, params).await?)
+    }
+
+    async fn thread_unarchive(&self, params: ThreadUnarchiveParams) -> Result<ThreadUnarchiveResult> {
+        Ok(thread::unarchive(self.0.session()?, params).await?)
+    }
+
+    async fn thread_delete(&self, params: ThreadDeleteParams) -> Result<ThreadDeleteResult> {
+        Ok(thread::delete(self.0.session()?, params).await?)
+    }
+
+    async fn thread_name_set(&self, params: ThreadNameSetParams) -> Result<ThreadNameSetResult> {
+        Ok(thread::name_set(self.0.session()?, params).await?)
+    }
+
+    async fn thread_memory_mode_set(&self, params: ThreadMemoryModeSetParams) -> Result<ThreadMemoryModeSetResult> {
+        Ok(thread::memory_mode_set(self.0.session()?, params).await?)
+    }
+
+    async fn thread_search(&self, params: ThreadSearchParams) -> Result<ThreadSearchResult> {
+        Ok(thread::search(self.0.session()?, params).await?)
     }
 
     async fn thread_shell_command(&self, params: ThreadShellCommandParams) -> Result<ThreadShellCommandResult> {
@@ -314,6 +358,18 @@ impl Server {
         Ok(proposal::edit(self.0.session()?, params).await?)
     }
 
+    async fn review_start(&self, params: ReviewStartParams) -> Result<ReviewStartResult> {
+        Ok(review::start(self.0.session()?, params).await?)
+    }
+
+    async fn review_findings(&self, params: ReviewFindingsParams) -> Result<ReviewFindingsResult> {
+        Ok(review::findings(self.0.session()?, params).await?)
+    }
+
+    async fn review_dismiss(&self, params: ReviewDismissParams) -> Result<ReviewDismissResult> {
+        Ok(review::dismiss(self.0.session()?, &params))
+    }
+
     async fn approval_respond(&self, params: ApprovalRespondParams) -> Result<ApprovalRespondResult> {
         Ok(approval::respond(self.0.session()?, params)?)
     }
@@ -373,6 +429,22 @@ impl Server {
         Ok(model::list(self.0.session()?, &params)?)
     }
 
+    async fn prompt_list(&self, params: PromptListParams) -> Result<PromptListResult> {
+        Ok(prompt::list(self.0.session()?, params).await?)
+    }
+
+    async fn history_read(&self, params: HistoryReadParams) -> Result<HistoryReadResult> {
+        Ok(history::read(self.0.session()?, params).await?)
+    }
+
+    async fn history_list(&self, params: HistoryListParams) -> Result<HistoryListResult> {
+        Ok(history::list(self.0.session()?, params).await?)
+    }
+
+    async fn history_append(&self, params: HistoryAppendParams) -> Result<HistoryAppendResult> {
+        Ok(history::append(self.0.session()?, &params)?)
+    }
+
     async fn config_read(&self, params: ConfigReadParams) -> Result<ConfigReadResult> {
         Ok(config::read(self.0.session()?, &params)?)
     }
@@ -394,6 +466,7 @@ const NOTIFICATIONS: &[&str] = &[
     "textDocument/didSave",
     "textDocument/didClose",
     "workspace/didChangeConfiguration",
+    "workspace/didChangeWatchedFiles",
     "workspace/didChangeWorkspaceFolders",
     "workspace/didRenameFiles",
     "window/workDoneProgress/cancel",
@@ -407,6 +480,14 @@ pub(crate) fn service(context: Arc<Context>) -> (LspService<Server>, ClientSocke
         .custom_method(method::THREAD_RESUME, Server::thread_resume)
         .custom_method(method::THREAD_LIST, Server::thread_list)
         .custom_method(method::THREAD_READ, Server::thread_read)
+        .custom_method(method::THREAD_FORK, Server::thread_fork)
+        .custom_method(method::THREAD_ROLLBACK, Server::thread_rollback)
+        .custom_method(method::THREAD_ARCHIVE, Server::thread_archive)
+        .custom_method(method::THREAD_UNARCHIVE, Server::thread_unarchive)
+        .custom_method(method::THREAD_DELETE, Server::thread_delete)
+        .custom_method(method::THREAD_NAME_SET, Server::thread_name_set)
+        .custom_method(method::THREAD_MEMORY_MODE_SET, Server::thread_memory_mode_set)
+        .custom_method(method::THREAD_SEARCH, Server::thread_search)
         .custom_method(method::THREAD_SHELL_COMMAND, Server::thread_shell_command)
         .custom_method(method::THREAD_SEND, Server::thread_send)
         .custom_method(method::COMMAND_EXEC, Server::command_exec)
@@ -429,6 +510,9 @@ pub(crate) fn service(context: Arc<Context>) -> (LspService<Server>, ClientSocke
         .custom_method(method::PROPOSAL_READ, Server::proposal_read)
         .custom_method(method::PROPOSAL_DECIDE, Server::proposal_decide)
         .custom_method(method::PROPOSAL_EDIT, Server::proposal_edit)
+        .custom_method(method::REVIEW_START, Server::review_start)
+        .custom_method(method::REVIEW_FINDINGS, Server::review_findings)
+        .custom_method(method::REVIEW_DISMISS, Server::review_dismiss)
         .custom_method(method::APPROVAL_RESPOND, Server::approval_respond)
         .custom_method(method::USER_INPUT_RESPOND, Server::user_input_respond)
         .custom_method(method::TERMINAL_LIST, Server::terminal_list)
@@ -443,6 +527,10 @@ pub(crate) fn service(context: Arc<Context>) -> (LspService<Server>, ClientSocke
         .custom_method(method::MCP_RESOURCE_READ, Server::mcp_resource_read)
         .custom_method(method::MCP_ELICITATION_RESPOND, Server::mcp_elicitation_respond)
         .custom_method(method::MODEL_LIST, Server::model_list)
+        .custom_method(method::PROMPT_LIST, Server::prompt_list)
+        .custom_method(method::HISTORY_READ, Server::history_read)
+        .custom_method(method::HISTORY_LIST, Server::history_list)
+        .custom_method(method::HISTORY_APPEND, Server::history_append)
         .custom_method(method::CONFIG_READ, Server::config_read)
         .custom_method(method::PERMISSIONS_PROFILES, Server::permissions_profiles)
         .custom_method(method::SANDBOX_STATUS, Server::sandbox_status)

@@ -2,26 +2,39 @@
 //!
 //! A rollout is a file of JSON lines below `<home>/sessions`, one conversation a file, in the form that the
 //! reference system writes too, so that threads can be listed and resumed across both. This room writes them
-//! ([`Recorder`]), reads them back whatever state they are in ([`load`]) and finds them ([`find`], [`list`],
-//! [`read`]). Beside them it keeps the [`proposals`] that wait. It knows nothing of live threads: whoever holds one
+//! ([`Recorder`]), reads them back whatever state they are in ([`load`]), finds them ([`find`], [`list`], [`read`],
+//! [`search`]) and puts them away ([`archive`]); an [`Index`] makes lists quick. Beside them it keeps the [`proposals`]
+//! that wait, and what the person [`typed`]. It knows nothing of live threads: whoever holds one
 //! says so in the answer.
 
+pub mod archive;
 pub mod foreign;
 pub mod history;
+pub mod index;
 pub mod line;
 pub mod list;
 pub mod load;
 pub mod proposals;
 pub mod record;
+pub mod search;
 pub mod summary;
 pub mod turns;
+pub mod typed;
 
+pub use index::Index;
 pub use line::{EventMsg, RolloutItem, SessionMeta, TurnContextRecord};
-pub use list::{find, list, read, read_path};
-pub use load::{Stored, load};
-pub use record::{Recorder, Resumed};
+pub use list::{find, find_archived, list, read, read_path};
+pub use load::{Stored, load, load_rolled_back};
+pub use record::{Recorder, Resumed, Until};
+pub use search::search;
 
 use std::path::PathBuf;
+
+/// The folder of the threads, below the home folder; in it one for each day.
+pub const SESSIONS: &str = "sessions";
+
+/// The folder of the archived threads, below the home folder.
+pub const ARCHIVE: &str = "archived_sessions";
 
 /// The start of `originator` in every file that Countersign wrote. Files of others are never changed.
 pub const ORIGINATOR: &str = "countersign";
@@ -61,6 +74,44 @@ pub enum StoreError {
     BadId { id: String },
     #[error("There is no stored thread with the id {id}. thread/list shows those that are there.")]
     NotFound { id: String },
+    #[error("Thread {id} is archived. Unarchive it first (thread/unarchive), then go on with it.")]
+    Archived { id: String },
+    #[error("There is no archived thread with the id {id}. thread/list with archived shows those that are there.")]
+    NotArchived { id: String },
+    /// The person has it open elsewhere.
+    #[error(
+        "The thread in {} is open in another Countersign. Go on with it there, or fork it to have a copy here.",
+        path.display()
+    )]
+    InUse { path: PathBuf },
+    /// Nothing is added to what another program wrote.
+    #[error(
+        "The rollout {} was written by another program, so nothing is added to it. Resume the thread first: it goes on in a \
+         copy, which can be changed.",
+        path.display()
+    )]
+    Foreign { path: PathBuf },
+    /// Only what is a thread's file, and lies where they do, is moved or deleted.
+    #[error(
+        "{} is not the file of thread {id} in {}: {reason}. Nothing was moved; put the file where it belongs.",
+        path.display(), folder.display()
+    )]
+    Misplaced {
+        path: PathBuf,
+        folder: PathBuf,
+        id: String,
+        reason: &'static str,
+    },
+    #[error("{} could not be moved to {}: {cause}. It stays where it was.", from.display(), to.display())]
+    Move {
+        from: PathBuf,
+        to: PathBuf,
+        cause: std::io::Error,
+    },
+    #[error("{} could not be deleted: {cause}. Make its folder writable and try again.", path.display())]
+    Delete { path: PathBuf, cause: std::io::Error },
+    #[error("Thread {id} has no turn {turn}, or it was rolled back. thread/read shows its turns.")]
+    NoTurn { id: String, turn: String },
     #[error("The cursor {cursor:?} is not valid; use the nextCursor of the page before, or none.")]
     BadCursor { cursor: String },
 }
@@ -70,7 +121,13 @@ impl StoreError {
     pub fn is_bad_request(&self) -> bool {
         matches!(
             self,
-            Self::BadId { .. } | Self::NotFound { .. } | Self::BadCursor { .. }
+            Self::BadId { .. }
+                | Self::NotFound { .. }
+                | Self::BadCursor { .. }
+                | Self::Archived { .. }
+                | Self::NotArchived { .. }
+                | Self::Misplaced { .. }
+                | Self::NoTurn { .. }
         )
     }
 }

@@ -242,6 +242,11 @@ impl dyn Host + '_ {
 pub trait Tool: Send + Sync {
     fn spec(&self) -> ToolSpec;
 
+    /// The name under which it is offered.
+    fn name(&self) -> String {
+        self.spec().name().to_owned()
+    }
+
     /// Other names that models use for it.
     fn aliases(&self) -> &'static [&'static str] {
         &[]
@@ -300,10 +305,17 @@ impl Registry {
         Self { tools: tools.into() }
     }
 
+    /// Those of the tools that fit.
+    #[must_use]
+    pub fn only(&self, fits: impl Fn(&dyn Tool) -> bool) -> Self {
+        let fitting = self.tools.iter().filter(|tool| fits(tool.as_ref()));
+        Self::new(fitting.cloned().collect())
+    }
+
     /// The same without the tool of this name.
     #[must_use]
     pub fn without(&self, name: &str) -> Self {
-        let others = self.tools.iter().filter(|tool| tool.spec().name() != name);
+        let others = self.tools.iter().filter(|tool| tool.name() != name);
         Self::new(others.cloned().collect())
     }
 
@@ -327,13 +339,23 @@ impl Registry {
     pub fn find(&self, name: &str) -> Option<Arc<dyn Tool>> {
         self.tools
             .iter()
-            .find(|tool| tool.spec().name() == name || tool.aliases().contains(&name))
+            .find(|tool| tool.name() == name || tool.aliases().contains(&name))
             .cloned()
     }
 
     pub fn names(&self) -> Vec<String> {
-        self.tools.iter().map(|tool| tool.spec().name().to_owned()).collect()
+        self.tools.iter().map(|tool| tool.name()).collect()
     }
+}
+
+/// Whether a tool changes nothing whatever it is called with.
+pub fn ask_only(tool: &dyn Tool) -> bool {
+    tool.only_reads() || tool.spec().name() == "update_plan"
+}
+
+/// Whether a tool is held to reading by the sandbox, where that is asked for.
+pub fn plan_too(tool: &dyn Tool) -> bool {
+    ["shell", exec_command::NAME, write_stdin::NAME].contains(&tool.spec().name())
 }
 
 /// Reads a call's JSON arguments. What is wrong with them is an answer to the model; the wrong kind of payload is fatal,

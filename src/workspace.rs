@@ -6,6 +6,8 @@
 
 pub mod disk;
 pub mod document;
+pub mod edits;
+pub mod kept;
 pub mod position;
 pub mod search;
 pub mod uri;
@@ -13,8 +15,10 @@ pub mod walk;
 
 pub use disk::ReadError;
 pub use document::Document;
+pub use kept::Kept;
 pub use position::{Edit, Encoding, Position, Range};
 
+use edits::{Edits, RecentEdit};
 use ropey::Rope;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -42,6 +46,9 @@ struct State {
     documents: HashMap<Arc<str>, Document>,
     /// Cleaned path to URI.
     by_path: HashMap<PathBuf, Arc<str>>,
+    edits: Edits,
+    /// The document that the person turned to last.
+    attended: Option<Arc<str>>,
 }
 
 /// The text of a file as the person sees it.
@@ -144,6 +151,7 @@ impl Workspace {
         if let Some(path) = document.path() {
             state.by_path.insert(path.to_owned(), document.shared_uri());
         }
+        state.attended = Some(document.shared_uri());
         state.documents.insert(document.shared_uri(), document);
         drop(state);
         self.bump();
@@ -151,17 +159,23 @@ impl Workspace {
 
     /// Applies the changes of one notification, in their order. Ranges beyond the text are clamped to it.
     pub fn edit(&self, uri: &str, version: i32, edits: &[Edit]) -> Result<Edited, EditError> {
-        let mut state = self.state();
-        let encoding = state.encoding;
+        let mut guard = self.state();
+        let state = &mut *guard;
+        let (encoding, noted) = (state.encoding, &mut state.edits);
         let Some(document) = state.documents.get_mut(uri) else {
             return Err(EditError::NotOpen { uri: uri.to_owned() });
         };
         let before = document.version;
         for edit in edits {
+            let old = document.rope.clone();
             edit.apply(&mut document.rope, encoding);
+            if let Some(path) = document.path() {
+                noted.note(path, edit, &old, &document.rope);
+            }
         }
         document.version = version;
-        drop(state);
+        state.attended = Some(document.shared_uri());
+        drop(guard);
         self.bump();
         Ok(Edited { before, after: version })
     }
@@ -224,6 +238,29 @@ impl Workspace {
         candidates
             .into_iter()
             .find(|document| document.canonical().is_some_and(|path| *path == wanted))
+    }
+
+    /// Where documents were edited after the edit with this number, newest first, and the number of the last edit.
+    pub fn edits_since(&self, number: u64) -> (Vec<RecentEdit>, u64) {
+        self.state().edits.since(number)
+    }
+
+    /// Forgets where a file was edited: it was not the person who did it.
+    pub fn forget_edits(&self, path: &Path) {
+        self.state().edits.forget(&uri::clean(path));
+    }
+
+    /// The person turns to a document.
+    pub fn attend(&self, uri: &str) {
+        let mut state = self.state();
+        state.attended = state.documents.get(uri).map(Document::shared_uri);
+    }
+
+    /// The file that the person turned to last, if it is still open.
+    pub fn attended(&self) -> Option<PathBuf> {
+        let state = self.state();
+        let document = state.documents.get(state.attended.as_ref()?)?;
+        document.path().map(Path::to_owned)
     }
 
     /// The open document with this URI. Looks at nothing but memory.

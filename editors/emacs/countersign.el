@@ -117,6 +117,11 @@ The overlay moves along with the text, the diagnostic's positions do not."
   (interactive)
   (countersign--execute "countersign.showTurnDiff"))
 
+(defun countersign-review ()
+  "Have changes reviewed; what was found lies on its lines as diagnostics."
+  (interactive)
+  (countersign--execute "countersign.reviewChanges"))
+
 (defun countersign-undo ()
   "Take the agent's last turn back: every file becomes what it was before."
   (interactive)

@@ -2,7 +2,8 @@
 --
 -- Copy this file to ~/.config/nvim/plugin/countersign.lua. The program `countersign` must be on PATH.
 -- `:CountersignFix` fixes what is under the cursor; `:CountersignActions` lists all that the agent offers there,
--- also for a range of lines. `:CountersignDiff` shows what its last turn changed, `:CountersignUndo` takes that back.
+-- also for a range of lines. `:CountersignReview` has changes reviewed; `:CountersignDiff` shows what the agent's last turn
+-- changed, `:CountersignUndo` takes that back.
 
 -- 1. Start the server for every file, beside the language servers you have.
 local config = {
@@ -113,6 +114,10 @@ end
 vim.api.nvim_create_user_command('CountersignDiff', function()
   execute('countersign.showTurnDiff')
 end, { desc = "Show what the agent's last turn changed" })
+
+vim.api.nvim_create_user_command('CountersignReview', function()
+  execute('countersign.reviewChanges')
+end, { desc = 'Have changes reviewed' })
 
 vim.api.nvim_create_user_command('CountersignUndo', function()
   execute('countersign.undoLastTurn')

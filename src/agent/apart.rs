@@ -5,19 +5,39 @@
 //! conversation; the rest of the agent asks the turn and need not know which it is.
 
 use super::history::History;
+use super::review::Entered;
 use super::turn::Turn;
 use crate::model::item::ResponseItem;
 use crate::protocol::model::{ThreadTokenUsage, TokenUsage};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 #[derive(Debug, Default)]
 pub struct Apart {
     history: Mutex<History>,
+    /// The review that the person was told of, until its end.
+    entered: Mutex<Option<Arc<Entered>>>,
 }
 
 impl Apart {
     fn history(&self) -> MutexGuard<'_, History> {
         self.history.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn review(&self) -> MutexGuard<'_, Option<Arc<Entered>>> {
+        self.entered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn enter(&self, entered: Entered) {
+        *self.review() = Some(Arc::new(entered));
+    }
+
+    pub(super) fn entered(&self) -> Option<Arc<Entered>> {
+        self.review().clone()
+    }
+
+    /// Whoever gets it tells of the end; nobody else does.
+    pub(super) fn leave(&self) -> Option<Arc<Entered>> {
+        self.review().take()
     }
 }
 

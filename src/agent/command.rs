@@ -8,7 +8,7 @@ pub(super) use show::cut_middle;
 
 use super::terminals::{self, Begun, Came};
 use super::turn::Turn;
-use super::{line, undo};
+use super::{line, review, undo};
 use crate::exec::command;
 use crate::exec::decide::{self, Case, Escalation, SessionGrants, Verdict};
 use crate::exec::rules::Rules;
@@ -68,13 +68,23 @@ pub(super) async fn run(turn: &Arc<Turn>, call: CommandCall, how: How) -> Result
                 (Some(outer), Some(inner)) => Some(PathBuf::from(outer).join(inner).display().to_string()),
                 (outer, inner) => outer.or_else(|| inner.map(|dir| dir.display().to_string())),
             };
+            turn.may_change()?;
             line::reached().await;
+            if let Some(refused) = review::refuses_patch(turn) {
+                return Ok(refused);
+            }
             return super::propose::run(turn, call.item_id, text, workdir).await;
         }
         Recognised::BarePatch => {
             return Err(ToolError::Answer(format!("Nothing was run: {BARE_PATCH_ADVICE}.")));
         }
         Recognised::NotAPatch => {}
+    }
+    if let Some(refused) = review::refuses(turn, &call) {
+        return Ok(refused);
+    }
+    if call.escalated || !call.permissions.is_empty() {
+        turn.may_change()?;
     }
     let escalated = call.escalated;
     let mut run = match Run::of(turn, call.clone()) {
@@ -135,6 +145,15 @@ impl<'a> Run<'a> {
         loop {
             let (grants, rules) = self.standing();
             let decided = decide::decide(&self.case(escalated, &grants, &rules));
+            if let Verdict::Run(Confined::Outside)
+            | Verdict::Ask {
+                confined: Confined::Outside,
+                ..
+            } = decided.verdict
+                && let Err(refused) = self.turn.may_change()
+            {
+                return Err(ToolOutput::not_done(refused.to_string()));
+            }
             match decided.verdict {
                 Verdict::Refuse { reason } => return Err(ToolOutput::not_done(reason)),
                 Verdict::Run(confined) => return Ok(confined),
@@ -194,6 +213,10 @@ impl<'a> Run<'a> {
     /// The sandbox stood in the way: where the policy lets the person be asked, one question offers the run outside.
     async fn offer_outside(&self, confined: Confined, finished: &Finished) -> Option<ToolOutput> {
         let denial = finished.denied.as_ref().filter(|_| confined != Confined::Outside)?;
+        self.turn.may_change().ok()?;
+        if self.turn.is_apart() {
+            return None;
+        }
         if !matches!(
             self.turn.settings.approval_policy,
             ApprovalPolicy::OnFailure | ApprovalPolicy::Untrusted

@@ -1,5 +1,6 @@
 //! What lasts as long as a thread: its history, its record on disk, its numbers, what was granted.
 
+use super::context::Known;
 use super::history::History;
 use super::prompt::Environment;
 use super::reviewer::Reviews;
@@ -13,6 +14,7 @@ use crate::protocol::config::ConfigWarning;
 use crate::protocol::event::{EventKind, Warning};
 use crate::protocol::model::{ThreadTokenUsage, TokenUsage};
 use crate::protocol::permission::Permission;
+use crate::protocol::settings::Mode;
 use crate::protocol::turn::Turn;
 use crate::store::{Recorder, RolloutItem};
 use crate::tools::Tool;
@@ -51,6 +53,12 @@ pub struct Data {
     pub allowed_tools: BTreeSet<(String, String)>,
     /// What the model was last told of its surroundings.
     pub environment: Option<Environment>,
+    /// The mode that it was told of.
+    pub mode: Mode,
+    /// What it was told of the instruction files.
+    pub instructions: Known,
+    /// The last edit of the person's that it was told of.
+    pub told_edits: u64,
     /// The turns so far, for clients that read a live thread.
     pub turns: Vec<Turn>,
     /// The person's first words.
@@ -99,6 +107,9 @@ impl Conversation {
             permissions: Vec::new(),
             allowed_tools: BTreeSet::new(),
             environment: None,
+            instructions: Known::default(),
+            mode: Mode::default(),
+            told_edits: 0,
             turns: Vec::new(),
             preview: String::new(),
             updated_at_ms: super::now_ms(),
@@ -110,8 +121,12 @@ impl Conversation {
             reports: Vec::new(),
             client_tools: Vec::new(),
         };
+        let stream = Stream::new(id.clone());
+        if let Some(recorder) = &recorder {
+            stream.after(recorder.settled());
+        }
         Self {
-            stream: Stream::new(id.clone()),
+            stream,
             looks: TaskTracker::new(),
             id,
             recorder,
@@ -209,9 +224,8 @@ impl Conversation {
     /// Records an event as far as it is kept, then shows it.
     pub fn publish(&self, turn: Option<&TurnId>, kind: EventKind) {
         self.stream.publish_after(turn.cloned(), kind, |event| {
-            if let Some(recorder) = &self.recorder {
-                recorder.record(RolloutItem::of_event(event));
-            }
+            let recorder = self.recorder.as_ref();
+            recorder.map_or(0, |recorder| recorder.record(RolloutItem::of_event(event)))
         });
     }
 

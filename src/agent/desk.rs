@@ -5,6 +5,7 @@ use super::editor::Editor;
 use super::proposals::Proposals;
 use super::provider::Clients;
 use super::questions::Questions;
+use super::review::Findings;
 use super::servers::Elicitations;
 use super::subagents::Agents;
 use super::terminals::Terminals;
@@ -14,11 +15,13 @@ use crate::exec::rules::{self, Rules};
 use crate::exec::{self, Confinement};
 use crate::mcp::Shelf;
 use crate::snapshot::Snapshots;
+use crate::store::typed::Typed;
 use crate::tools::Registry;
 use crate::workspace::Workspace;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::RwLock;
 use tokio_util::task::TaskTracker;
 
@@ -47,10 +50,16 @@ pub struct Desk {
     pub user_agent: String,
     /// Steps that run to their end whatever becomes of the turn that began them.
     pub steps: TaskTracker,
+    /// The file of what the person typed.
+    pub typed: Typed,
+    /// How often the editor has told of a change of instruction files.
+    pub instructions: AtomicU64,
     /// What the workspace held before commands changed it.
     pub snapshots: Snapshots,
     /// The standing rules on commands.
     pub rules: rules::Shelf,
+    /// What reviews found.
+    pub findings: Findings,
     /// Shared by commands that may write while they run, held alone by what takes turns back.
     pub changing: Arc<RwLock<()>>,
     /// What the person's own commands change while commands of the agent run.
@@ -65,13 +74,14 @@ impl Desk {
         self.rules.rules(&rules::Sources::new(&self.home, &config.rule_folders))
     }
 
-    /// Open files and whether they hold unsaved text.
-    pub fn open_files(&self) -> Vec<(PathBuf, bool)> {
-        let documents = self.workspace.documents();
-        documents
-            .iter()
-            .filter_map(|document| Some((document.path()?.to_owned(), document.differs_from_disk())))
-            .collect()
+    /// Instruction files have changed: each conversation looks at them before its next turn.
+    pub fn instructions_changed(&self) {
+        self.instructions.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often that was said.
+    pub fn changed_instructions(&self) -> u64 {
+        self.instructions.load(Ordering::Relaxed)
     }
 
     /// Open files whose text differs from the disk.

@@ -3,7 +3,7 @@
 use super::apply::Scope;
 use super::permissions::{self, Asked};
 use super::turn::Turn;
-use super::{command, propose, servers, terminals};
+use super::{command, mode, propose, review, servers, terminals};
 use crate::config::permissions::is_built_in;
 use crate::config::provider::WireApi;
 use crate::exec::Confinement;
@@ -38,15 +38,9 @@ impl Host for Arc<Turn> {
     }
 
     fn reading(&self) -> Reading {
-        let closed = self.closed();
-        Arc::new(move |path| match closed.may_read(path) {
-            true => Ok(()),
-            false => Err(ToolError::Answer(format!(
-                "{} is closed: credentials or other secrets of the person's are kept there, or their settings say so. Work \
-                 without it, or ask for it with request_permissions if the task is about it.",
-                path.display()
-            ))),
-        })
+        let reader = self.reader();
+        let answer = |refused: permissions::Refused| ToolError::Answer(refused.to_string());
+        Arc::new(move |path| reader.check(path).map_err(answer))
     }
 
     fn home(&self) -> Option<PathBuf> {
@@ -60,6 +54,7 @@ impl Host for Arc<Turn> {
         reason: Option<String>,
     ) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
+            self.may_change()?;
             let asked = Asked {
                 item_id: &item_id,
                 permissions,
@@ -100,7 +95,13 @@ impl Host for Arc<Turn> {
     }
 
     fn write_to_terminal(&self, call: TerminalWrite) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
-        Box::pin(terminals::write(self, call))
+        Box::pin(async move {
+            // It may have been started when more was allowed.
+            if !call.text.is_empty() {
+                self.may_change()?;
+            }
+            terminals::write(self, call).await
+        })
     }
 
     fn shell(&self) -> Option<&str> {
@@ -117,7 +118,10 @@ impl Host for Arc<Turn> {
         patch: String,
         workdir: Option<String>,
     ) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
-        Box::pin(propose::run(self, item_id, patch, workdir))
+        Box::pin(async move {
+            self.may_change()?;
+            propose::run(self, item_id, patch, workdir).await
+        })
     }
 
     fn call_server_tool(&self, call: ServerCall) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
@@ -146,16 +150,16 @@ impl Turn {
             .left_out()
             .into_iter()
             .fold(ours, |tools, (name, _)| tools.without(name));
-        // Work apart from the conversation is not the client's.
-        if self.is_apart() {
-            return on;
-        }
-        let clients = self.conversation.data().client_tools.clone();
-        let on = on.with(clients);
-        match self.servers.is_empty() {
+        let on = match self.is_apart() {
+            true => on.only(review::allows),
+            // Work apart from the conversation is not the client's.
+            false => on.with(self.conversation.data().client_tools.clone()),
+        };
+        let all = match self.servers.is_empty() {
             true => on,
             false => on.with(self.server_tools()),
-        }
+        };
+        mode::offered(self.settings.mode, all)
     }
 
     /// What the model is offered.

@@ -16,7 +16,8 @@ use crate::exec::profile::{Place, secrets};
 use crate::exec::{Closed, Confinement, rules};
 use crate::protocol::item::Confined;
 use crate::protocol::permission::{Permission, PermissionProfile, PermissionProfilesResult};
-use crate::protocol::settings::{SandboxPolicy, ThreadSettings};
+use crate::protocol::settings::{Mode, SandboxPolicy, ThreadSettings};
+use crate::workspace::Kept;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -163,10 +164,70 @@ fn own_credentials(desk: &Desk) -> [PathBuf; 2] {
     })
 }
 
-/// What tools may not read in a folder outside of any thread's turn: instruction files among them.
-pub(super) fn closed_in(desk: &Desk, config: &Config, profile: &Profile, cwd: &Path) -> Closed {
+/// What is kept from whoever reads for the model: closed by the policy, or by a `.countersignignore`. Holds for one call.
+pub struct Reader {
+    closed: Closed,
+    kept: Kept,
+}
+
+impl Reader {
+    fn new(closed: Closed) -> Self {
+        Self {
+            closed,
+            kept: Kept::default(),
+        }
+    }
+
+    /// Whether a file or folder may be read.
+    pub fn check(&self, path: &Path) -> Result<(), Refused> {
+        if !self.closed.may_read(path) {
+            return Err(Refused::Closed(path.to_owned()));
+        }
+        match self.kept.by(path) {
+            None => Ok(()),
+            Some(by) => Err(Refused::Kept {
+                path: path.to_owned(),
+                by,
+            }),
+        }
+    }
+
+    pub fn may_read(&self, path: &Path) -> bool {
+        self.check(path).is_ok()
+    }
+}
+
+/// Why something is not read for the model, in words for the model.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    #[error(
+        "{} is closed: credentials or other secrets of the person's are kept there, or their settings say so. Work without it, or \
+         ask for it with request_permissions if the task is about it.",
+        .0.display()
+    )]
+    Closed(PathBuf),
+    #[error(
+        "{} is kept from you: the person named it in {}. Work without it; only they can change that file.",
+        path.display(),
+        by.display()
+    )]
+    Kept { path: PathBuf, by: PathBuf },
+}
+
+impl Refused {
+    /// The same for the person, as the end of a sentence.
+    pub fn in_short(&self) -> String {
+        match self {
+            Self::Closed(_) => "it is in a place that is kept from the model, as keys and secrets are".to_owned(),
+            Self::Kept { by, .. } => format!("{} keeps it from the model", by.display()),
+        }
+    }
+}
+
+/// Who reads in a folder outside of any thread's turn: instruction files among others.
+pub(super) fn reader_in(desk: &Desk, config: &Config, profile: &Profile, cwd: &Path) -> Reader {
     let place = place(desk, cwd, &desk.workspace.roots());
-    reading(desk, config, profile, &place).closed()
+    Reader::new(reading(desk, config, profile, &place).closed())
 }
 
 /// As `confine`, for who only reads: also where commands run without a sandbox, tools do not read keys.
@@ -197,7 +258,11 @@ impl Turn {
                 granted.into_iter().fold(confinement, Confinement::with_writable)
             }
         };
-        confinement.with(&self.granted())
+        match self.settings.mode {
+            Mode::Agent => confinement.with(&self.granted()),
+            // What was granted for work is not granted for looking.
+            Mode::Plan | Mode::Ask => confinement,
+        }
     }
 
     /// What tools of this turn may not read.
@@ -206,8 +271,17 @@ impl Turn {
         reading.with(&self.granted()).closed()
     }
 
-    /// Narrow grants that hold now: for the turn, for the session, for always.
+    /// Who reads for the model in this turn.
+    pub fn reader(&self) -> Reader {
+        Reader::new(self.closed())
+    }
+
+    /// Narrow grants that hold now: for the turn, for the session, for always. Nothing was granted to a turn that only
+    /// reads.
     pub fn granted(&self) -> Vec<Permission> {
+        if self.is_apart() {
+            return Vec::new();
+        }
         let mut granted = standing(self);
         granted.extend(self.conversation.data().permissions.iter().cloned());
         granted.extend(self.permissions().iter().cloned());

@@ -3,11 +3,11 @@
 //! Context goes to the model as messages of the user's role in tags of their own, so that it is never taken for
 //! what the person typed.
 
+use super::context::lines_in_words;
 use crate::config::permissions::is_built_in;
 use crate::model::item::{ContentPart, ResponseItem};
-use crate::protocol::item::{LineRange, UserInput};
+use crate::protocol::item::UserInput;
 use crate::protocol::settings::{SandboxPolicy, ThreadSettings};
-use crate::protocol::turn::EditorContext;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -34,6 +34,13 @@ pub fn project_instructions(cwd: &Path, text: &str) -> ResponseItem {
             text.trim_end()
         ),
     )
+}
+
+/// What stands in such a message.
+pub fn instructions_in(text: &str) -> Option<&str> {
+    let rest = text.strip_prefix("# AGENTS.md instructions")?;
+    let (_, inner) = rest.split_once("<INSTRUCTIONS>\n")?;
+    inner.trim_end().strip_suffix("\n</INSTRUCTIONS>")
 }
 
 /// What the model is told of its surroundings; told again only where it has changed.
@@ -172,56 +179,6 @@ fn sandbox_words(policy: &SandboxPolicy) -> &'static str {
     }
 }
 
-/// What the editor shows at the moment of asking; nothing if it shows nothing worth telling.
-pub fn editor_context(context: &EditorContext, open: &[(PathBuf, bool)], cwd: &Path) -> Option<ResponseItem> {
-    let name = |path: &Path| path.strip_prefix(cwd).unwrap_or(path).display().to_string();
-    let mut text = String::new();
-    if let Some(path) = &context.active_file {
-        let _ = writeln!(text, "Active file: {}", name(path));
-    }
-    if let Some(lines) = context.selection {
-        let _ = writeln!(text, "Selected: {}", lines_in_words(lines));
-    }
-    for diagnostic in &context.diagnostics {
-        let source = diagnostic
-            .source
-            .as_deref()
-            .map(|source| format!(" [{source}]"))
-            .unwrap_or_default();
-        let code = diagnostic
-            .code
-            .as_deref()
-            .map(|code| format!(" ({code})"))
-            .unwrap_or_default();
-        let _ = writeln!(
-            text,
-            "{}{source}{code} in {}, {}: {}",
-            diagnostic.severity,
-            name(&diagnostic.path),
-            lines_in_words(diagnostic.range),
-            diagnostic.message.trim()
-        );
-    }
-    if !open.is_empty() {
-        let files: Vec<_> = open
-            .iter()
-            .map(|(path, unsaved)| format!("{}{}", name(path), if *unsaved { " (unsaved changes)" } else { "" }))
-            .collect();
-        let _ = writeln!(text, "Open files: {}", files.join(", "));
-    }
-    (!text.is_empty()).then(|| message("user", format!("<editor_context>\n{text}</editor_context>")))
-}
-
-/// Lines as people count them.
-fn lines_in_words(lines: LineRange) -> String {
-    let first = lines.start.saturating_add(1);
-    if lines.end <= first {
-        format!("line {first}")
-    } else {
-        format!("lines {first}-{}", lines.end)
-    }
-}
-
 /// The person's input as a message, each piece in its order. Output of commands comes in a message of its own, so there may
 /// be nothing left.
 pub fn user_message(
@@ -295,6 +252,8 @@ mod tests {
             approval_policy: ApprovalPolicy::OnRequest,
             approvals_reviewer: crate::protocol::settings::ApprovalsReviewer::User,
             edit_approval: EditApproval::Ask,
+            editor_context: Default::default(),
+            mode: Default::default(),
             sandbox_policy: SandboxPolicy::default(),
             permissions: None,
             runtime_workspace_roots: Vec::new(),

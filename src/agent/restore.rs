@@ -89,11 +89,11 @@ impl Agent {
     }
 }
 
-fn resting(shared: &Shared) -> std::sync::MutexGuard<'_, BTreeMap<ThreadId, Stream>> {
+pub(super) fn resting(shared: &Shared) -> std::sync::MutexGuard<'_, BTreeMap<ThreadId, Stream>> {
     shared.resting.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn stream_of(shared: &Shared, thread: &ThreadId) -> Stream {
+pub(super) fn stream_of(shared: &Shared, thread: &ThreadId) -> Stream {
     let live = shared.threads.lock().unwrap_or_else(PoisonError::into_inner);
     match live.get(thread) {
         Some(handle) => handle.conversation().stream.clone(),

@@ -1,11 +1,13 @@
 //! The turn loop: rounds of one model request and the tool calls it brought, until an answer needs nothing more.
 
 use super::calls::Calls;
+use super::context::{self, Gathered};
 use super::mail;
 use super::pending::Input;
 use super::prompt;
 use super::turn::{Ended, Turn};
 use crate::ids::ItemId;
+use crate::model::catalogue;
 use crate::model::item::{ContentPart, ReasoningPart, ResponseItem};
 use crate::model::retry::{Retry, Wait};
 use crate::model::{ModelError, ModelEvent, ModelRequest};
@@ -14,7 +16,6 @@ use crate::protocol::item::{ItemStatus, ThreadItem};
 use crate::protocol::model::TokenUsage;
 use crate::protocol::turn::{TurnError, TurnErrorKind};
 use crate::store::{RolloutItem, TurnContextRecord};
-use crate::tools::image;
 use std::sync::Arc;
 
 /// Rounds of one turn. A model that calls tools without end is stopped here.
@@ -44,7 +45,7 @@ pub(super) async fn run(turn: &Arc<Turn>) -> Ended {
         if turn.cancel.is_cancelled() {
             return Ended::Interrupted;
         }
-        take_input(turn, turn.pending.take(), false);
+        take_input(turn, turn.pending.take(), false).await;
         if !turn.is_apart() {
             mail::read(turn, turn.pending.take_mail());
             super::restore::tell_model(turn);
@@ -87,24 +88,22 @@ fn failure(kind: TurnErrorKind, message: String) -> TurnError {
 }
 
 /// Puts the person's input into the history and shows it, before the model is asked.
-pub(super) fn take_input(turn: &Turn, inputs: Vec<Input>, first: bool) {
-    for (index, input) in inputs.into_iter().enumerate() {
+pub(super) async fn take_input(turn: &Arc<Turn>, inputs: Vec<Input>, first: bool) {
+    say_input(turn, context::gather(turn, inputs).await, first);
+}
+
+/// The same with all that belongs to the input.
+pub(super) fn say_input(turn: &Turn, inputs: Vec<Gathered>, first: bool) {
+    for (index, Gathered { input, told }) in inputs.into_iter().enumerate() {
         turn.hear();
-        turn.desk.agents.person_spoke(&turn.conversation.id);
+        // The first words that a sub-agent hears are those of the one that started it.
+        if turn.conversation.agent.is_none() || !turn.conversation.data().turns.is_empty() {
+            turn.desk.agents.person_spoke(&turn.conversation.id);
+        }
         turn.metadata().extend(input.metadata);
         turn.say(super::person::sent_along(turn, &input.content));
-        if let Some(context) = &input.context {
-            let open = turn.desk.open_files();
-            turn.say(prompt::editor_context(context, &open, &turn.settings.cwd));
-        }
-        let image = |path: &std::path::Path| match turn.closed().may_read(&turn.settings.cwd.join(path)) {
-            true => image::read(path)
-                .map(|image| image.url)
-                .map_err(|error| error.to_string()),
-            false => Err("it is in a place that is kept from the model".to_owned()),
-        };
-        let message = prompt::user_message(&input.content, &turn.settings.cwd, &image);
-        turn.say(message);
+        turn.say(told.messages);
+        turn.say(told.message);
         {
             let mut data = turn.conversation.data();
             if data.preview.is_empty() {
@@ -121,7 +120,11 @@ pub(super) fn take_input(turn: &Turn, inputs: Vec<Input>, first: bool) {
             id,
             content: input.content,
             client_id: input.client_id,
+            context: told.sent,
         });
+        for warning in told.warnings {
+            turn.warn(warning);
+        }
     }
 }
 
@@ -238,6 +241,12 @@ fn show_usage(turn: &Turn, usage: crate::protocol::model::ThreadTokenUsage) {
     turn.publish(EventKind::TokenUsageUpdated(TokenUsageUpdated { token_usage: usage }));
 }
 
+/// The form of the answer. A reviewer that could not call a tool any more goes without: it is told the form in words, too.
+fn schema(turn: &Turn) -> Option<serde_json::Value> {
+    let asked = !turn.is_apart() || turn.provider().client.takes_tools_beside_a_schema();
+    turn.output_schema.clone().filter(|_| asked)
+}
+
 fn request(turn: &Turn) -> ModelRequest {
     // On its own: the lock is not to be held while anything else is made.
     let input = turn.with_history(|history| history.for_model());
@@ -246,10 +255,10 @@ fn request(turn: &Turn) -> ModelRequest {
         instructions: turn.base_instructions.clone(),
         input: Arc::new(input),
         tools: turn.tool_specs(),
-        parallel_tool_calls: true,
+        parallel_tool_calls: catalogue::calls_side_by_side(&turn.provider().model),
         effort: turn.settings.effort.clone(),
         summary: turn.settings.summary,
-        output_schema: turn.output_schema.clone(),
+        output_schema: schema(turn),
         max_output_tokens: turn.config.max_output_tokens,
         metadata: turn.metadata().clone(),
         cache_key: turn.cache_key(),

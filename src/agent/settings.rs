@@ -3,7 +3,7 @@
 use super::{AgentError, permissions};
 use crate::config::Config;
 use crate::config::permissions::is_built_in;
-use crate::protocol::settings::{SandboxMode, SandboxPolicy, SettingsOverride, ThreadSettings};
+use crate::protocol::settings::{Mode, SandboxMode, SandboxPolicy, SettingsOverride, ThreadSettings};
 use std::path::{Path, PathBuf};
 
 /// The settings that a thread begins with.
@@ -20,6 +20,8 @@ pub fn initial(config: &Config, cwd: PathBuf, change: &SettingsOverride) -> Resu
         permissions: permissions::same_as(config, &config.sandbox_policy),
         runtime_workspace_roots: Vec::new(),
         edit_approval: config.edits.approve,
+        editor_context: config.editor_context,
+        mode: Mode::default(),
     };
     let begun = SettingsOverride {
         permissions: config.default_permissions.clone(),
@@ -46,6 +48,12 @@ pub fn changed(config: &Config, now: &ThreadSettings, change: &SettingsOverride)
     settings.approval_policy = change.approval_policy.unwrap_or(settings.approval_policy);
     settings.approvals_reviewer = change.approvals_reviewer.unwrap_or(settings.approvals_reviewer);
     settings.edit_approval = change.edit_approval.unwrap_or(settings.edit_approval);
+    settings.mode = match change.mode {
+        Some(mode) => mode,
+        None if change.is_whole() => Mode::default(),
+        None => settings.mode,
+    };
+    settings.editor_context = settings.editor_context.with(change.editor_context.unwrap_or_default());
     settings = with_permissions(config, settings, change)?;
     if let Some(cwd) = &change.cwd {
         settings.cwd.clone_from(cwd);

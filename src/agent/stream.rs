@@ -7,7 +7,7 @@ use crate::ids::{ThreadId, TurnId};
 use crate::protocol::event::{At, Event, EventKind};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 /// Events kept for subscribers that come late. Deltas are not kept: the completed item says it all.
 const REPLAY: usize = 4096;
@@ -25,9 +25,18 @@ struct Shared {
 
 struct State {
     last_seq: u64,
-    kept: VecDeque<Event>,
+    kept: VecDeque<Noted>,
     queues: Vec<Arc<Queue>>,
+    /// How far the record has come; see [`Stream::after`].
+    record: Option<watch::Receiver<u64>>,
     closed: bool,
+}
+
+/// An event, and how far the record must have come before anybody sees it.
+#[derive(Clone)]
+struct Noted {
+    event: Event,
+    line: u64,
 }
 
 #[derive(Default)]
@@ -38,7 +47,7 @@ struct Queue {
 
 #[derive(Default)]
 struct Waiting {
-    events: VecDeque<Event>,
+    events: VecDeque<Noted>,
     /// The stream is closed, or the subscriber is gone.
     ended: bool,
 }
@@ -46,6 +55,7 @@ struct Waiting {
 /// The receiving end.
 pub struct Subscription {
     queue: Arc<Queue>,
+    record: Option<watch::Receiver<u64>>,
 }
 
 /// The data behind these locks is valid after every statement, so a panic elsewhere does not spoil it.
@@ -59,6 +69,7 @@ impl Stream {
             last_seq: 0,
             kept: VecDeque::new(),
             queues: Vec::new(),
+            record: None,
             closed: false,
         };
         Self {
@@ -69,13 +80,20 @@ impl Stream {
         }
     }
 
-    /// Numbers an event and hands it to all subscribers. Never waits. Nothing is published after `thread/closed`.
-    pub fn publish(&self, turn_id: Option<TurnId>, kind: EventKind) {
-        self.publish_after(turn_id, kind, |_| ());
+    /// Events that are recorded are seen only once their lines are in the file, or refused by it: what a client has seen
+    /// outlives the server. `record` is how far that has come.
+    pub fn after(&self, record: watch::Receiver<u64>) {
+        lock(&self.shared.state).record = Some(record);
     }
 
-    /// As [`Stream::publish`]; `before` sees the event first, in the order of the numbers, and must not wait.
-    pub fn publish_after(&self, turn_id: Option<TurnId>, kind: EventKind, before: impl FnOnce(&Event)) {
+    /// Numbers an event and hands it to all subscribers. Never waits. Nothing is published after `thread/closed`.
+    pub fn publish(&self, turn_id: Option<TurnId>, kind: EventKind) {
+        self.publish_after(turn_id, kind, |_| 0);
+    }
+
+    /// As [`Stream::publish`]; `before` sees the event first, in the order of the numbers, and must not wait. It says how far
+    /// the record must have come before the event is seen.
+    pub fn publish_after(&self, turn_id: Option<TurnId>, kind: EventKind, before: impl FnOnce(&Event) -> u64) {
         let mut state = lock(&self.shared.state);
         if state.closed {
             tracing::warn!(
@@ -91,17 +109,20 @@ impl Stream {
             seq: state.last_seq,
         };
         let event = Event { at, kind };
-        before(&event);
-        state.queues.retain(|queue| queue.push(&event));
-        state.closed = matches!(event.kind, EventKind::ThreadClosed(_));
+        let noted = Noted {
+            line: before(&event),
+            event,
+        };
+        state.queues.retain(|queue| queue.push(&noted));
+        state.closed = matches!(noted.event.kind, EventKind::ThreadClosed(_));
         if state.closed {
             state.queues.drain(..).for_each(|queue| queue.end());
         }
-        if !is_delta(&event.kind) {
+        if !is_delta(&noted.event.kind) {
             if state.kept.len() == REPLAY {
                 state.kept.pop_front();
             }
-            state.kept.push_back(event);
+            state.kept.push_back(noted);
         }
     }
 
@@ -118,6 +139,13 @@ impl Stream {
         state.last_seq = state.last_seq.max(last);
     }
 
+    /// Nothing follows: whoever subscribes gets what is kept, and then the end.
+    pub fn end(&self) {
+        let mut state = lock(&self.shared.state);
+        state.closed = true;
+        state.queues.drain(..).for_each(|queue| queue.end());
+    }
+
     /// Number of the latest event.
     pub fn last_seq(&self) -> u64 {
         lock(&self.shared.state).last_seq
@@ -130,14 +158,17 @@ impl Stream {
         if let Some(after) = after {
             lock(&queue.waiting)
                 .events
-                .extend(state.kept.iter().filter(|event| event.at.seq > after).cloned());
+                .extend(state.kept.iter().filter(|noted| noted.event.at.seq > after).cloned());
         }
         if state.closed {
             queue.end();
         } else {
             state.queues.push(queue.clone());
         }
-        Subscription { queue }
+        Subscription {
+            queue,
+            record: state.record.clone(),
+        }
     }
 }
 
@@ -156,14 +187,16 @@ fn is_delta(kind: &EventKind) -> bool {
 
 impl Queue {
     /// False once the subscriber is gone.
-    fn push(&self, event: &Event) -> bool {
+    fn push(&self, noted: &Noted) -> bool {
         let mut waiting = lock(&self.waiting);
         if waiting.ended {
             return false;
         }
+        let event = &noted.event;
         let last = waiting
             .events
             .back_mut()
+            .map(|last| &mut last.event)
             .filter(|last| last.at.turn_id == event.at.turn_id);
         let joined = last.is_some_and(|last| {
             let joined = last.kind.join(&event.kind);
@@ -173,7 +206,7 @@ impl Queue {
             joined
         });
         if !joined {
-            waiting.events.push_back(event.clone());
+            waiting.events.push_back(noted.clone());
         }
         drop(waiting);
         self.arrived.notify_one();
@@ -190,16 +223,25 @@ impl Subscription {
     /// The next event; `None` after the thread's last one. Safe to cancel.
     pub async fn next(&mut self) -> Option<Event> {
         loop {
-            {
+            let unrecorded = {
                 let mut waiting = lock(&self.queue.waiting);
-                if let Some(event) = waiting.events.pop_front() {
-                    return Some(event);
+                let first = waiting.events.front().map(|noted| noted.line);
+                let recorded = self.record.as_ref().map_or(u64::MAX, |record| *record.borrow());
+                match first {
+                    Some(line) if line <= recorded => return waiting.events.pop_front().map(|noted| noted.event),
+                    None if waiting.ended => return None,
+                    other => other,
                 }
-                if waiting.ended {
-                    return None;
+            };
+            match (unrecorded, &mut self.record) {
+                (Some(line), Some(record)) => {
+                    // Whoever recorded is gone, and nothing more comes of it.
+                    if record.wait_for(|recorded| *recorded >= line).await.is_err() {
+                        self.record = None;
+                    }
                 }
+                _ => self.queue.arrived.notified().await,
             }
-            self.queue.arrived.notified().await;
         }
     }
 }
@@ -255,6 +297,32 @@ mod tests {
         assert_eq!(seen.len(), 4);
         assert_eq!(seen[0], (1000, "x".repeat(1000)));
         assert_eq!(seen[1..3], [(1001, "y".to_owned()), (1002, "z".to_owned())]);
+    }
+
+    #[tokio::test]
+    async fn what_is_recorded_is_seen_only_once_it_is() {
+        let stream = Stream::new("t".into());
+        let record = watch::Sender::new(0);
+        stream.after(record.subscribe());
+        let mut early = stream.subscribe(None);
+        stream.publish(None, warning("unrecorded"));
+        stream.publish_after(None, warning("one"), |_| 1);
+        stream.publish(None, warning("behind"));
+        let mut late = stream.subscribe(Some(0));
+        for subscription in [&mut early, &mut late] {
+            assert_eq!(subscription.next().await.map(|event| event.at.seq), Some(1));
+            let next = tokio::time::timeout(std::time::Duration::from_millis(5), subscription.next());
+            assert!(next.await.is_err(), "it is not on record");
+        }
+        record.send_replace(1);
+        assert_eq!(early.next().await.map(|event| event.at.seq), Some(2));
+        assert_eq!(early.next().await.map(|event| event.at.seq), Some(3));
+        stream.publish_after(None, warning("never"), |_| 9);
+        assert_eq!(late.next().await.map(|event| event.at.seq), Some(2));
+        drop(record);
+        // Nobody waits for a recorder that is gone.
+        assert_eq!(late.next().await.map(|event| event.at.seq), Some(3));
+        assert_eq!(late.next().await.map(|event| event.at.seq), Some(4));
     }
 
     /// Shows S-452.

@@ -3,9 +3,10 @@
 mod actor;
 mod promised;
 mod queue;
+mod rollback;
 mod running;
 mod task;
-mod whole;
+pub(super) mod whole;
 
 pub use queue::Change as QueueChange;
 pub use task::{Task, WhenBusy, Work};
@@ -16,6 +17,7 @@ use super::desk::Desk;
 use super::mail::Mail;
 use super::pending::Input;
 use super::person::OwnCommand;
+use super::review;
 use super::reviewer;
 use super::stream::Subscription;
 use super::turn::Turn;
@@ -24,8 +26,9 @@ use crate::config::Config;
 use crate::ids::{ItemId, ThreadId, TurnId};
 use crate::protocol::item::UserInput;
 use crate::protocol::queue::{QueuedInput, TurnQueue};
+use crate::protocol::review::ReviewTarget;
 use crate::protocol::settings::{SettingsOverride, ThreadSettings};
-use crate::protocol::thread::{Thread, ThreadStatus};
+use crate::protocol::thread::{Thread, ThreadMemoryMode, ThreadStatus};
 use crate::protocol::turn::{EditorContext, Metadata, Turn as TurnRecord, TurnKind, TurnStatus};
 use actor::Actor;
 use std::path::PathBuf;
@@ -57,6 +60,10 @@ enum Op {
     Task {
         task: Task,
         reply: oneshot::Sender<Result<Started, AgentError>>,
+    },
+    Rollback {
+        num_turns: u32,
+        reply: oneshot::Sender<Result<u32, AgentError>>,
     },
     Queue {
         start: Start,
@@ -145,6 +152,8 @@ pub struct ThreadHandle {
 
 struct Shared {
     conversation: Arc<Conversation>,
+    desk: Arc<Desk>,
+    config: Arc<Config>,
     mailbox: mpsc::Sender<Op>,
     /// What a reader sees of the thread without asking its task.
     face: Mutex<Face>,
@@ -180,6 +189,8 @@ impl ThreadHandle {
         };
         let shared = Arc::new(Shared {
             conversation: parts.conversation.clone(),
+            desk: parts.desk.clone(),
+            config: parts.config.clone(),
             mailbox,
             face: Mutex::new(face),
         });
@@ -193,6 +204,15 @@ impl ThreadHandle {
 
     pub fn conversation(&self) -> &Arc<Conversation> {
         &self.shared.conversation
+    }
+
+    pub(super) fn desk(&self) -> &Arc<Desk> {
+        &self.shared.desk
+    }
+
+    /// The configuration that the thread began with.
+    pub(super) fn config(&self) -> &Arc<Config> {
+        &self.shared.config
     }
 
     fn face(&self) -> std::sync::MutexGuard<'_, Face> {
@@ -310,6 +330,14 @@ impl ThreadHandle {
         self.ask(|reply| Op::Task { task, reply }).await?
     }
 
+    /// Has a change reviewed, in a turn of its own.
+    pub async fn review(&self, target: ReviewTarget) -> Result<Started, AgentError> {
+        review::check(&target)?;
+        let work = |turn| review::run(turn, target);
+        self.start_task(Task::new(TurnKind::Review, WhenBusy::Refuse, work))
+            .await
+    }
+
     /// The person allows what the automatic reviewer denied; false if there is nothing of the kind. The model is told in the
     /// running turn, or at the start of the next one.
     pub async fn approve_denied(&self, assessment: &str) -> Result<bool, AgentError> {
@@ -321,6 +349,20 @@ impl ThreadHandle {
         self.deliver(Mail::new(reviewer::overruled_message(&action)), false)
             .await?;
         Ok(true)
+    }
+
+    /// Drops the last turns from the conversation. Says how many.
+    pub async fn roll_back(&self, num_turns: u32) -> Result<u32, AgentError> {
+        self.ask(|reply| Op::Rollback { num_turns, reply }).await?
+    }
+
+    /// What lists show in place of the preview.
+    pub(super) fn set_name(&self, name: &str) {
+        self.face().thread.name = Some(name.to_owned());
+    }
+
+    pub(super) fn set_memory_mode(&self, mode: ThreadMemoryMode) {
+        self.face().thread.memory_mode = mode;
     }
 
     /// Changes settings without a turn.

@@ -480,6 +480,7 @@ impl Turn {
     /// stop in its last moment counts as stopped.
     pub fn end(&self, ended: Ended) {
         let unread = self.pending.close();
+        super::review::left(self);
         let mut shown = self.shown();
         if shown.ended {
             return;
@@ -562,7 +563,9 @@ fn stopped(mut item: ThreadItem) -> ThreadItem {
         ThreadItem::UserMessage { .. }
         | ThreadItem::Reasoning { .. }
         | ThreadItem::Plan { .. }
-        | ThreadItem::AgentMail { .. } => {}
+        | ThreadItem::AgentMail { .. }
+        | ThreadItem::EnteredReviewMode { .. }
+        | ThreadItem::ExitedReviewMode { .. } => {}
     }
     item
 }

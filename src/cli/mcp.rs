@@ -132,7 +132,7 @@ pub(super) fn try_all(config: &Config, env: &BTreeMap<String, String>, cwd: &Pat
             .map(|(server, State { status, problem })| Tried {
                 name: server.name.clone(),
                 outcome: match status {
-                    McpServerStatus::Ready => Ok(server.tools().into_iter().map(|tool| tool.name).collect()),
+                    McpServerStatus::Ready => Ok(server.tools().iter().map(|tool| tool.name.clone()).collect()),
                     _ => Err(problem.map_or_else(|| "it is not there".to_owned(), |problem| problem.to_string())),
                 },
             });

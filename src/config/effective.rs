@@ -1,6 +1,7 @@
 //! The merged values as types. Every value has been checked against the table of keys before.
 
 use super::environment::{EnvironmentPolicy, Inherit};
+use super::instructions::is_inside;
 use super::layers::{File, Merged, read_text};
 use super::permissions::{self, Profiles};
 use super::provider::{OPENAI_URL, Provider};
@@ -37,6 +38,7 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
     Config {
         home: home.to_owned(),
         model: text(values, "model"),
+        review_model: text(values, "review_model"),
         model_provider: text(values, "model_provider").unwrap_or_else(|| "openai".to_owned()),
         model_provider_chosen: merged
             .origins
@@ -68,7 +70,8 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
             .filter(|text| !text.trim().is_empty()),
         instructions_file,
         project_doc_max_bytes: parsed(values, "project_doc_max_bytes").unwrap_or(32768),
-        project_doc_fallback_filenames: texts(values, "project_doc_fallback_filenames"),
+        project_doc_fallback_filenames: file_names(values, "project_doc_fallback_filenames", warnings),
+        project_doc_also_filenames: file_names(values, "project_doc_also_filenames", warnings),
         project_root_markers: texts(values, "project_root_markers"),
         show_raw_agent_reasoning: flag(values, "show_raw_agent_reasoning").unwrap_or(false),
         hide_agent_reasoning: flag(values, "hide_agent_reasoning").unwrap_or(false),
@@ -77,6 +80,7 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
         notify_in_editor: flag(values, "notify_in_editor").unwrap_or(false),
         user_commands_sandboxed: flag_in(values, "user_commands", "sandboxed"),
         edits: edits(values),
+        editor_context: parsed(values, "editor_context").unwrap_or_default(),
         include_apply_patch_tool: flag(values, "include_apply_patch_tool").unwrap_or(true),
         features: parsed(values, "features").unwrap_or_default(),
         rule_folders: Vec::new(),
@@ -85,6 +89,7 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
             0 => None,
             seconds => Some(std::time::Duration::from_secs(seconds)),
         },
+        prompt_folders: Vec::new(),
         background_terminal_max_timeout: parsed(values, "background_terminal_max_timeout")
             .map_or(LONGEST_POLL, std::time::Duration::from_millis),
         profile: text(values, "profile"),
@@ -134,6 +139,24 @@ pub(super) fn texts(values: &Map<String, Value>, key: &str) -> Vec<String> {
 
 fn parsed<T: DeserializeOwned>(values: &Map<String, Value>, key: &str) -> Option<T> {
     serde_json::from_value(values.get(key)?.clone()).ok()
+}
+
+/// Names of files that are looked for in folders; one that leads out of its folder is reported and not used.
+fn file_names(values: &Map<String, Value>, key: &str, warnings: &mut Vec<ConfigWarning>) -> Vec<String> {
+    let (inside, outside): (Vec<String>, Vec<String>) =
+        texts(values, key).into_iter().partition(|name| is_inside(name));
+    for name in outside {
+        let message = format!(
+            "`{key}` names {name:?}, which is no file below a folder; it is not used. Write a name such as CLAUDE.md or \
+             .github/copilot-instructions.md."
+        );
+        warnings.push(ConfigWarning {
+            message,
+            path: None,
+            line: None,
+        });
+    }
+    inside
 }
 
 fn providers(values: &Map<String, Value>, warnings: &mut Vec<ConfigWarning>) -> BTreeMap<String, Provider> {

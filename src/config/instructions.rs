@@ -1,14 +1,14 @@
 //! The project's own words to the agent: `AGENTS.md` files, from the project's root down to the working
-//! directory, after those of the person.
+//! directory, after those of the person; and the files of other programs that the person's configuration names.
 
 use super::{Config, layers};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// Stands between the person's words and the project's.
 pub const SEPARATOR: &str = "\n\n--- project-doc ---\n\n";
 
 /// What is looked for in each folder first, in this order.
-const NAMES: [&str; 2] = ["AGENTS.override.md", "AGENTS.md"];
+pub const NAMES: [&str; 2] = ["AGENTS.override.md", "AGENTS.md"];
 
 /// The instructions for a thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,8 +17,58 @@ pub struct Instructions {
     pub text: String,
     /// The files in it, in order.
     pub sources: Vec<PathBuf>,
+    /// What of each file is in it, in the same order.
+    pub documents: Vec<String>,
     /// What was left out for its length; for the person.
     pub truncated_warning: Option<String>,
+}
+
+/// Where a thread's instructions may stand: folders in order, the home folder first, each with the names that are looked
+/// for. Of the first list one file counts, of the second all.
+pub struct Places<'c>(Vec<(PathBuf, Vec<&'c str>, Vec<&'c str>)>);
+
+impl<'c> Places<'c> {
+    pub fn new(config: &'c Config, home: &Path, cwd: &Path) -> Self {
+        let mut places = vec![(home.to_owned(), NAMES.to_vec(), Vec::new())];
+        if config.project_doc_max_bytes > 0 {
+            let fallback = config.project_doc_fallback_filenames.iter();
+            let names: Vec<&str> = NAMES.into_iter().chain(fallback.map(String::as_str)).collect();
+            let also: Vec<&str> = config.project_doc_also_filenames.iter().map(String::as_str).collect();
+            let folders = layers::project_folders(cwd, &config.project_root_markers);
+            places.extend(folders.into_iter().map(|folder| (folder, names.clone(), also.clone())));
+        }
+        Self(places)
+    }
+
+    /// Every path there may be one at.
+    pub fn paths(&self) -> impl Iterator<Item = PathBuf> {
+        self.0
+            .iter()
+            .flat_map(|(folder, names, also)| names.iter().chain(also).map(|name| folder.join(name)))
+    }
+}
+
+impl Config {
+    /// Every name that is looked for in a project's folders.
+    pub fn instruction_names(&self) -> Vec<String> {
+        let configured = self
+            .project_doc_fallback_filenames
+            .iter()
+            .chain(&self.project_doc_also_filenames);
+        let mut names: Vec<String> = NAMES
+            .into_iter()
+            .map(str::to_owned)
+            .chain(configured.cloned())
+            .collect();
+        let mut seen = Vec::new();
+        names.retain(|name| {
+            !seen.contains(name) && {
+                seen.push(name.clone());
+                true
+            }
+        });
+        names
+    }
 }
 
 /// Collects the instructions. `read` gives a file's text, or `None` where there is no such file; the text may
@@ -29,51 +79,47 @@ pub fn project_documents(
     cwd: &Path,
     read: &dyn Fn(&Path) -> Option<String>,
 ) -> Instructions {
+    let Places(places) = Places::new(config, home, cwd);
     let mut result = Instructions::default();
     let mut own: Vec<String> = config
         .user_instructions
         .iter()
         .map(|text| text.trim().to_owned())
         .collect();
-    if let Some((path, text)) = first(home, &NAMES, read) {
-        own.push(text.trim().to_owned());
-        result.sources.push(path);
-    }
-
     let mut documents = Vec::new();
     let mut room = config.project_doc_max_bytes;
     let mut left_out = Vec::new();
-    let names: Vec<&str> = NAMES
-        .into_iter()
-        .chain(
-            config
-                .project_doc_fallback_filenames
-                .iter()
-                .filter_map(|name| plain(name)),
-        )
-        .collect();
-    if room > 0 {
-        for folder in layers::project_folders(cwd, &config.project_root_markers) {
-            let Some((path, text)) = first(&folder, &names, read) else {
-                continue;
-            };
-            // Found as the person's own already, where the home folder is a project.
-            if result.sources.contains(&path) {
+    let mut seen: Vec<String> = Vec::new();
+    for (index, (folder, names, also)) in places.iter().enumerate() {
+        let others = also.iter().filter_map(|name| first(folder, &[name], read));
+        for (path, text) in first(folder, names, read).into_iter().chain(others) {
+            // Found as the person's own already, where the home folder is a project; or the same words under another name.
+            if result.sources.contains(&path) || seen.contains(&text) {
                 continue;
             }
-            if room == 0 {
+            if index == 0 {
+                own.push(text.trim().to_owned());
+                result.documents.push(text.trim().to_owned());
+                result.sources.push(path);
+                seen.push(text);
+                continue;
+            }
+            let kept = shorten(&text, room).trim();
+            if room == 0 || kept.is_empty() {
+                room = 0;
                 left_out.push(path.display().to_string());
                 continue;
             }
-            let kept = shorten(&text, room);
-            if kept.len() < text.len() {
-                left_out.push(format!("{} from byte {} on", path.display(), kept.len()));
-                room = 0;
-            } else {
-                room -= text.len();
+            let fits = text.len() <= room;
+            if !fits {
+                let at = shorten(&text, room).len();
+                left_out.push(format!("{} from byte {at} on", path.display()));
             }
-            documents.push(kept.trim().to_owned());
+            room = if fits { room - text.len() } else { 0 };
+            documents.push(kept.to_owned());
+            result.documents.push(kept.to_owned());
             result.sources.push(path);
+            seen.push(text);
         }
     }
     if !left_out.is_empty() {
@@ -104,9 +150,11 @@ fn first(folder: &Path, names: &[&str], read: &dyn Fn(&Path) -> Option<String>) 
     })
 }
 
-/// A fallback is a name, not a way out of the folder.
-fn plain(name: &str) -> Option<&str> {
-    Path::new(name).file_name().filter(|file| *file == name).map(|_| name)
+/// Whether a name of the configuration stays in the folder that it is looked for in: `CLAUDE.md`,
+/// `.github/copilot-instructions.md`, but no `../x` and nothing absolute.
+pub(super) fn is_inside(name: &str) -> bool {
+    let mut parts = Path::new(name).components().peekable();
+    parts.peek().is_some() && parts.all(|part| matches!(part, Component::Normal(_))) && !name.ends_with('/')
 }
 
 /// At most `room` bytes, whole characters.

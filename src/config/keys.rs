@@ -130,7 +130,7 @@ const REVIEWERS: &[&str] = &["user", "auto", "auto_review", "guardian_subagent"]
 /// The keys of the top level.
 pub(super) const KEYS: &[Key] = &[
     anyone("model", Kind::Name),
-    later("review_model", Kind::Name),
+    anyone("review_model", Kind::Name),
     person("model_provider", Kind::Name),
     person("model_providers", Kind::Map(PROVIDER)),
     person("openai_base_url", Kind::Url),
@@ -166,6 +166,7 @@ pub(super) const KEYS: &[Key] = &[
     tighten("default_permissions", Kind::Name),
     tighten("permissions", Kind::Permissions),
     tighten("edits", Kind::Table(EDITS)),
+    anyone("editor_context", Kind::Table(EDITOR_CONTEXT)),
     later("allow_login_shell", Kind::Flag),
     person("shell_environment_policy", Kind::Table(ENVIRONMENT)),
     person("background_terminal_max_timeout", Kind::Count),
@@ -173,12 +174,13 @@ pub(super) const KEYS: &[Key] = &[
     anyone("tool_output_token_limit", Kind::Count),
     anyone("project_doc_max_bytes", Kind::Count),
     anyone("project_doc_fallback_filenames", Kind::Texts),
+    person("project_doc_also_filenames", Kind::Texts),
     person("project_root_markers", Kind::Texts),
     person("projects", Kind::Map(PROJECT)),
     person("notify", Kind::Texts),
     person("notify_in_editor", Kind::Flag),
     person("user_commands", Kind::Table(USER_COMMANDS)),
-    later("history", Kind::Table(HISTORY)),
+    person("history", Kind::Table(HISTORY)),
     anyone("hide_agent_reasoning", Kind::Flag),
     anyone("show_raw_agent_reasoning", Kind::Flag),
     later("file_opener", Kind::Text),
@@ -301,6 +303,14 @@ const AGENTS: &[Key] = &[
     person("max_threads", Kind::Count),
     person("max_depth", Kind::Count),
     later("job_max_runtime_seconds", Kind::Count),
+];
+
+const EDITOR_CONTEXT: &[Key] = &[
+    anyone("active_file", Kind::Flag),
+    anyone("selection", Kind::Flag),
+    anyone("open_files", Kind::Flag),
+    anyone("diagnostics", Kind::Flag),
+    anyone("recent_edits", Kind::Flag),
 ];
 
 const APPROVALS_TABLE: &[Key] = &[person("assess_risk", Kind::Flag)];

@@ -63,6 +63,11 @@ impl File {
 
 /// The text of a regular file; `None` if there is none.
 pub(crate) fn read_text(path: &Path) -> std::io::Result<Option<String>> {
+    read_text_up_to(path, MOST_BYTES)
+}
+
+/// The same where another number of bytes is too many.
+pub(super) fn read_text_up_to(path: &Path, most: u64) -> std::io::Result<Option<String>> {
     let invalid = |text: &str| std::io::Error::new(std::io::ErrorKind::InvalidData, text);
     match std::fs::metadata(path) {
         Err(error)
@@ -79,10 +84,8 @@ pub(crate) fn read_text(path: &Path) -> std::io::Result<Option<String>> {
         Ok(_) => {}
     }
     let mut bytes = Vec::new();
-    std::fs::File::open(path)?
-        .take(MOST_BYTES + 1)
-        .read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MOST_BYTES {
+    std::fs::File::open(path)?.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
         return Err(invalid("it is too large"));
     }
     String::from_utf8(bytes)

@@ -109,6 +109,21 @@ fn host_and_port(text: &str) -> (String, Option<u16>) {
     }
 }
 
+impl Profile {
+    /// The same where everything that it opens is only read, and nothing reached. What it closes stays closed.
+    #[must_use]
+    pub fn reading_only(mut self) -> Self {
+        for access in self.filesystem.values_mut() {
+            *access = (*access).max(Access::Read);
+        }
+        self.network = Network {
+            enabled: Some(false),
+            ..Network::default()
+        };
+        self
+    }
+}
+
 /// All profiles that can be chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Profiles {

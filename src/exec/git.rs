@@ -1,8 +1,9 @@
 //! The `git` program in a clean environment: what a folder's repository says of itself, and repositories of our own.
 
 mod difference;
-
+mod reading;
 pub use difference::{DiffError, Difference, diff_to_remote};
+pub use reading::Reading;
 
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
@@ -246,6 +247,9 @@ impl Stop {
     }
 }
 
+/// Bytes of its complaints that are kept.
+const MOST_WORDS: u64 = 64 << 10;
+
 /// One run of git that is fed and read from a thread that may wait.
 pub struct OwnRun {
     doing: String,
@@ -253,6 +257,8 @@ pub struct OwnRun {
     input: Option<BufWriter<ChildStdin>>,
     output: BufReader<ChildStdout>,
     errors: ChildStderr,
+    /// What it complained of.
+    words: Vec<u8>,
 }
 
 impl OwnRun {
@@ -275,6 +281,7 @@ impl OwnRun {
             input: Some(BufWriter::with_capacity(64 << 10, input)),
             output: BufReader::new(output),
             errors,
+            words: Vec::new(),
         };
         if stop.is_stopped() {
             // Asked before there was something to end.
@@ -329,18 +336,34 @@ impl OwnRun {
             // Should it not have read all, its status tells.
             let _read = input.flush();
         }
-        let mut answer = Vec::new();
-        let _ended = self.output.read_to_end(&mut answer);
+        let answer = self.rest();
         match self.end() {
             Ok(()) => Ok(answer),
             Err(message) => Err(self.failed(message)),
         }
     }
 
+    /// The rest of its output. What it complains of is read beside it, so that neither holds the other up.
+    fn rest(&mut self) -> Vec<u8> {
+        let (output, errors) = (&mut self.output, &mut self.errors);
+        let mut answer = Vec::new();
+        self.words = std::thread::scope(|scope| {
+            let words = scope.spawn(|| {
+                let mut words = Vec::new();
+                let _ended = (&mut *errors).take(MOST_WORDS).read_to_end(&mut words);
+                // More is not kept, and must not stop it.
+                let _ended = io::copy(errors, &mut io::sink());
+                words
+            });
+            let _ended = output.read_to_end(&mut answer);
+            words.join().unwrap_or_default()
+        });
+        answer
+    }
+
     fn failure(&mut self) -> GitError {
         self.input = None;
-        let mut rest = Vec::new();
-        let _ended = self.output.read_to_end(&mut rest);
+        let _unread = self.rest();
         let message = self.end().err().unwrap_or_else(|| "it ended too early".to_owned());
         self.failed(message)
     }
@@ -357,14 +380,12 @@ impl OwnRun {
 
     /// Waits for its end, which its closed output announces; its last words if it failed.
     fn end(&mut self) -> Result<(), String> {
-        let mut words = Vec::new();
-        let _ended = (&mut self.errors).take(64 << 10).read_to_end(&mut words);
         let child = self.stop.child().take();
         let status = child.map(|mut child| child.wait());
         match status {
             Some(Ok(status)) if status.success() => Ok(()),
             _ => {
-                let words = String::from_utf8_lossy(&words);
+                let words = String::from_utf8_lossy(&self.words);
                 let line = words.lines().find(|line| !line.trim().is_empty());
                 Err(line.unwrap_or("it gave no reason").trim().to_owned())
             }

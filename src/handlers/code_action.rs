@@ -1,12 +1,15 @@
 //! `textDocument/codeAction`: what the agent can do at a place. Only commands are offered, never edits, so that nothing
 //! waits for a model; and never under the kinds that editors run on save.
 
+mod findings;
 mod waiting;
 
 use super::command::{self, Place};
+use super::prompt;
 use crate::lsp::convert;
 use crate::protocol::item::LineRange;
 use crate::protocol::turn::EditorDiagnostic;
+use crate::server::presenter::FINDINGS_SOURCE;
 use crate::server::session::Session;
 use crate::workspace::uri;
 use lsp_types::{
@@ -23,7 +26,7 @@ pub const SOURCE: &str = "source.countersign";
 /// The kinds, for the capabilities.
 pub const KINDS: &[&str] = &[QUICKFIX, REWRITE, SOURCE];
 
-/// Source of our own diagnostics, which are not offered to be fixed as foreign ones.
+/// Source of our own hints. What is ours is not offered to be fixed as foreign diagnostics are.
 pub const OWN_SOURCE: &str = "countersign";
 
 pub fn actions(session: &Session, params: &CodeActionParams) -> CodeActionResponse {
@@ -31,6 +34,7 @@ pub fn actions(session: &Session, params: &CodeActionParams) -> CodeActionRespon
     let path = uri::to_path(document).ok().flatten();
     let wanted = |kind: &str| is_wanted(kind, &params.context);
     let mut actions = Vec::new();
+    session.workspace().attend(document);
     if let Some(path) = &path {
         if wanted(QUICKFIX) {
             let place = waiting::Place {
@@ -40,8 +44,11 @@ pub fn actions(session: &Session, params: &CodeActionParams) -> CodeActionRespon
                 by_hand: params.context.trigger_kind != Some(CodeActionTriggerKind::AUTOMATIC),
             };
             let here = waiting::here(session, &place);
-            let nothing_here = here.is_empty();
+            let mut nothing_here = here.is_empty();
             actions.extend(here);
+            let found = findings::here(session, &place);
+            nothing_here &= found.is_empty();
+            actions.extend(found);
             actions.extend(fixes(document, path, &params.context.diagnostics));
             if nothing_here && place.by_hand {
                 actions.extend(waiting::elsewhere(session, &place));
@@ -60,6 +67,9 @@ pub fn actions(session: &Session, params: &CodeActionParams) -> CodeActionRespon
             ] {
                 actions.push(action(title, REWRITE, command, &place(Some(selected))));
             }
+            for (title, call) in prompt::for_code(session, path, &place(Some(selected))) {
+                actions.push(action(&title, REWRITE, command::PROMPT, &call));
+            }
         }
         // Some editors tell a server only of its own diagnostics. Who asks by hand may mean one that we do not see.
         let by_hand = params.context.trigger_kind == Some(CodeActionTriggerKind::INVOKED);
@@ -70,6 +80,7 @@ pub fn actions(session: &Session, params: &CodeActionParams) -> CodeActionRespon
         if wanted(SOURCE) {
             let title = "Review this file with agent";
             actions.push(action(title, SOURCE, command::REVIEW_FILE, &place(None)));
+            actions.extend(findings::reviews(document, path));
         }
     }
     if wanted(SOURCE) && session.agent().live().iter().any(|thread| thread.running().is_some()) {
@@ -101,6 +112,10 @@ pub fn actions(session: &Session, params: &CodeActionParams) -> CodeActionRespon
             false => action.command.map(CodeActionOrCommand::Command),
         })
         .collect()
+}
+
+fn is_own(source: Option<&str>) -> bool {
+    matches!(source, Some(OWN_SOURCE | FINDINGS_SOURCE))
 }
 
 /// Whether the client asked for actions of a kind. One that asks for kinds by itself does so to run them, on save or
@@ -147,7 +162,7 @@ fn action(title: &str, kind: &str, command: &str, argument: &impl Serialize) -> 
 fn fixes(document: &str, path: &Path, diagnostics: &[Diagnostic]) -> Vec<CodeAction> {
     let foreign: Vec<_> = diagnostics
         .iter()
-        .filter(|diagnostic| diagnostic.source.as_deref() != Some(OWN_SOURCE))
+        .filter(|diagnostic| !is_own(diagnostic.source.as_deref()))
         .collect();
     let fix = |title: &str, of: &[&Diagnostic]| {
         let lines = of.first().map(|diagnostic| lines_of(diagnostic));
@@ -178,7 +193,7 @@ fn fixes(document: &str, path: &Path, diagnostics: &[Diagnostic]) -> Vec<CodeAct
     }
 }
 
-fn short(message: &str) -> String {
+pub(super) fn short(message: &str) -> String {
     let line = message.lines().next().unwrap_or_default();
     match line.char_indices().nth(60) {
         Some((at, _)) => format!("{}…", &line[..at]),

@@ -2,12 +2,17 @@
 //! progress, questions and edits.
 
 mod review;
+mod threads;
 
 pub use review::{Decide, NextChange, ShowProposal};
 
+use super::prompt::PromptCall;
+use super::review as reviews;
 use super::{sandbox, terminal, undo};
+use crate::agent::AgentError;
 use crate::agent::person::OwnCommand;
 use crate::agent::thread::{Start, ThreadHandle};
+use crate::config::prompts;
 use crate::lsp::error::RequestError;
 use crate::protocol::item::{LineRange, UserInput};
 use crate::protocol::settings::SettingsOverride;
@@ -39,6 +44,15 @@ pub const REJECT_ALL: &str = "countersign.rejectAll";
 pub const NEW_THREAD: &str = "countersign.newThread";
 pub const UNDO: &str = "countersign.undoLastTurn";
 pub const SHOW_DIFF: &str = "countersign.showTurnDiff";
+pub const OPEN_THREAD: &str = "countersign.openThread";
+pub const FORK_THREAD: &str = "countersign.forkThread";
+pub const ROLL_BACK: &str = "countersign.rollBack";
+pub const ARCHIVE_THREAD: &str = "countersign.archiveThread";
+pub const DELETE_THREAD: &str = "countersign.deleteThread";
+pub const PROMPT: &str = "countersign.prompt";
+pub const REVIEW_CHANGES: &str = "countersign.reviewChanges";
+pub const FIX_FINDING: &str = "countersign.fixFinding";
+pub const DISMISS_FINDINGS: &str = "countersign.dismissFindings";
 pub const STOP_TERMINALS: &str = "countersign.stopTerminals";
 
 type Run = fn(&Session, Vec<Value>) -> Result<(), RequestError>;
@@ -54,6 +68,7 @@ const COMMANDS: &[(&str, Run)] = &[
     }),
     (REVIEW_FILE, review_file),
     (RUN_COMMAND, run_command),
+    (PROMPT, call_prompt),
     (STOP, stop),
     (DECIDE, review::decide),
     (REJECT_WITH_WORDS, review::reject_with_words),
@@ -69,6 +84,31 @@ const COMMANDS: &[(&str, Run)] = &[
     (SHOW_DIFF, |session, arguments| {
         undo::show_diff(session, optional(SHOW_DIFF, arguments)?.unwrap_or_default());
         Ok(())
+    }),
+    (REVIEW_CHANGES, |session, arguments| {
+        reviews::review_changes(session, optional(REVIEW_CHANGES, arguments)?.unwrap_or_default())
+    }),
+    (FIX_FINDING, |session, arguments| {
+        reviews::fix_finding(session, &first(FIX_FINDING, arguments)?)
+    }),
+    (DISMISS_FINDINGS, |session, arguments| {
+        reviews::dismiss_findings(session, first(DISMISS_FINDINGS, arguments)?);
+        Ok(())
+    }),
+    (OPEN_THREAD, |session, arguments| {
+        threads::run(session, OPEN_THREAD, arguments, threads::Deed::Open)
+    }),
+    (FORK_THREAD, |session, arguments| {
+        threads::run(session, FORK_THREAD, arguments, threads::Deed::Fork)
+    }),
+    (ROLL_BACK, |session, arguments| {
+        threads::run(session, ROLL_BACK, arguments, threads::Deed::RollBack)
+    }),
+    (ARCHIVE_THREAD, |session, arguments| {
+        threads::run(session, ARCHIVE_THREAD, arguments, threads::Deed::Archive)
+    }),
+    (DELETE_THREAD, |session, arguments| {
+        threads::run(session, DELETE_THREAD, arguments, threads::Deed::Delete)
     }),
     (STOP_TERMINALS, |session, _arguments| {
         terminal::stop_all(session);
@@ -117,7 +157,10 @@ struct Task {
 
 impl Task {
     fn read(command: &str, arguments: Vec<Value>) -> Result<Self, RequestError> {
-        let place: Place = first(command, arguments)?;
+        Self::of(first(command, arguments)?)
+    }
+
+    fn of(place: Place) -> Result<Self, RequestError> {
         let path = uri::to_path(&place.uri).map_err(|error| RequestError::invalid_params(format!("{error}.")))?;
         match path {
             Some(path) => Ok(Self { place, path }),
@@ -294,24 +337,37 @@ fn set_off(session: &Session, task: Task, words: String) {
 
 async fn start_turn(session: &Session, task: Task, text: String) -> Result<(), String> {
     let Task { place, path } = task;
-    let thread = thread_for(session, &session.folder_of(&path)).await?;
+    let folder = session.folder_of(&path);
     let context = EditorContext {
         active_file: Some(path),
         selection: place.lines,
         diagnostics: place.diagnostics,
+        leave_out: Vec::new(),
     };
+    start_in(session, &folder, text, Some(context)).await
+}
+
+async fn start_in(
+    session: &Session,
+    folder: &Path,
+    text: String,
+    context: Option<EditorContext>,
+) -> Result<(), String> {
+    let thread = thread_for(session, folder).await?;
     let start = Start {
         content: vec![UserInput::Text { text }],
-        context: Some(context),
+        context,
         ..Start::default()
     };
-    thread.start_turn(start).await.map_err(|error| error.to_string())?;
+    let in_words = |error: AgentError| error.to_string();
+    thread.check_prompt(&start.content).await.map_err(in_words)?;
+    thread.start_turn(start).await.map_err(in_words)?;
     Ok(())
 }
 
 /// The folder's conversation, or a new one: where there is none yet, and where the present one is busy with anything but
 /// waiting for the person's words.
-async fn thread_for(session: &Session, folder: &Path) -> Result<ThreadHandle, String> {
+pub(super) async fn thread_for(session: &Session, folder: &Path) -> Result<ThreadHandle, String> {
     let current = session
         .current_thread(folder)
         .and_then(|id| session.agent().thread(&id));
@@ -386,6 +442,33 @@ fn run_command(session: &Session, arguments: Vec<Value>) -> Result<(), RequestEr
             Err(message) => Err(message),
         };
         if let Err(message) = ran {
+            session.presenter().message(Severity::Error, &message);
+        }
+    });
+    Ok(())
+}
+
+/// Calls one of the person's prompts in the folder's conversation.
+fn call_prompt(session: &Session, arguments: Vec<Value>) -> Result<(), RequestError> {
+    let call: PromptCall = first(PROMPT, arguments)?;
+    let words = call.words();
+    if prompts::call_in(&words).is_none() {
+        return Err(RequestError::invalid_params(format!(
+            "{:?} is no name of a prompt. Prompts are named like their files, without .md.",
+            call.name
+        )));
+    }
+    if let Some(place) = call.place() {
+        set_off(session, Task::of(place)?, words);
+        return Ok(());
+    }
+    let folder = folders(session, None).into_iter().next();
+    let folder = folder.unwrap_or_else(|| session.agent().desk().home.clone());
+    session.idle().turned_to_us();
+    let session = session.clone();
+    tokio::spawn(async move {
+        let context = session.own_context();
+        if let Err(message) = start_in(&session, &folder, words, context).await {
             session.presenter().message(Severity::Error, &message);
         }
     });

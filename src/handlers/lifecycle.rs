@@ -13,9 +13,10 @@ use crate::server::presenter::Severity;
 use crate::server::session::Session;
 use crate::workspace::uri;
 use lsp_types::{
-    DidChangeConfigurationParams, DidChangeWorkspaceFoldersParams, InitializeParams, InitializeResult, MessageType,
-    ServerInfo, WorkspaceFolder,
+    DidChangeConfigurationParams, DidChangeWatchedFilesParams, DidChangeWorkspaceFoldersParams, InitializeParams,
+    InitializeResult, MessageType, ServerInfo, WorkspaceFolder,
 };
+use serde_json::json;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -72,6 +73,46 @@ pub fn initialized(context: &Context) {
     if let Ok(session) = context.session() {
         fetch_configuration(session);
         put_right(session);
+        watch_instructions(session);
+    }
+}
+
+/// Asks a client that watches files to tell of instruction files. Where none does, they are looked at before each turn all
+/// the same; but a change within one tick of the clock is seen only by who watches.
+fn watch_instructions(session: &Session) {
+    if !session.client().can.watched_files {
+        return;
+    }
+    let session = session.clone();
+    tokio::spawn(async move {
+        let agent = session.agent().clone();
+        let names = tokio::task::spawn_blocking(move || agent.instruction_names()).await;
+        let watchers: Vec<_> = names
+            .unwrap_or_default()
+            .iter()
+            .map(|name| json!({"globPattern": format!("**/{name}")}))
+            .collect();
+        let registration = json!({
+            "id": "countersign-instructions",
+            "method": "workspace/didChangeWatchedFiles",
+            "registerOptions": {"watchers": watchers},
+        });
+        let params = json!({"registrations": [registration]});
+        let pending = session
+            .outbound()
+            .request::<serde_json::Value>("client/registerCapability", params);
+        if let Err(error) = pending.await {
+            tracing::info!(%error, "the editor does not watch instruction files");
+        }
+    });
+}
+
+/// Files that were watched for us have changed.
+pub fn watched_files_changed(context: &Context, params: &DidChangeWatchedFilesParams) {
+    if let Ok(session) = context.session()
+        && !params.changes.is_empty()
+    {
+        session.agent().desk().instructions_changed();
     }
 }
 
@@ -131,7 +172,7 @@ fn fetch_configuration(session: &Session) {
     if !session.client().can.configuration {
         return;
     }
-    let params = serde_json::json!({"items": [{"section": "countersign"}]});
+    let params = json!({"items": [{"section": "countersign"}]});
     let pending = session
         .outbound()
         .request_list::<serde_json::Value>("workspace/configuration", params);

@@ -3,13 +3,12 @@
 use super::sandbox;
 use crate::agent::Opened;
 use crate::agent::person::OwnCommand;
+use crate::agent::stream::Stream;
+use crate::ids::ThreadId;
 use crate::lsp::error::RequestError;
 use crate::protocol::agent::{ThreadSendParams, ThreadSendResult};
 use crate::protocol::command::{ThreadShellCommandParams, ThreadShellCommandResult};
-use crate::protocol::thread::{
-    ThreadListParams, ThreadListResult, ThreadReadParams, ThreadReadResult, ThreadResumeParams, ThreadStartParams,
-    ThreadStartResult,
-};
+use crate::protocol::thread::*;
 use crate::server::call::after_reply;
 use crate::server::session::Session;
 use std::time::Duration;
@@ -22,6 +21,87 @@ pub async fn start(session: &Session, params: ThreadStartParams) -> Result<Threa
 pub async fn resume(session: &Session, params: ThreadResumeParams) -> Result<ThreadStartResult, RequestError> {
     let opened = session.agent().resume_thread(params).await?;
     Ok(opened_result(session, opened, true))
+}
+
+pub async fn fork(session: &Session, params: ThreadForkParams) -> Result<ThreadStartResult, RequestError> {
+    let opened = session.agent().fork_thread(params).await?;
+    Ok(opened_result(session, opened, true))
+}
+
+pub async fn rollback(session: &Session, params: ThreadRollbackParams) -> Result<ThreadRollbackResult, RequestError> {
+    let thread = session.agent().reach(&params.thread_id).await?;
+    let num_turns = thread.roll_back(params.num_turns).await?;
+    Ok(ThreadRollbackResult {
+        thread: thread.snapshot(true),
+        num_turns,
+        message: rolled_back(num_turns),
+    })
+}
+
+/// What the person is told of a rollback.
+pub(super) fn rolled_back(num_turns: u32) -> String {
+    let turns = match num_turns {
+        1 => "The last turn is".to_owned(),
+        more => format!("The last {more} turns are"),
+    };
+    format!("{turns} gone from the conversation. Files stay as they are; undo is for those.")
+}
+
+pub async fn archive(session: &Session, params: ThreadArchiveParams) -> Result<ThreadArchiveResult, RequestError> {
+    let stream = session.agent().archive_thread(&params.thread_id).await?;
+    show_after(session, params.thread_id, stream);
+    Ok(ThreadArchiveResult {})
+}
+
+pub async fn unarchive(
+    session: &Session,
+    params: ThreadUnarchiveParams,
+) -> Result<ThreadUnarchiveResult, RequestError> {
+    let (thread, stream) = session.agent().unarchive_thread(&params.thread_id).await?;
+    show_after(session, thread.id.clone(), stream);
+    Ok(ThreadUnarchiveResult { thread })
+}
+
+pub async fn delete(session: &Session, params: ThreadDeleteParams) -> Result<ThreadDeleteResult, RequestError> {
+    let stream = session.agent().delete_thread(&params.thread_id).await?;
+    show_after(session, params.thread_id, stream);
+    Ok(ThreadDeleteResult {})
+}
+
+pub async fn name_set(session: &Session, params: ThreadNameSetParams) -> Result<ThreadNameSetResult, RequestError> {
+    let thread = session.agent().name_thread(&params.thread_id, &params.name).await?;
+    let (told, speaker) = (thread.clone(), session.clone());
+    after_reply(move || {
+        let stream = speaker.agent().tell_name(&told);
+        if speaker.agent().thread(&told.id).is_none() {
+            speaker.presenter().attach_stream(&told.id, &stream);
+        }
+    });
+    Ok(ThreadNameSetResult { thread })
+}
+
+pub async fn memory_mode_set(
+    session: &Session,
+    params: ThreadMemoryModeSetParams,
+) -> Result<ThreadMemoryModeSetResult, RequestError> {
+    let thread = session.agent().set_memory_mode(&params.thread_id, params.mode).await?;
+    Ok(ThreadMemoryModeSetResult { thread })
+}
+
+pub async fn search(session: &Session, params: ThreadSearchParams) -> Result<ThreadSearchResult, RequestError> {
+    let agent = session.agent().clone();
+    blocking(move || agent.search_threads(&params)).await
+}
+
+/// Shows what happened to a thread that is not live any more: after the answer, and after the last event of its life.
+pub(super) fn show_after(session: &Session, thread: ThreadId, stream: Stream) {
+    let session = session.clone();
+    after_reply(move || {
+        tokio::spawn(async move {
+            session.presenter().shown_to_end(&thread).await;
+            session.presenter().attach_stream(&thread, &stream);
+        });
+    });
 }
 
 /// The answer; the thread's events follow it.

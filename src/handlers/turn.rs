@@ -11,16 +11,19 @@ use crate::server::session::Session;
 
 pub async fn start(session: &Session, params: TurnStartParams) -> Result<TurnStartResult, RequestError> {
     let thread = session.agent().reach(&params.thread_id).await?;
+    thread.check_prompt(&params.input).await?;
+    let typed = params.input.clone();
     let started = thread
         .start_turn(Start {
             content: params.input,
-            context: params.context,
+            context: params.context.or_else(|| session.own_context()),
             settings: params.settings,
             output_schema: params.output_schema,
             metadata: params.metadata.unwrap_or_default(),
             client_id: params.client_user_message_id,
         })
         .await?;
+    thread.keep_typed(&typed);
     let result = TurnStartResult {
         turn: started.turn.clone(),
         steered: started.steered,
@@ -31,6 +34,8 @@ pub async fn start(session: &Session, params: TurnStartParams) -> Result<TurnSta
 
 pub async fn steer(session: &Session, params: TurnSteerParams) -> Result<TurnSteerResult, RequestError> {
     let thread = session.agent().reach(&params.thread_id).await?;
+    thread.check_prompt(&params.input).await?;
+    let typed = params.input.clone();
     let input = Input {
         content: params.input,
         context: None,
@@ -38,6 +43,7 @@ pub async fn steer(session: &Session, params: TurnSteerParams) -> Result<TurnSte
         metadata: params.metadata.unwrap_or_default(),
     };
     let started = thread.steer(params.expected_turn_id, input).await?;
+    thread.keep_typed(&typed);
     let turn_id = started.turn.id.clone();
     after_reply(move || drop(started));
     Ok(TurnSteerResult { turn_id })

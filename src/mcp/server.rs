@@ -49,7 +49,7 @@ pub struct Server {
 #[derive(Default)]
 struct Inner {
     connection: Option<Arc<Connection>>,
-    tools: Arc<[ToolInfo]>,
+    tools: Arc<[Arc<ToolInfo>]>,
     has_resources: bool,
     /// It wanted a login.
     refused_us: bool,
@@ -114,7 +114,7 @@ impl Server {
     }
 
     /// The tools that are offered, as the server listed them last: also of one that was lost.
-    pub fn tools(&self) -> Vec<ToolInfo> {
+    pub fn tools(&self) -> Vec<Arc<ToolInfo>> {
         let tools = self.inner().tools.clone();
         tools
             .iter()
@@ -386,8 +386,8 @@ async fn follow(server: Weak<Server>, connection: Arc<Connection>, limit: Durati
     }
 }
 
-async fn list_tools(connection: &Connection, limit: Duration) -> Result<Vec<ToolInfo>, RequestError> {
-    let (mut tools, mut cursor) = (Vec::<ToolInfo>::new(), None::<String>);
+async fn list_tools(connection: &Connection, limit: Duration) -> Result<Vec<Arc<ToolInfo>>, RequestError> {
+    let (mut tools, mut cursor) = (Vec::<Arc<ToolInfo>>::new(), None::<String>);
     for _ in 0..MOST_PAGES {
         let params = cursor
             .as_ref()
@@ -400,7 +400,7 @@ async fn list_tools(connection: &Connection, limit: Duration) -> Result<Vec<Tool
         let (page, next) = read_page(answer, "tools");
         for described in &page {
             match ToolInfo::read(described) {
-                Some(tool) if tools.iter().all(|known| known.name != tool.name) => tools.push(tool),
+                Some(tool) if tools.iter().all(|known| known.name != tool.name) => tools.push(Arc::new(tool)),
                 Some(_) => {}
                 None => tracing::warn!("a tool without a name was left out"),
             }

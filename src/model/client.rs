@@ -108,6 +108,13 @@ impl ModelClient {
         )
     }
 
+    /// Whether the model still calls tools where the form of its answer is given. Most local servers of the older API
+    /// hold all that it says to the form.
+    pub fn takes_tools_beside_a_schema(&self) -> bool {
+        let provider = self.provider();
+        provider.wire_api == WireApi::Responses || is_openai(&provider.base_url)
+    }
+
     pub fn provider(&self) -> &Provider {
         &self.shared.provider
     }

@@ -27,7 +27,7 @@ pub(super) fn changed(old: &[&str], new: &[&str]) -> Vec<(Range<usize>, Range<us
 }
 
 /// The same for lines that have numbers already. Where it would take longer than `limit`, ranges are larger than need be.
-pub(super) fn changed_numbers(old: &[u64], new: &[u64], limit: Duration) -> Vec<(Range<usize>, Range<usize>)> {
+pub(crate) fn changed_numbers(old: &[u64], new: &[u64], limit: Duration) -> Vec<(Range<usize>, Range<usize>)> {
     let (same_start, same_end) = common(old, new);
     let (old, new) = (
         &old[same_start..old.len() - same_end],

@@ -84,6 +84,14 @@ kinds! {
     THREAD_NOT_LOADED = "threadNotLoaded" (-32803),
     /// The thread has ended while the request was on its way.
     THREAD_CLOSED = "threadClosed" (-32803),
+    /// The thread is archived; unarchive it first.
+    THREAD_ARCHIVED = "threadArchived" (-32803),
+    /// Another server has the thread open; go on there, or fork it.
+    THREAD_IN_USE = "threadInUse" (-32803),
+    /// The thread has no file, so what is asked cannot be kept.
+    THREAD_NOT_STORED = "threadNotStored" (-32803),
+    /// No turn was dropped; the message says why.
+    ROLLBACK_FAILED = "rollbackFailed" (-32803),
     /// The thread has no tool server of this name.
     SERVER_NOT_FOUND = "toolServerNotFound" (-32803),
     /// The tool server is not there, or refused.

@@ -13,6 +13,7 @@ use crate::protocol::model::ThreadTokenUsage;
 use crate::protocol::proposal::{Proposal, ProposalMoved};
 use crate::protocol::question::UserInputRequest;
 use crate::protocol::queue::TurnQueue;
+use crate::protocol::review::{OpenFinding, ReviewOutput, ReviewTarget};
 use crate::protocol::settings::ThreadSettings;
 use crate::protocol::terminal::Terminal;
 use crate::protocol::thread::{Thread, ThreadStatus};
@@ -99,8 +100,18 @@ events! {
     ThreadConfigured = "countersign/thread/configured" (ThreadConfigured),
     /// Idle, active, waiting.
     ThreadStatusChanged = "countersign/thread/statusChanged" (ThreadStatusChanged),
-    /// The thread's last event.
+    /// The thread's last event while it is live.
     ThreadClosed = "countersign/thread/closed" (ThreadClosed),
+    /// The thread was put away; it need not have been live.
+    ThreadArchived = "countersign/thread/archived" (ThreadArchived),
+    /// The thread was brought back from where archived ones are.
+    ThreadUnarchived = "countersign/thread/unarchived" (ThreadUnarchived),
+    /// The thread is gone for good; nothing of it follows.
+    ThreadDeleted = "countersign/thread/deleted" (ThreadDeleted),
+    /// The thread has another name.
+    ThreadNameUpdated = "countersign/thread/nameUpdated" (ThreadNameUpdated),
+    /// The thread's last turns were dropped from the conversation. Files stay as they are.
+    ThreadRolledBack = "countersign/thread/rolledBack" (ThreadRolledBack),
     /// A turn runs.
     TurnStarted = "countersign/turn/started" (TurnStarted),
     /// The turn's last event, exactly one for each `turn/started`.
@@ -132,6 +143,13 @@ events! {
     TerminalOutput = "countersign/terminal/output" (TerminalOutput),
     /// The command in a terminal has ended, by itself or not.
     TerminalExited = "countersign/terminal/exited" (TerminalExited),
+    /// A reviewer looks at a change from here on; in the turn of the review, before anything it says.
+    ReviewEntered = "countersign/review/entered" (ReviewEntered),
+    /// The review is over, once for each `review/entered`: with its result, or with none if it was stopped or failed.
+    ReviewCompleted = "countersign/review/completed" (ReviewCompleted),
+    /// Findings of the thread went: dismissed, their lines changed, their file gone, or the same reviewed again. Belongs to
+    /// the thread.
+    ReviewFindingsChanged = "countersign/review/findingsChanged" (ReviewFindingsChanged),
     /// The plan as it stands.
     PlanUpdated = "countersign/turn/planUpdated" (PlanUpdated),
     /// Tokens used; after each response.
@@ -182,9 +200,23 @@ macro_rules! params {
 
 params! {
     ThreadStarted { thread: Thread }
-    ThreadConfigured { settings: ThreadSettings }
+    ThreadConfigured {
+        settings: ThreadSettings,
+        /// Of the file of what the person typed, as `history/read` takes it; `0` where none is kept.
+        history_log_id: String,
+        /// Entries in that file: one can go back from this number.
+        history_entry_count: u64,
+    }
     ThreadStatusChanged { status: ThreadStatus }
     ThreadClosed {}
+    ThreadArchived {}
+    ThreadUnarchived {}
+    ThreadDeleted {}
+    ThreadNameUpdated { name: Option<String> }
+    ThreadRolledBack {
+        /// How many were dropped.
+        num_turns: u32,
+    }
     TurnStarted {
         turn: Turn,
         /// Tokens; absent where it is not known.
@@ -244,6 +276,20 @@ params! {
         status: McpServerStatus,
         /// What happened and what to do, where it is not well.
         error: Option<String>,
+    }
+    ReviewEntered {
+        target: ReviewTarget,
+        /// What is reviewed, for people: "Review of …".
+        review: String,
+    }
+    ReviewCompleted {
+        output: Option<ReviewOutput>,
+        /// Those that lie on lines of a file.
+        findings: Vec<OpenFinding>,
+    }
+    ReviewFindingsChanged {
+        /// All that are left.
+        findings: Vec<OpenFinding>,
     }
     PlanUpdated { explanation: Option<String>, steps: Vec<PlanStep> }
     TokenUsageUpdated { token_usage: ThreadTokenUsage }

@@ -2,6 +2,7 @@
 
 use crate::ids::{ItemId, ProposalId, ThreadId, TurnId};
 use crate::protocol::agent::{AgentStates, CollabTool};
+use crate::protocol::review::{ReviewOutput, ReviewTarget};
 use crate::protocol::undo::UndoFile;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -33,6 +34,43 @@ pub enum UserInput {
     CommandOutput {
         item_id: ItemId,
     },
+}
+
+/// One thing that the model was told beside the person's words, or that it was to be told and was not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct SentContext {
+    pub kind: SentContextKind,
+    /// In a few words, for the person: `src/main.rs, lines 10-20`.
+    pub label: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathBuf>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line_range: Option<LineRange>,
+    /// Bytes of text that the model gets of it; 0 if it gets none.
+    pub bytes: u32,
+    /// Why it is cut short, or not sent at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub enum SentContextKind {
+    /// A file that the person mentions, or lines of it.
+    File,
+    /// A folder that they mention.
+    Folder,
+    /// One of their prompts, in the place of `/name`.
+    Prompt,
+    ActiveFile,
+    Selection,
+    OpenFiles,
+    Diagnostics,
+    /// What they changed in the editor since their last message.
+    RecentEdits,
 }
 
 /// Lines `start..end`, counted from 0.
@@ -175,6 +213,9 @@ pub enum ThreadItem {
         /// Echo of `clientUserMessageId`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         client_id: Option<String>,
+        /// What the model was told beside these words: files that they mention, what the editor shows.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        context: Vec<SentContext>,
     },
     AgentMessage {
         id: ItemId,
@@ -295,6 +336,23 @@ pub enum ThreadItem {
         author_thread_id: Option<ThreadId>,
         text: String,
     },
+    /// A review begins.
+    EnteredReviewMode {
+        id: ItemId,
+        /// What is reviewed, for people: "Review of …".
+        review: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        target: Option<ReviewTarget>,
+    },
+    /// A review is over.
+    ExitedReviewMode {
+        id: ItemId,
+        /// What it came to, in Markdown; empty if it has no result.
+        review: String,
+        /// Absent if it was stopped, or failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        output: Option<ReviewOutput>,
+    },
     /// Turns that the person takes back.
     Undo {
         id: ItemId,
@@ -322,6 +380,8 @@ impl ThreadItem {
             | Self::CollabAgentToolCall { id, .. }
             | Self::AgentMail { id, .. }
             | Self::McpToolCall { id, .. }
+            | Self::EnteredReviewMode { id, .. }
+            | Self::ExitedReviewMode { id, .. }
             | Self::Undo { id, .. } => id,
         }
     }

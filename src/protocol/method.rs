@@ -2,9 +2,9 @@
 
 #[cfg(test)]
 use super::{
-    agent::*, approval::*, command::*, config::*, document::*, file::*, generate::Visitor, git::*, guardian::*, mcp::*,
-    model::*, permission::*, proposal::*, question::*, queue::*, sandbox::*, terminal::*, thread::*, tool::*, turn::*,
-    undo::*,
+    agent::*, approval::*, command::*, config::*, document::*, file::*, generate::Visitor, git::*, guardian::*,
+    history::*, mcp::*, model::*, permission::*, prompt::*, proposal::*, question::*, queue::*, review::*, sandbox::*,
+    terminal::*, thread::*, tool::*, turn::*, undo::*,
 };
 
 macro_rules! requests {
@@ -36,6 +36,22 @@ requests! { CLIENT_REQUESTS, each_client_request:
     THREAD_LIST = "countersign/thread/list" (ThreadListParams) -> ThreadListResult,
     /// Reads a thread without loading it.
     THREAD_READ = "countersign/thread/read" (ThreadReadParams) -> ThreadReadResult,
+    /// Copies a thread, live or stored, into a new one: whole, or up to a turn. The new thread is live.
+    THREAD_FORK = "countersign/thread/fork" (ThreadForkParams) -> ThreadStartResult,
+    /// Drops the last turns of a live thread from the conversation. Files stay as they are.
+    THREAD_ROLLBACK = "countersign/thread/rollback" (ThreadRollbackParams) -> ThreadRollbackResult,
+    /// Puts a thread away; a live one is ended first.
+    THREAD_ARCHIVE = "countersign/thread/archive" (ThreadArchiveParams) -> ThreadArchiveResult,
+    /// Brings an archived thread back into the list.
+    THREAD_UNARCHIVE = "countersign/thread/unarchive" (ThreadUnarchiveParams) -> ThreadUnarchiveResult,
+    /// Deletes a thread, archived or not, with its proposals and what it noted for undo. A live one is ended first.
+    THREAD_DELETE = "countersign/thread/delete" (ThreadDeleteParams) -> ThreadDeleteResult,
+    /// Gives a thread a name.
+    THREAD_NAME_SET = "countersign/thread/name/set" (ThreadNameSetParams) -> ThreadNameSetResult,
+    /// Says whether memories may be made of a thread later.
+    THREAD_MEMORY_MODE_SET = "countersign/thread/memoryMode/set" (ThreadMemoryModeSetParams) -> ThreadMemoryModeSetResult,
+    /// Looks for words in stored threads, newest first by last use.
+    THREAD_SEARCH = "countersign/thread/search" (ThreadSearchParams) -> ThreadSearchResult,
     /// Starts a turn, or steers the running one. Answered at once; the story follows as notifications.
     TURN_START = "countersign/turn/start" (TurnStartParams) -> TurnStartResult,
     /// Adds input to the running turn.
@@ -82,6 +98,12 @@ requests! { CLIENT_REQUESTS, each_client_request:
     PROPOSAL_DECIDE = "countersign/proposal/decide" (ProposalDecideParams) -> ProposalDecideResult,
     /// Changes what a waiting hunk would put into its file.
     PROPOSAL_EDIT = "countersign/proposal/edit" (ProposalEditParams) -> ProposalEditResult,
+    /// Has a change reviewed. Answered at once; it is a turn of its own.
+    REVIEW_START = "countersign/review/start" (ReviewStartParams) -> ReviewStartResult,
+    /// What reviews found and what still lies on its lines.
+    REVIEW_FINDINGS = "countersign/review/findings" (ReviewFindingsParams) -> ReviewFindingsResult,
+    /// Takes findings off their lines.
+    REVIEW_DISMISS = "countersign/review/dismiss" (ReviewDismissParams) -> ReviewDismissResult,
     /// Settles an open question from another surface than the one that was asked.
     APPROVAL_RESPOND = "countersign/approval/respond" (ApprovalRespondParams) -> ApprovalRespondResult,
     /// Answers what the model asks from another surface than the one that was asked.
@@ -111,6 +133,14 @@ requests! { CLIENT_REQUESTS, each_client_request:
     MCP_ELICITATION_RESPOND = "countersign/mcp/elicitation/respond" (McpElicitationRespondParams) -> McpElicitationRespondResult,
     /// The models that can be chosen.
     MODEL_LIST = "countersign/model/list" (ModelListParams) -> ModelListResult,
+    /// The prompts that can be called by name, as their files say at this moment.
+    PROMPT_LIST = "countersign/prompt/list" (PromptListParams) -> PromptListResult,
+    /// One thing that the person typed, by its number.
+    HISTORY_READ = "countersign/history/read" (HistoryReadParams) -> HistoryReadResult,
+    /// What the person typed, newest first.
+    HISTORY_LIST = "countersign/history/list" (HistoryListParams) -> HistoryListResult,
+    /// Adds what the person typed elsewhere than in `turn/start` and `turn/steer`, which add it themselves.
+    HISTORY_APPEND = "countersign/history/append" (HistoryAppendParams) -> HistoryAppendResult,
     /// The effective configuration and where each value came from.
     CONFIG_READ = "countersign/config/read" (ConfigReadParams) -> ConfigReadResult,
     /// The permission profiles that can be chosen.

@@ -211,6 +211,102 @@ pub struct ThreadSettings {
     pub runtime_workspace_roots: Vec<PathBuf>,
     #[serde(default)]
     pub edit_approval: EditApproval,
+    /// What of the editor the model is told with the person's words.
+    #[serde(default)]
+    pub editor_context: EditorContextSettings,
+    #[serde(default)]
+    pub mode: Mode,
+}
+
+/// How far the agent may go in a thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub enum Mode {
+    /// All that the policies allow.
+    #[default]
+    #[serde(alias = "default")]
+    Agent,
+    /// It looks, runs what only reads, and makes a plan: commands are confined to reading, and no patch is taken.
+    Plan,
+    /// It answers: it can read, list and search, and has no tool that could change anything.
+    Ask,
+}
+
+/// What of the editor is told to the model (configuration table `editor_context`); what is off is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase", default)]
+pub struct EditorContextSettings {
+    /// Which file the person looks at.
+    #[serde(alias = "active_file")]
+    pub active_file: bool,
+    /// What they have selected in it, with its text.
+    pub selection: bool,
+    /// Which files are open, and which of them are not saved.
+    #[serde(alias = "open_files")]
+    pub open_files: bool,
+    /// The problems that the editor shows.
+    pub diagnostics: bool,
+    /// Where they have edited since their last message.
+    #[serde(alias = "recent_edits")]
+    pub recent_edits: bool,
+}
+
+impl Default for EditorContextSettings {
+    fn default() -> Self {
+        Self {
+            active_file: true,
+            selection: true,
+            open_files: true,
+            diagnostics: true,
+            recent_edits: true,
+        }
+    }
+}
+
+/// Changes to what of the editor is told; absent means no change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct EditorContextChange {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active_file: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selection: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_files: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diagnostics: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recent_edits: Option<bool>,
+}
+
+impl From<EditorContextSettings> for EditorContextChange {
+    /// What makes any settings these.
+    fn from(settings: EditorContextSettings) -> Self {
+        Self {
+            active_file: Some(settings.active_file),
+            selection: Some(settings.selection),
+            open_files: Some(settings.open_files),
+            diagnostics: Some(settings.diagnostics),
+            recent_edits: Some(settings.recent_edits),
+        }
+    }
+}
+
+impl EditorContextSettings {
+    /// The settings after a change.
+    #[must_use]
+    pub fn with(self, change: EditorContextChange) -> Self {
+        Self {
+            active_file: change.active_file.unwrap_or(self.active_file),
+            selection: change.selection.unwrap_or(self.selection),
+            open_files: change.open_files.unwrap_or(self.open_files),
+            diagnostics: change.diagnostics.unwrap_or(self.diagnostics),
+            recent_edits: change.recent_edits.unwrap_or(self.recent_edits),
+        }
+    }
 }
 
 /// Changes to a thread's settings. Absent means no change; they stay in force for later turns.
@@ -244,6 +340,24 @@ pub struct SettingsOverride {
     pub runtime_workspace_roots: Option<Vec<PathBuf>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edit_approval: Option<EditApproval>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub editor_context: Option<EditorContextChange>,
+    /// Absent: the mode stays, unless all of `model`, `effort`, `summary`, `cwd`, `approvalPolicy` and one of `sandboxPolicy` and
+    /// `permissions` are given: then it is `agent` again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
+}
+
+impl SettingsOverride {
+    /// Whether this says everything there is to say of a turn's settings, and so stands for itself.
+    pub fn is_whole(&self) -> bool {
+        self.model.is_some()
+            && self.effort.is_some()
+            && self.summary.is_some()
+            && self.cwd.is_some()
+            && self.approval_policy.is_some()
+            && (self.sandbox_policy.is_some() || self.permissions.is_some())
+    }
 }
 
 /// Keeps `null` and absence apart.

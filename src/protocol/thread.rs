@@ -1,6 +1,6 @@
 //! Threads: conversations, live and stored.
 
-use crate::ids::ThreadId;
+use crate::ids::{ThreadId, TurnId};
 use crate::protocol::agent::SubAgent;
 use crate::protocol::settings::{SettingsOverride, ThreadSettings};
 use crate::protocol::tool::DynamicToolSpec;
@@ -21,6 +21,16 @@ pub enum ThreadStatus {
     WaitingOnApproval,
     /// A turn runs and waits for the person's answer to a question of the model.
     WaitingOnUserInput,
+}
+
+/// Whether memories may be made of a thread later. Nothing in the conversation depends on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub enum ThreadMemoryMode {
+    #[default]
+    Enabled,
+    Disabled,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,6 +75,11 @@ pub struct Thread {
     /// What makes it a sub-agent; absent for every other thread. Lists leave sub-agents out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<SubAgent>,
+    /// Put away: it is listed only where archived threads are asked for, and resumed only after `thread/unarchive`.
+    #[serde(default)]
+    pub archived: bool,
+    #[serde(default)]
+    pub memory_mode: ThreadMemoryMode,
     /// Empty where the request did not ask for them.
     #[serde(default)]
     pub turns: Vec<Turn>,
@@ -123,6 +138,18 @@ pub struct ThreadResumeParams {
     pub dynamic_tools: Option<Vec<DynamicToolSpec>>,
 }
 
+/// Whose threads a list shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub enum ThreadOrigin {
+    /// Those of Countersign's home folder.
+    #[default]
+    Countersign,
+    /// Those of `$CODEX_HOME`, else of `~/.codex`. They are only read: resuming one continues it in a copy.
+    Codex,
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
@@ -133,7 +160,9 @@ pub struct ThreadListParams {
     /// Default 25, at least 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// Absent: the current provider's; empty: all.
+    #[serde(default)]
+    pub origin: ThreadOrigin,
+    /// Absent: the current provider's, or all of another origin; empty: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_providers: Option<Vec<String>>,
     /// Only threads of this folder.
@@ -142,6 +171,12 @@ pub struct ThreadListParams {
     /// Only threads whose preview or name holds this text, whatever the case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search_term: Option<String>,
+    /// Where threads were started (`vscode`, `neovim`, `exec`, …). Absent or empty: wherever a person holds them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sources: Option<Vec<String>>,
+    /// The archived threads in place of the others.
+    #[serde(default)]
+    pub archived: bool,
 }
 
 /// Newest first by last use.
@@ -169,4 +204,176 @@ pub struct ThreadReadParams {
 #[serde(rename_all = "camelCase")]
 pub struct ThreadReadResult {
     pub thread: Thread,
+}
+
+/// The copy is told in full by the answer, as by `thread/start`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadForkParams {
+    /// One of `threadId` and `path` must be there; `path` wins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_id: Option<ThreadId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathBuf>,
+    /// The copy ends with this turn, which must be over. Not together with `beforeTurnId`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_turn_id: Option<TurnId>,
+    /// The copy ends before this turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before_turn_id: Option<TurnId>,
+    /// What they leave out is as in the thread that is copied.
+    #[serde(default)]
+    pub settings: SettingsOverride,
+    /// Free overrides by configuration key, above every other layer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config: Option<serde_json::Map<String, serde_json::Value>>,
+    /// Replaces the instructions of the thread that is copied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_instructions: Option<String>,
+    /// Added as a developer message, behind what is copied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub developer_instructions: Option<String>,
+    /// Leave nothing of the copy on disk.
+    #[serde(default)]
+    pub ephemeral: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadRollbackParams {
+    pub thread_id: ThreadId,
+    /// Turns to drop, counted from the last; at least 1. More than there are drops all. Only turns with words of the person
+    /// count: an undo, or a turn of their own commands, goes with the turn before it.
+    pub num_turns: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadRollbackResult {
+    /// With the turns that are left.
+    pub thread: Thread,
+    /// Turns that were dropped.
+    pub num_turns: u32,
+    /// For the person: what was dropped, and that files stay as they are.
+    pub message: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadArchiveParams {
+    pub thread_id: ThreadId,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadArchiveResult {}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadUnarchiveParams {
+    pub thread_id: ThreadId,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadUnarchiveResult {
+    pub thread: Thread,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadDeleteParams {
+    /// Letter by letter as lists give it: nothing brings the thread back.
+    pub thread_id: ThreadId,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadDeleteResult {}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadNameSetParams {
+    pub thread_id: ThreadId,
+    /// What lists show in place of the preview: one line, not blank.
+    pub name: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadNameSetResult {
+    pub thread: Thread,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadMemoryModeSetParams {
+    pub thread_id: ThreadId,
+    pub mode: ThreadMemoryMode,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadMemoryModeSetResult {
+    pub thread: Thread,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadSearchParams {
+    /// Looked for in what the person and the agent said, whatever the case.
+    pub search_term: String,
+    /// From the `nextCursor` of the page before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+    /// Default 25, at least 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// Absent or empty: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_providers: Option<Vec<String>>,
+    /// Only threads of this folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<PathBuf>,
+    /// The archived threads in place of the others.
+    #[serde(default)]
+    pub archived: bool,
+}
+
+/// Newest first by last use.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadSearchResult {
+    pub data: Vec<ThreadFound>,
+    /// Absent once all threads were looked through. A page can be short, or empty, and yet have one: a request looks through
+    /// a bounded amount of text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadFound {
+    pub thread: Thread,
+    /// The first place in the thread, with some words around it.
+    pub snippet: String,
+    /// The turn it is in. Absent where it is the thread's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn_id: Option<TurnId>,
 }

@@ -1,7 +1,7 @@
 //! Turns: from one input of the person to the agent's final answer.
 
 use crate::ids::{ThreadId, TurnId};
-use crate::protocol::item::{LineRange, ThreadItem, UserInput};
+use crate::protocol::item::{LineRange, SentContextKind, ThreadItem, UserInput};
 use crate::protocol::settings::SettingsOverride;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -88,6 +88,8 @@ pub enum TurnErrorKind {
     ToolServerFailed,
     /// Nothing was taken back; the message says why.
     UndoFailed,
+    /// Nothing was reviewed, or nothing came of it; the message says why.
+    ReviewFailed,
     /// A fault of Countersign itself.
     Internal,
 }
@@ -150,6 +152,9 @@ pub struct EditorContext {
     pub selection: Option<LineRange>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub diagnostics: Vec<EditorDiagnostic>,
+    /// What the model is not told this time, whatever the thread's settings say.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub leave_out: Vec<SentContextKind>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

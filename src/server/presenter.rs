@@ -4,6 +4,7 @@
 pub mod change;
 pub mod diff;
 mod elicitation;
+mod findings;
 mod hints;
 mod inputs;
 mod preview;
@@ -13,6 +14,8 @@ mod restored;
 mod review;
 mod undone;
 mod words;
+
+pub use findings::{FINDINGS_SOURCE, finding_diagnostic, severity_of};
 
 use super::idle::Idle;
 use super::outbound::Outbound;
@@ -130,6 +133,14 @@ impl Presenter {
         }
     }
 
+    /// Ends when a live thread that was shown has been shown to its end.
+    pub async fn shown_to_end(&self, thread: &ThreadId) {
+        let mut ended = self.shared.ended.subscribe();
+        let shown = (thread.clone(), true);
+        // The channel cannot close while `self` holds its other end.
+        let _open = ended.wait_for(|()| !self.state().attached.contains(&shown)).await;
+    }
+
     /// Takes back what asks about proposals: the server stops, and they wait for the next one.
     pub fn withdraw_questions(&self) {
         let asking = std::mem::take(&mut self.state().asking_proposal);
@@ -220,7 +231,11 @@ impl Presenter {
                     self.message(Severity::Warning, &trouble);
                 }
             }
+            EventKind::ReviewCompleted(_) | EventKind::ReviewFindingsChanged(_) | EventKind::ThreadClosed(_) => {
+                self.findings_changed();
+            }
             EventKind::FilesChanged(changed) => {
+                self.findings_changed();
                 self.log(Severity::Info, &words::written(&changed));
             }
             EventKind::Warning(warning) => {
@@ -249,6 +264,13 @@ impl Presenter {
                 }
             }
             EventKind::ItemCompleted(completed) => {
+                if matches!(
+                    completed.item,
+                    crate::protocol::item::ThreadItem::CommandExecution { .. }
+                ) {
+                    // It may have changed files.
+                    self.findings_changed();
+                }
                 if let Some(line) = words::done(&completed.item) {
                     self.log(Severity::Info, &line);
                 }

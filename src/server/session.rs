@@ -9,6 +9,7 @@ use crate::agent::{Agent, Setup};
 use crate::ids::ThreadId;
 use crate::lsp::client::Client;
 use crate::model::ModelClient;
+use crate::protocol::turn::EditorContext;
 use crate::server;
 use crate::workspace::Workspace;
 use crate::workspace::search::{Searcher, Tokens};
@@ -109,6 +110,14 @@ impl Session {
     /// What is done with the first thread of the session, and not with the others.
     pub fn first_thread(&self) -> &Once {
         &self.0.first_thread
+    }
+
+    /// What is known of an editor that does not tell: our plugin does, and when it tells nothing, that is meant.
+    pub fn own_context(&self) -> Option<EditorContext> {
+        (!self.client().can.plugin).then(|| EditorContext {
+            active_file: self.workspace().attended(),
+            ..EditorContext::default()
+        })
     }
 
     /// The folder that a file belongs to: its workspace folder, else the folder it lies in.

@@ -272,6 +272,21 @@ impl Records {
         }
     }
 
+    /// Gives up a turn's record: its thread is deleted.
+    pub fn forget(&self, turn: &TurnId) {
+        let own = ["json", "undone"].map(|extension| self.path(turn, extension));
+        let texts = format!("{turn}-");
+        let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let is_text = |name: &str| name.starts_with(&texts) && name.ends_with(".text");
+        let texts = entries
+            .filter(|entry| entry.file_name().to_str().is_some_and(is_text))
+            .map(|entry| entry.path());
+        for path in own.into_iter().flatten().chain(texts) {
+            // Most turns have none.
+            let _gone = std::fs::remove_file(path);
+        }
+    }
+
     /// Gives up old records.
     pub(super) fn prune(&self) {
         let mark = self.folder.join("pruned");

@@ -21,6 +21,7 @@ pub(super) fn thread_item(value: &Value) -> Option<ThreadItem> {
             id,
             content: parts(map.get("content")).iter().filter_map(user_input).collect(),
             client_id: text("clientId"),
+            context: Vec::new(),
         },
         "agentMessage" => ThreadItem::AgentMessage {
             id,
@@ -56,6 +57,16 @@ pub(super) fn thread_item(value: &Value) -> Option<ThreadItem> {
                 &map,
             )
         }
+        "enteredReviewMode" => ThreadItem::EnteredReviewMode {
+            id,
+            review: text("review").unwrap_or_default(),
+            target: None,
+        },
+        "exitedReviewMode" => ThreadItem::ExitedReviewMode {
+            id,
+            review: text("review").unwrap_or_default(),
+            output: None,
+        },
         "webSearch" => {
             let query = text("query").unwrap_or_default();
             tool_call(

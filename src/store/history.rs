@@ -18,13 +18,19 @@ pub(super) struct Replayed {
 
 /// Where a turn began, so that a rollback can return there.
 struct Mark {
-    /// Length of the history. `None` once a compaction has replaced what was there.
-    len: Option<usize>,
+    /// How many compactions there had been.
+    era: usize,
+    /// Length of the history.
+    len: usize,
+    /// The person said something in it. Rollbacks count such turns; others go with those around them.
+    has_words: bool,
     usage: Option<ThreadTokenUsage>,
 }
 
 pub(super) fn replay<'a>(items: impl Iterator<Item = &'a RolloutItem>) -> Replayed {
     let mut history: Vec<ResponseItem> = Vec::new();
+    // What compactions have replaced: a rollback over one brings back what was there.
+    let mut replaced: Vec<Vec<ResponseItem>> = Vec::new();
     let mut usage = None;
     let mut marks: Vec<Mark> = Vec::new();
     let mut in_turn = false;
@@ -32,17 +38,24 @@ pub(super) fn replay<'a>(items: impl Iterator<Item = &'a RolloutItem>) -> Replay
         match item {
             RolloutItem::ResponseItem(ResponseItem::Other) => {}
             RolloutItem::ResponseItem(item) => {
-                if !in_turn && is_words(item) {
-                    marks.push(Mark {
-                        len: Some(history.len()),
-                        usage,
-                    });
+                if is_words(item) {
+                    match marks.last_mut().filter(|_| in_turn) {
+                        Some(mark) => mark.has_words = true,
+                        None => marks.push(Mark {
+                            era: replaced.len(),
+                            len: history.len(),
+                            has_words: true,
+                            usage,
+                        }),
+                    }
                 }
                 history.push(item.clone());
             }
             RolloutItem::EventMsg(EventMsg::TaskStarted { .. }) => {
                 marks.push(Mark {
-                    len: Some(history.len()),
+                    era: replaced.len(),
+                    len: history.len(),
+                    has_words: false,
                     usage,
                 });
                 in_turn = true;
@@ -53,7 +66,7 @@ pub(super) fn replay<'a>(items: impl Iterator<Item = &'a RolloutItem>) -> Replay
                 message,
                 replacement_history,
             } => {
-                history = match replacement_history {
+                let compacted = match replacement_history {
                     Some(items) => items
                         .iter()
                         .filter(|item| **item != ResponseItem::Other)
@@ -61,19 +74,19 @@ pub(super) fn replay<'a>(items: impl Iterator<Item = &'a RolloutItem>) -> Replay
                         .collect(),
                     None => rebuilt(&history, message),
                 };
-                for mark in &mut marks {
-                    mark.len = None;
-                }
+                replaced.push(std::mem::replace(&mut history, compacted));
             }
             RolloutItem::EventMsg(EventMsg::ThreadRolledBack { num_turns }) => {
-                for _ in 0..*num_turns {
-                    let Some(mark) = marks.pop() else { break };
+                let mut left = *num_turns;
+                while left > 0
+                    && let Some(mark) = marks.pop()
+                {
+                    left -= usize::from(mark.has_words);
                     usage = mark.usage;
-                    let len = mark
-                        .len
-                        .or_else(|| history.iter().rposition(is_words))
-                        .unwrap_or(history.len());
-                    history.truncate(len);
+                    if let Some(before) = replaced.drain(mark.era..).next() {
+                        history = before;
+                    }
+                    history.truncate(mark.len);
                 }
                 in_turn = false;
             }
@@ -133,6 +146,7 @@ pub fn is_context(text: &str) -> bool {
         "skills_instructions",
         "subagent_notification",
         "turn_aborted",
+        "user_action",
         "user_instructions",
         "user_shell_command",
     ];

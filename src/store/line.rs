@@ -8,11 +8,13 @@ use crate::protocol::agent::SubAgent;
 use crate::protocol::event::{Event, EventKind};
 use crate::protocol::item::{ThreadItem, UserInput};
 use crate::protocol::model::{ThreadTokenUsage, TokenUsage};
+use crate::protocol::review::{ReviewFinding, ReviewOutput};
 use crate::protocol::settings::{ApprovalPolicy, ReasoningSummary, SandboxPolicy, ThreadSettings};
-use crate::protocol::thread::GitInfo;
+use crate::protocol::thread::{GitInfo, ThreadMemoryMode};
 use crate::protocol::tool::DynamicToolSpec;
 use crate::protocol::turn::{InterruptedBy, TurnError, TurnErrorKind, TurnKind, TurnStatus};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -58,6 +60,8 @@ pub struct SessionMeta {
     /// What makes it a sub-agent's thread.
     pub agent: Option<SubAgent>,
     pub git: Option<GitInfo>,
+    /// Whether memories may be made of the thread. A later line of the same thread changes it.
+    pub memory_mode: Option<ThreadMemoryMode>,
 }
 
 impl SessionMeta {
@@ -77,6 +81,7 @@ impl SessionMeta {
             dynamic_tools: Vec::new(),
             agent: None,
             git: None,
+            memory_mode: None,
         }
     }
 
@@ -108,6 +113,8 @@ impl SessionMeta {
             base_instructions: Option<Value>,
             #[serde(skip_serializing_if = "Vec::is_empty")]
             dynamic_tools: Vec<Value>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            memory_mode: Option<ThreadMemoryMode>,
         }
         #[derive(Serialize)]
         struct Git<'a> {
@@ -143,6 +150,7 @@ impl SessionMeta {
             instructions: &self.instructions,
             base_instructions: self.base_instructions.as_ref().map(|text| json!({ "text": text })),
             dynamic_tools: self.dynamic_tools.iter().filter_map(tool_to_value).collect(),
+            memory_mode: self.memory_mode,
         };
         serde_json::to_string(&written).ok()
     }
@@ -193,6 +201,9 @@ impl SessionMeta {
                 .pointer("/source/subagent/thread_spawn")
                 .and_then(agent_from_value),
             git,
+            memory_mode: value
+                .get("memory_mode")
+                .and_then(|mode| serde_json::from_value(mode.clone()).ok()),
         })
     }
 }
@@ -429,6 +440,8 @@ pub enum EventMsg {
         num_turns: usize,
     },
     ThreadNameUpdated {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        thread_id: Option<ThreadId>,
         #[serde(default)]
         thread_name: Option<String>,
     },
@@ -577,6 +590,24 @@ impl RolloutItem {
         })
     }
 
+    /// [`RolloutItem::from_parts`] for a payload that is still text. The kinds of which there are many are read straight
+    /// from it.
+    pub(super) fn from_raw(kind: &str, payload: &RawValue) -> Option<Result<Self, ()>> {
+        match kind {
+            "response_item" => Some(
+                serde_json::from_str(payload.get())
+                    .map(Self::ResponseItem)
+                    .map_err(drop),
+            ),
+            "event_msg" => Some(serde_json::from_str(payload.get()).map(Self::EventMsg).map_err(drop)),
+            "session_meta" | "turn_context" | "compacted" => match serde_json::from_str(payload.get()) {
+                Ok(value) => Self::from_parts(kind, value),
+                Err(_) => Some(Err(())),
+            },
+            _ => None,
+        }
+    }
+
     /// Understands a line's type and payload. `None`: a kind that is not for us; `Err`: damaged.
     pub(super) fn from_parts(kind: &str, payload: Value) -> Option<Result<Self, ()>> {
         Some(match kind {
@@ -643,8 +674,46 @@ fn twin(item: &ThreadItem) -> Option<EventMsg> {
             })
         }
         ThreadItem::AgentMessage { text, .. } => Some(EventMsg::AgentMessage { message: text.clone() }),
+        ThreadItem::EnteredReviewMode { review, target, .. } => Some(EventMsg::Other(json!({
+            "type": "entered_review_mode",
+            "target": target,
+            "user_facing_hint": review,
+        }))),
+        ThreadItem::ExitedReviewMode { output, .. } => Some(EventMsg::Other(json!({
+            "type": "exited_review_mode",
+            "review_output": output.as_ref().map(review_output),
+        }))),
         _ => None,
     }
+}
+
+/// The result of a review in the words of the reference system, whose lines count from 1 and include the last.
+fn review_output(output: &ReviewOutput) -> Value {
+    let finding = |finding: &ReviewFinding| {
+        let place = finding.code_location.as_ref().map(|place| {
+            json!({
+                "absolute_file_path": place.absolute_file_path,
+                "line_range": {"start": place.line_range.start.saturating_add(1), "end": place.line_range.end},
+            })
+        });
+        json!({
+            "title": finding.title,
+            "body": finding.body,
+            "confidence_score": finding.confidence_score,
+            "priority": finding.priority,
+            // Readers elsewhere do without a finding, but not without its place.
+            "code_location": place.unwrap_or_else(|| json!({
+                "absolute_file_path": "",
+                "line_range": {"start": 0, "end": 0},
+            })),
+        })
+    };
+    json!({
+        "findings": output.findings.iter().map(finding).collect::<Vec<_>>(),
+        "overall_correctness": output.overall_correctness.map_or_else(|| json!(""), |verdict| json!(verdict)),
+        "overall_explanation": output.overall_explanation,
+        "overall_confidence_score": output.overall_confidence_score.unwrap_or_default(),
+    })
 }
 
 /// The person's words in an input.
@@ -693,6 +762,7 @@ impl EventMsg {
             TurnErrorKind::TooManyRounds
             | TurnErrorKind::UndoFailed
             | TurnErrorKind::ToolServerFailed
+            | TurnErrorKind::ReviewFailed
             | TurnErrorKind::Internal => json!("other"),
         };
         Self::Error {

@@ -1,7 +1,7 @@
 //! Finding stored threads: by id, and page by page.
 
-use super::summary::{self, Head, HeadError};
-use super::{StoreError, load};
+use super::summary;
+use super::{ARCHIVE, SESSIONS, StoreError, load};
 use crate::ids::ThreadId;
 use crate::protocol::thread::{Thread, ThreadListParams, ThreadListResult};
 use base64::Engine;
@@ -12,12 +12,21 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 /// Threads on a page if the request does not say.
-const PAGE: usize = 25;
+pub(super) const PAGE: usize = 25;
 
-/// The file of a thread; `None` if there is none.
+/// The file of a thread; `None` if there is none, or it is archived.
 pub fn find(home: &Path, id: &ThreadId) -> Result<Option<PathBuf>, StoreError> {
+    find_in(&home.join(SESSIONS), id)
+}
+
+/// The file of an archived thread; `None` if there is none.
+pub fn find_archived(home: &Path, id: &ThreadId) -> Result<Option<PathBuf>, StoreError> {
+    find_in(&home.join(ARCHIVE), id)
+}
+
+fn find_in(folder: &Path, id: &ThreadId) -> Result<Option<PathBuf>, StoreError> {
     let wanted = check_id(id)?;
-    let files = rollouts(home);
+    let files = rollouts(folder);
     let named = |path: &PathBuf| {
         path.file_name()
             .and_then(|name| name.to_str())
@@ -43,23 +52,20 @@ pub fn find(home: &Path, id: &ThreadId) -> Result<Option<PathBuf>, StoreError> {
     Ok(inside)
 }
 
-/// A stored thread, with its turns if asked for.
+/// A stored thread, archived or not, with its turns if asked for.
 pub fn read(home: &Path, id: &ThreadId, include_turns: bool) -> Result<Thread, StoreError> {
-    let path = find(home, id)?.ok_or_else(|| StoreError::NotFound { id: id.to_string() })?;
+    let path = match find(home, id)? {
+        Some(path) => Some(path),
+        None => find_archived(home, id)?,
+    };
+    let path = path.ok_or_else(|| StoreError::NotFound { id: id.to_string() })?;
     read_path(home, &path, include_turns)
 }
 
 /// The thread in a file; a relative path is below `home`.
 pub fn read_path(home: &Path, path: &Path, include_turns: bool) -> Result<Thread, StoreError> {
     let path = home.join(path);
-    let mut head = summary::head(&path).map_err(|error| match error {
-        HeadError::Read(cause) => StoreError::Read {
-            path: path.clone(),
-            cause,
-        },
-        HeadError::Empty => StoreError::Empty { path: path.clone() },
-        HeadError::NoMeta => StoreError::NoMeta { path: path.clone() },
-    })?;
+    let mut head = summary::read_head(&path)?;
     summary::refine(&path, &mut head);
     let mut thread = head.into_thread(&path, modified_ms(&path), "");
     if include_turns {
@@ -76,20 +82,7 @@ pub fn list(home: &Path, params: &ThreadListParams, current_provider: &str) -> R
     let after = params.cursor.as_deref().map(Position::decode).transpose()?;
     let limit = params.limit.map_or(PAGE, |limit| limit.max(1) as usize);
     let wanted = Filter::new(params, current_provider);
-    let mut files: Vec<(Position, PathBuf)> = rollouts(home)
-        .into_iter()
-        .filter_map(|path| {
-            Some((
-                Position {
-                    modified_ns: modified_ns(&path)?,
-                    name: name_of(&path),
-                },
-                path,
-            ))
-        })
-        .filter(|(position, _)| after.as_ref().is_none_or(|after| position < after))
-        .collect();
-    files.sort_unstable_by(|(a, _), (b, _)| Reverse(a).cmp(&Reverse(b)));
+    let files = by_use(home, params.archived, after.as_ref());
 
     let mut result = ThreadListResult::default();
     let mut last = None;
@@ -107,18 +100,35 @@ pub fn list(home: &Path, params: &ThreadListParams, current_provider: &str) -> R
     Ok(result)
 }
 
+/// The files of threads, those used last first, and only those behind a place.
+pub(super) fn by_use(home: &Path, archived: bool, after: Option<&Position>) -> Vec<(Position, PathBuf)> {
+    let folder = home.join(if archived { ARCHIVE } else { SESSIONS });
+    let mut files: Vec<(Position, PathBuf)> = rollouts(&folder)
+        .into_iter()
+        .filter_map(|path| {
+            let position = Position::of(&path)?;
+            Some((position, path))
+        })
+        .filter(|(position, _)| after.is_none_or(|after| position < after))
+        .collect();
+    files.sort_unstable_by(|(a, _), (b, _)| Reverse(a).cmp(&Reverse(b)));
+    files
+}
+
 /// What a thread must be like to be on the page.
-struct Filter<'a> {
+pub(super) struct Filter<'a> {
     /// `None`: any.
     providers: Option<Vec<&'a str>>,
     cwd: Option<&'a Path>,
+    /// `None`: wherever a person holds them.
+    sources: Option<&'a [String]>,
     /// In lower case.
     term: Option<String>,
     current_provider: &'a str,
 }
 
 impl<'a> Filter<'a> {
-    fn new(params: &'a ThreadListParams, current_provider: &'a str) -> Self {
+    pub(super) fn new(params: &'a ThreadListParams, current_provider: &'a str) -> Self {
         let providers = match &params.model_providers {
             None => Some(vec![current_provider]),
             Some(all) if all.is_empty() => None,
@@ -132,36 +142,47 @@ impl<'a> Filter<'a> {
         Self {
             providers,
             cwd: params.cwd.as_deref(),
+            sources: params.sources.as_deref().filter(|sources| !sources.is_empty()),
             term: term.map(str::to_lowercase),
             current_provider,
         }
     }
 
-    fn admit(&self, path: &Path, position: &Position) -> Option<Thread> {
+    pub(super) fn admit(&self, path: &Path, position: &Position) -> Option<Thread> {
         let mut head = summary::head(path).ok()?;
         head.preview.as_ref()?;
-        if !self.takes(&head) {
+        let meta = &head.meta;
+        if !self.takes(meta.model_provider.as_deref(), &meta.cwd, &meta.source) {
             return None;
         }
         summary::refine(path, &mut head);
-        if let Some(term) = &self.term {
-            let has = |text: &Option<String>| text.as_ref().is_some_and(|text| text.to_lowercase().contains(term));
-            if !has(&head.preview) && !has(&head.name) {
-                return None;
-            }
-        }
-        let updated_at_ms = i64::try_from(position.modified_ns / 1_000_000).unwrap_or(i64::MAX);
-        Some(head.into_thread(path, updated_at_ms, self.current_provider))
+        let thread = head.into_thread(path, position.updated_at_ms(), self.current_provider);
+        self.has_term(&thread.preview, thread.name.as_deref()).then_some(thread)
     }
 
-    fn takes(&self, head: &Head) -> bool {
-        let provider = head.meta.model_provider.as_deref().unwrap_or(self.current_provider);
+    /// Whether the words that are looked for are in what the list shows.
+    pub(super) fn has_term(&self, preview: &str, name: Option<&str>) -> bool {
+        let Some(term) = &self.term else { return true };
+        let has = |text: &str| text.to_lowercase().contains(term);
+        has(preview) || name.is_some_and(has)
+    }
+
+    /// The folder that is asked for.
+    pub(super) fn cwd(&self) -> Option<&Path> {
+        self.cwd
+    }
+
+    /// Whether a thread with this provider (`None`: the present one), folder and source is asked for.
+    pub(super) fn takes(&self, provider: Option<&str>, cwd: &Path, source: &str) -> bool {
+        let provider = provider.unwrap_or(self.current_provider);
         let of_provider = self.providers.as_ref().is_none_or(|some| some.contains(&provider));
         // Components are compared, so that a slash at the end makes no difference.
-        let of_folder = self
-            .cwd
-            .is_none_or(|cwd| head.meta.cwd.components().eq(cwd.components()));
-        of_provider && of_folder && is_interactive(&head.meta.source)
+        let of_folder = self.cwd.is_none_or(|wanted| cwd.components().eq(wanted.components()));
+        let of_source = match self.sources {
+            None => is_interactive(source),
+            Some(some) => some.iter().any(|name| name.eq_ignore_ascii_case(source)),
+        };
+        of_provider && of_folder && of_source
     }
 }
 
@@ -181,17 +202,29 @@ fn is_interactive(source: &str) -> bool {
 
 /// Where a thread stands in the list: by last use, then by name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Position {
-    modified_ns: u128,
-    name: String,
+pub(super) struct Position {
+    pub(super) modified_ns: u128,
+    pub(super) name: String,
 }
 
 impl Position {
-    fn encode(&self) -> String {
+    /// Where a file stands.
+    pub(super) fn of(path: &Path) -> Option<Self> {
+        Some(Self {
+            modified_ns: modified_ns(path)?,
+            name: name_of(path),
+        })
+    }
+
+    pub(super) fn updated_at_ms(&self) -> i64 {
+        i64::try_from(self.modified_ns / 1_000_000).unwrap_or(i64::MAX)
+    }
+
+    pub(super) fn encode(&self) -> String {
         URL_SAFE_NO_PAD.encode(format!("1|{}|{}", self.modified_ns, self.name))
     }
 
-    fn decode(cursor: &str) -> Result<Self, StoreError> {
+    pub(super) fn decode(cursor: &str) -> Result<Self, StoreError> {
         let decode = || {
             let text = String::from_utf8(URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()?;
             let mut parts = text.splitn(3, '|');
@@ -209,10 +242,10 @@ impl Position {
     }
 }
 
-/// Every rollout below the sessions folder. Links are not followed: what they lead to is not ours to list.
-fn rollouts(home: &Path) -> Vec<PathBuf> {
+/// Every rollout below a folder. Links are not followed: what they lead to is not ours to list.
+fn rollouts(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    let mut folders = vec![(home.join("sessions"), 0)];
+    let mut folders = vec![(folder.to_owned(), 0)];
     while let Some((folder, depth)) = folders.pop() {
         let Ok(entries) = std::fs::read_dir(&folder) else {
             continue;
@@ -230,20 +263,20 @@ fn rollouts(home: &Path) -> Vec<PathBuf> {
     found
 }
 
-fn check_id(id: &ThreadId) -> Result<String, StoreError> {
+pub(super) fn check_id(id: &ThreadId) -> Result<String, StoreError> {
     match uuid::Uuid::try_parse(id.as_str()) {
         Ok(uuid) => Ok(uuid.hyphenated().to_string()),
         Err(_) => Err(StoreError::BadId { id: id.to_string() }),
     }
 }
 
-fn name_of(path: &Path) -> String {
+pub(super) fn name_of(path: &Path) -> String {
     path.file_name()
         .map(|name| name.to_string_lossy().into_owned())
         .unwrap_or_default()
 }
 
-fn modified_ns(path: &Path) -> Option<u128> {
+pub(super) fn modified_ns(path: &Path) -> Option<u128> {
     let modified = std::fs::metadata(path).ok()?.modified().ok()?;
     Some(modified.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos()))
 }

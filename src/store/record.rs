@@ -3,24 +3,36 @@
 //! A [`Recorder`] numbers and stamps what it is given and hands it to a thread of its own, so that neither a
 //! slow disk nor a full one holds up a turn. Lines that the file does not take stay in memory and are tried
 //! again; nothing is dropped as long as the program lives.
+//!
+//! What is written outlives the program at once, however that ends: [`Recorder::settled`] says how far it has come, and
+//! events wait for it. It outlives the machine a moment later: the file is synced when the thread has been quiet for
+//! [`SYNC_AFTER`], when it is closed, and every [`SYNC_EVERY`] while it is busy. A sync takes milliseconds, so nobody waits
+//! for one.
 
 use super::StoreError;
 use super::line::{EventMsg, RolloutItem, SessionMeta, format_ms, now_ms};
-use super::load::{self, Lines, Stored, Tail};
+use super::load::{self, Line, Stored, Tail};
+use super::{summary, turns};
+use crate::ids::TurnId;
 use crate::model::item::ResponseItem;
 use crate::protocol::turn::TurnStatus;
 use std::collections::VecDeque;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::{oneshot, watch};
 
 /// First wait before lines that were refused are tried again; doubles up to [`RETRY_MOST`].
 const RETRY: Duration = Duration::from_millis(500);
 const RETRY_MOST: Duration = Duration::from_secs(30);
+
+/// Quiet time after which what was written is made to outlive the machine.
+const SYNC_AFTER: Duration = Duration::from_millis(200);
+/// The same where it is never quiet.
+const SYNC_EVERY: Duration = Duration::from_secs(5);
 
 /// Writes one thread's rollout. Clones write the same file, in the order of their calls.
 #[derive(Clone, Debug)]
@@ -33,6 +45,7 @@ struct Shared {
     path: PathBuf,
     state: Mutex<State>,
     trouble: watch::Sender<Option<String>>,
+    settled: watch::Sender<u64>,
 }
 
 #[derive(Debug)]
@@ -43,6 +56,8 @@ struct State {
     last_ms: i64,
     /// The file's last line has no end yet.
     torn: bool,
+    /// The file with its lock, where the thread was there before.
+    held: Option<File>,
     writer: Writer,
 }
 
@@ -74,6 +89,17 @@ enum Body {
     Parts(Parts),
 }
 
+/// How much of a thread a fork copies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// All that is on record.
+    End,
+    /// Up to the end of this turn.
+    Turn(TurnId),
+    /// What was there before this turn.
+    Before(TurnId),
+}
+
 /// A stored thread, ready to go on.
 #[derive(Debug)]
 pub struct Resumed {
@@ -96,6 +122,7 @@ impl Recorder {
             path,
             vec![("session_meta".to_owned(), meta_json(&meta))],
             Tail::default(),
+            None,
         ))
     }
 
@@ -104,29 +131,28 @@ impl Recorder {
     /// added), written with the first new item.
     pub async fn resume(home: &Path, path: &Path, fork: SessionMeta) -> Result<Resumed, StoreError> {
         let path = home.join(path);
+        // What lies elsewhere is somebody else's, whoever wrote it.
+        let is_here = path.starts_with(home.join(super::SESSIONS)) || path.starts_with(home.join(super::ARCHIVE));
         let from = path.clone();
-        let (lines, stored) = blocking(move || {
-            let lines = load::read_lines(&from)?;
+        let (lines, stored, held) = blocking(move || {
+            // Before it is read, so that no other server adds to it meanwhile.
+            let held = hold(&from);
+            let lines = load::read_lines(&from, true)?;
             let stored = load::understand(&from, &lines)?;
-            Ok((lines, stored))
+            Ok((lines, stored, held))
         })
         .await?;
-        if !stored.meta.is_ours() {
-            let recorder = Self::copy(home, &lines, &stored, fork).await?;
+        if !stored.meta.is_ours() || !is_here {
+            drop(held);
+            let recorder = Self::copy(home, &lines.lines, &stored, fork).await?;
             return Ok(Resumed {
                 recorder,
                 stored,
                 forked: true,
             });
         }
-        // Checked now, so that the person learns before the first turn that nothing could be kept.
-        let probe = path.clone();
-        blocking(move || match OpenOptions::new().append(true).open(&probe) {
-            Ok(_) => Ok(()),
-            Err(cause) => Err(StoreError::Unwritable { path: probe, cause }),
-        })
-        .await?;
-        let recorder = Self::new(path, Vec::new(), stored.tail.clone());
+        // Said now, so that the person learns before the first turn that nothing could be kept.
+        let recorder = Self::new(path, Vec::new(), stored.tail.clone(), Some(held?));
         Ok(Resumed {
             recorder,
             stored,
@@ -134,18 +160,22 @@ impl Recorder {
         })
     }
 
-    /// Copies a stored thread into a new file at once. `meta` gives the new id and the surroundings.
-    pub async fn fork(home: &Path, path: &Path, meta: SessionMeta) -> Result<Resumed, StoreError> {
-        let path = home.join(path);
-        let (lines, stored) = blocking(move || {
-            let lines = load::read_lines(&path)?;
-            let stored = load::understand(&path, &lines)?;
-            Ok((lines, stored))
+    /// Goes on with the file of a thread without reading it whole, to add a line or two. The thread must be one of ours and
+    /// not be open anywhere.
+    pub async fn reopen(path: PathBuf) -> Result<Self, StoreError> {
+        blocking(move || {
+            let held = hold(&path)?;
+            let tail = load::tail_of(&path)?;
+            Ok(Self::new(path, Vec::new(), tail, Some(held)))
         })
-        .await?;
+        .await
+    }
+
+    /// Copies a stored thread into a new file, which is written with the first item or by [`Recorder::persist`]. `meta` gives
+    /// the new id and the surroundings; what it leaves out is as in the thread.
+    pub async fn fork(home: &Path, path: &Path, until: Until, meta: SessionMeta) -> Result<Resumed, StoreError> {
+        let (lines, stored) = Self::read_until(home, path, until).await?;
         let recorder = Self::copy(home, &lines, &stored, meta).await?;
-        recorder.write(Vec::new());
-        recorder.flush().await?;
         Ok(Resumed {
             recorder,
             stored,
@@ -153,12 +183,75 @@ impl Recorder {
         })
     }
 
-    async fn copy(home: &Path, lines: &Lines, stored: &Stored, mut meta: SessionMeta) -> Result<Self, StoreError> {
+    /// Adds a line to a thread that is not open anywhere. It counts as no use of the thread, whose file keeps its time.
+    pub async fn annotate(path: &Path, item: RolloutItem) -> Result<(), StoreError> {
+        let before = std::fs::metadata(path).and_then(|meta| meta.modified());
+        let recorder = Self::reopen(path.to_owned()).await?;
+        recorder.record([item]);
+        recorder.close().await?;
+        if let Ok(before) = before
+            && let Err(error) = OpenOptions::new()
+                .append(true)
+                .open(path)
+                .and_then(|file| file.set_modified(before))
+        {
+            tracing::debug!(path = %path.display(), %error, "the thread counts as used");
+        }
+        Ok(())
+    }
+
+    /// What a fork of a thread would hold.
+    pub async fn before_fork(home: &Path, path: &Path, until: Until) -> Result<Stored, StoreError> {
+        Ok(Self::read_until(home, path, until).await?.1)
+    }
+
+    async fn read_until(home: &Path, path: &Path, until: Until) -> Result<(Vec<Line>, Stored), StoreError> {
+        let path = home.join(path);
+        blocking(move || {
+            let mut lines = load::read_lines(&path, true)?;
+            let (turn, through) = match &until {
+                Until::End => (None, true),
+                Until::Turn(turn) => (Some(turn), true),
+                Until::Before(turn) => (Some(turn), false),
+            };
+            if let Some(turn) = turn {
+                let Some(end) = turns::cut(&lines.lines, turn, through) else {
+                    let id = load::understand(&path, &lines)?.meta.id;
+                    return Err(StoreError::NoTurn {
+                        id: id.to_string(),
+                        turn: turn.to_string(),
+                    });
+                };
+                lines.lines.truncate(end);
+            }
+            let stored = load::understand(&path, &lines)?;
+            Ok((lines.lines, stored))
+        })
+        .await
+    }
+
+    async fn copy(home: &Path, lines: &[Line], stored: &Stored, mut meta: SessionMeta) -> Result<Self, StoreError> {
         meta.forked_from_id = Some(stored.meta.id.clone());
+        let from = stored.meta.clone();
+        if meta.cwd.as_os_str().is_empty() {
+            meta.cwd = stored
+                .last_context
+                .as_ref()
+                .map_or(from.cwd, |context| context.cwd.clone());
+        }
+        meta.model_provider = meta.model_provider.or(from.model_provider);
+        meta.instructions = meta.instructions.or(from.instructions);
+        meta.base_instructions = meta.base_instructions.or(from.base_instructions);
+        meta.git = meta.git.or(from.git);
+        meta.memory_mode = from.memory_mode;
         let recorder = Self::create(home, meta).await?;
         let mut state = recorder.state();
-        for line in lines.lines.iter().filter(|line| line.kind != "session_meta") {
-            state.preamble.push((line.kind.clone(), line.payload.to_string()));
+        // The copy is a thread of its own, and has no name yet.
+        let is_copied = |line: &&Line| {
+            line.kind != "session_meta" && line.item.as_ref().is_none_or(|item| summary::name_of(item).is_none())
+        };
+        for line in lines.iter().filter(is_copied) {
+            state.preamble.push((line.kind.clone(), line.payload.clone()));
         }
         // The copy is of a turn that will never end over there.
         if let Some(turn) = stored.turns.last()
@@ -175,12 +268,13 @@ impl Recorder {
         Ok(recorder)
     }
 
-    fn new(path: PathBuf, preamble: Vec<Parts>, tail: Tail) -> Self {
+    fn new(path: PathBuf, preamble: Vec<Parts>, tail: Tail, held: Option<File>) -> Self {
         let state = State {
             preamble,
             next_ordinal: tail.next_ordinal,
             last_ms: tail.last_ms,
             torn: tail.torn,
+            held,
             writer: Writer::Waiting,
         };
         Self {
@@ -188,6 +282,7 @@ impl Recorder {
                 path,
                 state: Mutex::new(state),
                 trouble: watch::Sender::new(None),
+                settled: watch::Sender::new(0),
             }),
         }
     }
@@ -203,8 +298,15 @@ impl Recorder {
         self.shared.trouble.subscribe()
     }
 
-    /// Records in order. Never waits; after [`Recorder::close`] it does nothing but say so in the log.
-    pub fn record(&self, items: impl IntoIterator<Item = RolloutItem>) {
+    /// How far writing has come: all that [`Recorder::record`] answered with this number, or a smaller one, is in the file,
+    /// or was refused by it.
+    pub fn settled(&self) -> watch::Receiver<u64> {
+        self.shared.settled.subscribe()
+    }
+
+    /// Records in order. Never waits; after [`Recorder::close`] it does nothing but say so in the log. Says what
+    /// [`Recorder::settled`] will be when this is done; 0 if there is nothing to wait for.
+    pub fn record(&self, items: impl IntoIterator<Item = RolloutItem>) -> u64 {
         // Kinds without a written form count as nothing, so that they do not bring the file into being.
         let other = RolloutItem::ResponseItem(ResponseItem::Other);
         let items: Vec<Body> = items
@@ -212,13 +314,20 @@ impl Recorder {
             .filter(|item| *item != other)
             .map(|item| Body::Item(Box::new(item)))
             .collect();
-        if !items.is_empty() {
-            self.write(items);
+        match items.is_empty() {
+            true => 0,
+            false => self.write(items),
         }
     }
 
+    /// Brings the file into being, also where nothing was recorded yet.
+    pub async fn persist(&self) -> Result<(), StoreError> {
+        self.write(Vec::new());
+        self.flush().await
+    }
+
     /// Hands lines to the writing thread, after what must go ahead of them.
-    fn write(&self, items: Vec<Body>) {
+    fn write(&self, items: Vec<Body>) -> u64 {
         let mut state = self.state();
         let now = now_ms().max(state.last_ms);
         state.last_ms = now;
@@ -235,14 +344,15 @@ impl Recorder {
             });
             state.next_ordinal += 1;
         }
+        let last = state.next_ordinal;
         match self.writer(&mut state) {
-            Some(writer) => {
-                if writer.send(Order::Write(numbered)).is_err() {
-                    tracing::error!(path = %self.path().display(), "the recorder's thread is gone");
-                }
-            }
+            Some(writer) => match writer.send(Order::Write(numbered)) {
+                Ok(()) => return last,
+                Err(_) => tracing::error!(path = %self.path().display(), "the recorder's thread is gone"),
+            },
             None => tracing::warn!(path = %self.path().display(), "recorded after close; the lines are lost"),
         }
+        0
     }
 
     /// Waits until everything recorded so far is in the file, or has been refused by it.
@@ -266,6 +376,7 @@ impl Recorder {
         let answer = {
             let mut state = self.state();
             let writer = if close {
+                state.held = None;
                 std::mem::replace(&mut state.writer, Writer::Closed)
             } else {
                 match &state.writer {
@@ -300,7 +411,11 @@ impl Recorder {
             let task = Task {
                 path: self.shared.path.clone(),
                 trouble: self.shared.trouble.clone(),
-                file: None,
+                settled: self.shared.settled.clone(),
+                last: 0,
+                unsynced: None,
+                is_new: state.held.is_none(),
+                file: state.held.take(),
                 torn: state.torn,
                 lines: VecDeque::new(),
                 retry: RETRY,
@@ -329,6 +444,13 @@ impl Recorder {
 struct Task {
     path: PathBuf,
     trouble: watch::Sender<Option<String>>,
+    settled: watch::Sender<u64>,
+    /// The number behind the last line that was handed over.
+    last: u64,
+    /// When the first line was written that a fall of the machine would take.
+    unsynced: Option<Instant>,
+    /// Nor does its folder know of the file yet.
+    is_new: bool,
     file: Option<File>,
     /// The last line in the file has no end, so the next one begins with one.
     torn: bool,
@@ -340,10 +462,10 @@ struct Task {
 impl Task {
     fn run(mut self, orders: &Receiver<Order>) {
         loop {
-            let order = if self.lines.is_empty() {
-                orders.recv().map_err(|_| RecvTimeoutError::Disconnected)
-            } else {
-                orders.recv_timeout(self.retry)
+            let order = match (self.lines.is_empty(), self.unsynced) {
+                (false, _) => orders.recv_timeout(self.retry),
+                (true, Some(_)) => orders.recv_timeout(SYNC_AFTER),
+                (true, None) => orders.recv().map_err(|_| RecvTimeoutError::Disconnected),
             };
             match order {
                 Ok(order) => {
@@ -351,6 +473,7 @@ impl Task {
                         return;
                     }
                 }
+                Err(RecvTimeoutError::Timeout) if self.lines.is_empty() => self.sync(),
                 Err(RecvTimeoutError::Timeout) => {
                     self.retry = (self.retry * 2).min(RETRY_MOST);
                     // The person was told when it began; the answer matters only to those who ask.
@@ -360,6 +483,7 @@ impl Task {
                     if let Err(error) = self.write() {
                         tracing::error!(%error, lines = self.lines.len(), "the end of a conversation was not recorded");
                     }
+                    self.sync();
                     return;
                 }
             }
@@ -373,6 +497,7 @@ impl Task {
             match order {
                 Order::Write(items) => {
                     for item in items {
+                        self.last = self.last.max(item.ordinal + 1);
                         self.lines.extend(line_of(item));
                     }
                 }
@@ -383,19 +508,51 @@ impl Task {
                 }
                 Order::Close(reply) => {
                     let written = self.write();
-                    self.file = None;
+                    // Others may go on with the file, or move it, from now on.
+                    if let Some(file) = &self.file
+                        && let Err(error) = file.unlock()
+                    {
+                        tracing::debug!(%error, "the lock goes with the file");
+                    }
                     let _unheard = reply.send(written);
+                    self.sync();
                     return true;
                 }
             }
             next = orders.try_recv().ok();
         }
         drop(self.write());
+        if self.unsynced.is_some_and(|since| since.elapsed() > SYNC_EVERY) {
+            self.sync();
+        }
         false
     }
 
-    /// Writes the waiting lines. Says so once when the file stops, and once when it begins again, to take them.
+    /// Makes what was written outlive the machine.
+    fn sync(&mut self) {
+        if self.unsynced.take().is_none() {
+            return;
+        }
+        let synced = self.file.as_ref().map_or(Ok(()), File::sync_data);
+        let synced = synced.and_then(|()| match (std::mem::take(&mut self.is_new), self.path.parent()) {
+            (true, Some(folder)) if cfg!(unix) => File::open(folder)?.sync_all(),
+            _ => Ok(()),
+        });
+        if let Err(error) = synced {
+            // The lines are in the file all the same, as long as the machine stays up.
+            tracing::debug!(path = %self.path.display(), %error, "not synced");
+        }
+    }
+
+    /// [`Task::write_lines`]; whoever waits for it goes on, also where the file refused.
     fn write(&mut self) -> Result<(), StoreError> {
+        let written = self.write_lines();
+        self.settled.send_replace(self.last);
+        written
+    }
+
+    /// Writes the waiting lines. Says so once when the file stops, and once when it begins again, to take them.
+    fn write_lines(&mut self) -> Result<(), StoreError> {
         if self.lines.is_empty() {
             return Ok(());
         }
@@ -452,6 +609,7 @@ impl Task {
         if written == 0 {
             return result;
         }
+        self.unsynced.get_or_insert_with(Instant::now);
         // What is in the file whole is done; a line that is there in part is written again, after an end.
         let mut rest = written - lead;
         while let Some(line) = self.lines.front() {
@@ -489,7 +647,7 @@ fn meta_json(meta: &SessionMeta) -> String {
 fn path_of(home: &Path, meta: &SessionMeta) -> PathBuf {
     let time = jiff::Timestamp::from_millisecond(meta.created_at_ms).unwrap_or_else(|_| jiff::Timestamp::now());
     let local = time.to_zoned(jiff::tz::TimeZone::system());
-    home.join("sessions")
+    home.join(super::SESSIONS)
         .join(local.strftime("%Y").to_string())
         .join(local.strftime("%m").to_string())
         .join(local.strftime("%d").to_string())
@@ -519,7 +677,7 @@ fn check_writable(home: &Path, folder: &Path) -> Result<(), StoreError> {
 }
 
 /// Conversations are nobody else's business: folders and files are for their owner alone.
-fn make_folder(folder: &Path) -> std::io::Result<()> {
+pub(super) fn make_folder(folder: &Path) -> std::io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
@@ -535,7 +693,40 @@ fn open(path: &Path) -> std::io::Result<File> {
     options.append(true).create(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
+    let file = options.open(path)?;
+    lock(&file)?;
+    Ok(file)
+}
+
+/// Opens a thread's file for more lines, and takes its lock.
+fn hold(path: &Path) -> Result<File, StoreError> {
+    let held = OpenOptions::new().append(true).open(path).and_then(|file| {
+        lock(&file)?;
+        Ok(file)
+    });
+    held.map_err(|cause| match cause.kind() {
+        std::io::ErrorKind::WouldBlock => StoreError::InUse { path: path.to_owned() },
+        _ => StoreError::Unwritable {
+            path: path.to_owned(),
+            cause,
+        },
+    })
+}
+
+/// One server writes a thread's file. The lock ends with the process that has it, however that ends; it hinders nobody who
+/// only reads. Where there are no locks, as on some network folders, it goes without.
+pub(super) fn lock(file: &File) -> std::io::Result<()> {
+    if cfg!(not(unix)) {
+        // There a lock would keep readers out too.
+        return Ok(());
+    }
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => Err(std::io::Error::new(
+            std::io::ErrorKind::WouldBlock,
+            "another server has it open",
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Takes away the dated folders that were made for a file that never came.

@@ -1,7 +1,7 @@
 //! A stored thread in a few words: what the list shows, read from the two ends of the file only.
 
 use super::line::{EventMsg, RolloutItem, SessionMeta, TurnContextRecord};
-use super::{history, load};
+use super::{StoreError, history, load};
 use crate::protocol::item::UserInput;
 use crate::protocol::thread::{Thread, ThreadStatus};
 use std::io::{Read, Seek, SeekFrom};
@@ -30,6 +30,23 @@ pub(super) enum HeadError {
     Read(std::io::Error),
     Empty,
     NoMeta,
+}
+
+/// How a rollout describes its thread, as far as its beginning and its end tell.
+pub fn meta_of(path: &Path) -> Result<SessionMeta, StoreError> {
+    let mut head = read_head(path)?;
+    refine(path, &mut head);
+    Ok(head.meta)
+}
+
+/// [`head`], with an error that says which file it is about.
+pub(super) fn read_head(path: &Path) -> Result<Head, StoreError> {
+    let path = || path.to_owned();
+    head(&path()).map_err(|error| match error {
+        HeadError::Read(cause) => StoreError::Read { path: path(), cause },
+        HeadError::Empty => StoreError::Empty { path: path() },
+        HeadError::NoMeta => StoreError::NoMeta { path: path() },
+    })
 }
 
 /// Reads the beginning, up to the person's first words.
@@ -75,6 +92,7 @@ fn parse_head(bytes: &[u8]) -> Result<Head, HeadError> {
                 }
                 (None, _) => return Err(HeadError::NoMeta),
                 (Some(head), item) => {
+                    head.take_mode(&item);
                     if let RolloutItem::TurnContext(context) = &item {
                         head.context = Some(context.clone());
                     }
@@ -117,13 +135,14 @@ pub(super) fn refine(path: &Path, head: &mut Head) {
     for raw in load::raw_lines(&bytes[begin..]) {
         // Most lines are neither; a look at the text saves parsing them.
         let is = |word: &[u8]| raw.windows(word.len()).take(400).any(|window| window == word);
-        if !is(b"turn_context") && !is(b"thread_name_updated") {
+        if !is(b"turn_context") && !is(b"thread_name_updated") && !is(b"session_meta") {
             continue;
         }
         for line in load::parse_lines(raw).lines {
             match line.item {
                 Some(RolloutItem::TurnContext(context)) => head.context = Some(context),
                 Some(item) => {
+                    head.take_mode(&item);
                     if let Some(name) = name_of(&item) {
                         head.name = name;
                     }
@@ -134,7 +153,24 @@ pub(super) fn refine(path: &Path, head: &mut Head) {
     }
 }
 
+/// Whether a rollout lies where archived ones do.
+fn is_archived(path: &Path) -> bool {
+    path.parent()
+        .and_then(Path::file_name)
+        .is_some_and(|folder| folder == super::ARCHIVE)
+}
+
 impl Head {
+    /// A later description of the same thread changes what memories may be made of it, and nothing else.
+    fn take_mode(&mut self, item: &RolloutItem) {
+        if let RolloutItem::SessionMeta(later) = item
+            && later.id == self.meta.id
+            && later.memory_mode.is_some()
+        {
+            self.meta.memory_mode = later.memory_mode;
+        }
+    }
+
     /// The thread as the list shows it.
     pub(super) fn into_thread(self, path: &Path, updated_at_ms: i64, current_provider: &str) -> Thread {
         let created = match self.meta.created_at_ms {
@@ -163,6 +199,8 @@ impl Head {
             git_info: self.meta.git,
             forked_from_id: self.meta.forked_from_id,
             agent: self.meta.agent,
+            archived: is_archived(path),
+            memory_mode: self.meta.memory_mode.unwrap_or_default(),
             turns: Vec::new(),
         }
     }
@@ -202,7 +240,7 @@ pub(super) fn words_of(item: &RolloutItem) -> Option<String> {
 /// A change of the thread's name: `Some(None)` takes it away.
 pub(super) fn name_of(item: &RolloutItem) -> Option<Option<String>> {
     match item {
-        RolloutItem::EventMsg(EventMsg::ThreadNameUpdated { thread_name }) => {
+        RolloutItem::EventMsg(EventMsg::ThreadNameUpdated { thread_name, .. }) => {
             Some(thread_name.clone().filter(|name| !name.trim().is_empty()))
         }
         _ => None,

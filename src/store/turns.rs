@@ -28,6 +28,8 @@ enum From {
 struct Building {
     id: TurnId,
     kind: TurnKind,
+    /// Number of the line that begins it.
+    line: usize,
     /// Its beginning is marked in the file, so its end is too, unless the program was cut off.
     marked: bool,
     ended: bool,
@@ -40,6 +42,22 @@ struct Building {
 }
 
 pub(super) fn reconstruct(lines: &[Line]) -> Vec<Turn> {
+    follow(lines).turns.into_iter().map(Building::finish).collect()
+}
+
+/// How many lines a copy takes that ends with (`through`) or before a turn; `None` if there is no such turn, or it was
+/// rolled back.
+pub(super) fn cut(lines: &[Line], turn: &TurnId, through: bool) -> Option<usize> {
+    let Turns { turns, begun, .. } = follow(lines);
+    let line = turns.iter().find(|known| known.id == *turn)?.line;
+    if !through {
+        return Some(line);
+    }
+    // Also where the next turn was rolled back since.
+    Some(begun.into_iter().find(|next| *next > line).unwrap_or(lines.len()))
+}
+
+fn follow(lines: &[Line]) -> Turns {
     let has_twins = lines
         .iter()
         .any(|line| matches!(line.item, Some(RolloutItem::EventMsg(EventMsg::UserMessage { .. }))));
@@ -48,8 +66,11 @@ pub(super) fn reconstruct(lines: &[Line]) -> Vec<Turn> {
         has_twins,
         made: 0,
         cwd: PathBuf::new(),
+        line: 0,
+        begun: Vec::new(),
     };
-    for line in lines {
+    for (number, line) in lines.iter().enumerate() {
+        turns.line = number;
         match &line.item {
             Some(RolloutItem::SessionMeta(meta)) if turns.cwd.as_os_str().is_empty() => turns.cwd.clone_from(&meta.cwd),
             Some(RolloutItem::TurnContext(context)) => turns.cwd.clone_from(&context.cwd),
@@ -58,7 +79,34 @@ pub(super) fn reconstruct(lines: &[Line]) -> Vec<Turn> {
             _ => {}
         }
     }
-    turns.turns.into_iter().map(Building::finish).collect()
+    for turn in &mut turns.turns {
+        turn.line = with_words(lines, turn.line);
+    }
+    for begun in &mut turns.begun {
+        *begun = with_words(lines, *begun);
+    }
+    turns
+}
+
+/// In files that mark no beginnings, the person's words can stand before the event that tells of them.
+fn with_words(lines: &[Line], mut begun: usize) -> usize {
+    let is_words = |line: &Line| matches!(&line.item, Some(RolloutItem::ResponseItem(item)) if history::is_words(item));
+    let is_twin = |line: &Line| matches!(&line.item, Some(RolloutItem::EventMsg(EventMsg::UserMessage { .. })));
+    if is_twin(&lines[begun]) {
+        while begun > 0 && is_words(&lines[begun - 1]) {
+            begun -= 1;
+        }
+    }
+    begun
+}
+
+/// Where the last so many turns of the person begin. What lies between and behind them, such as an undo, goes with them.
+fn begin_of_last(turns: &[Building], num_turns: usize) -> usize {
+    let of_person = turns.iter().enumerate().rev().filter(|(_, turn)| turn.has_words());
+    match num_turns.checked_sub(1) {
+        Some(before) => of_person.map(|(at, _)| at).nth(before).unwrap_or(0),
+        None => turns.len(),
+    }
 }
 
 struct Turns {
@@ -67,14 +115,20 @@ struct Turns {
     /// Ids made up so far.
     made: usize,
     cwd: PathBuf,
+    /// Number of the line that is read.
+    line: usize,
+    /// The lines that begin a turn, also of those that were rolled back.
+    begun: Vec<usize>,
 }
 
 impl Turns {
     fn begin(&mut self, id: Option<TurnId>, marked: bool, at_ms: Option<i64>) {
         let id = id.unwrap_or_else(|| TurnId::from(format!("turn-{}", self.turns.len() + 1)));
+        self.begun.push(self.line);
         self.turns.push(Building {
             id,
             kind: TurnKind::Regular,
+            line: self.line,
             marked,
             ended: false,
             status: None,
@@ -169,7 +223,8 @@ impl Turns {
                 }
             }
             EventMsg::ThreadRolledBack { num_turns } => {
-                self.turns.truncate(self.turns.len().saturating_sub(*num_turns));
+                let left = begin_of_last(&self.turns, *num_turns);
+                self.turns.truncate(left);
             }
             EventMsg::ItemCompleted { turn_id, item, .. } => {
                 let Some(item) = foreign::thread_item(item) else { return };
@@ -196,6 +251,7 @@ impl Turns {
                         id,
                         content,
                         client_id: None,
+                        context: Vec::new(),
                     },
                 );
             }
@@ -268,6 +324,7 @@ impl Turns {
                             id,
                             content,
                             client_id: None,
+                            context: Vec::new(),
                         },
                     );
                 }
@@ -481,6 +538,11 @@ fn plain(content: &[ContentPart]) -> String {
 }
 
 impl Building {
+    fn has_words(&self) -> bool {
+        let is_words = |item: &ThreadItem| matches!(item, ThreadItem::UserMessage { .. });
+        self.items.iter().any(|(_, item)| is_words(item))
+    }
+
     fn finish(self) -> Turn {
         let has = |from: From| {
             self.items

@@ -1,7 +1,7 @@
 //! `list_dir`: what is in a folder, ignore files honoured.
 
 use super::{
-    ANSWER_LIMIT, Call, Host, Look, Reading, Tool, ToolError, ToolOutput, arguments, blocking, schema, shown_arguments,
+    ANSWER_LIMIT, Call, Host, Look, Tool, ToolError, ToolOutput, arguments, blocking, schema, shown_arguments,
 };
 use crate::model::item::ToolSpec;
 use crate::workspace::walk;
@@ -68,18 +68,23 @@ impl Tool for ListDir {
                 limit.unwrap_or(DEFAULT_LIMIT).max(1),
             );
             let (stop, reading) = (host.cancelled(), host.reading());
-            blocking(move || list(&dir, depth, limit, &reading, &|| stop.is_cancelled()))
-                .await?
-                .map(ToolOutput::ok)
+            blocking(move || {
+                list(&dir, depth, limit, &|path| reading(path).is_ok(), &|| {
+                    stop.is_cancelled()
+                })
+            })
+            .await?
+            .map(ToolOutput::ok)
         })
     }
 }
 
-fn list(
+/// The folder's path, then what is in it, a path a line.
+pub(crate) fn list(
     dir: &std::path::Path,
     depth: usize,
     limit: usize,
-    reading: &Reading,
+    may_read: &dyn Fn(&std::path::Path) -> bool,
     stop: &dyn Fn() -> bool,
 ) -> Result<String, ToolError> {
     match std::fs::metadata(dir) {
@@ -104,7 +109,7 @@ fn list(
         entry
             .path
             .parent()
-            .is_none_or(|folder| folder == dir || reading(folder).is_ok())
+            .is_none_or(|folder| folder == dir || may_read(folder))
     };
     for entry in walk::entries(dir, Some(depth)).filter(is_told) {
         if stop() {
@@ -129,8 +134,8 @@ fn list(
 mod tests {
     use super::*;
 
-    fn open() -> Reading {
-        std::sync::Arc::new(|_| Ok(()))
+    fn open(_: &std::path::Path) -> bool {
+        true
     }
 
     #[test]
@@ -147,24 +152,24 @@ mod tests {
             std::fs::create_dir_all(path.parent().expect("parent")).expect("mkdir");
             std::fs::write(path, text).expect("write");
         }
-        let all = list(dir.path(), 2, 100, &open(), &|| false).expect("list");
+        let all = list(dir.path(), 2, 100, &open, &|| false).expect("list");
         assert_eq!(all, format!("{}:\n.gitignore\na/\na/b/\nz.txt", dir.path().display()));
         assert!(
-            list(dir.path(), 9, 100, &open(), &|| false)
+            list(dir.path(), 9, 100, &open, &|| false)
                 .expect("list")
                 .contains("a/b/c.txt")
         );
         assert!(
-            list(dir.path(), 2, 1, &open(), &|| false)
+            list(dir.path(), 2, 1, &open, &|| false)
                 .expect("list")
                 .ends_with("list a folder below)")
         );
         assert!(matches!(
-            list(&dir.path().join("z.txt"), 1, 1, &open(), &|| false),
+            list(&dir.path().join("z.txt"), 1, 1, &open, &|| false),
             Err(ToolError::Answer(_))
         ));
         assert!(matches!(
-            list(&dir.path().join("none"), 1, 1, &open(), &|| false),
+            list(&dir.path().join("none"), 1, 1, &open, &|| false),
             Err(ToolError::Answer(_))
         ));
     }

@@ -14,20 +14,20 @@ pub const MOST: usize = 100;
 pub struct ServerTool {
     name: String,
     server: Arc<Server>,
-    info: ToolInfo,
+    info: Arc<ToolInfo>,
 }
 
 /// A call of a tool of a server.
 pub struct ServerCall {
     pub item_id: ItemId,
     pub server: Arc<Server>,
-    pub tool: ToolInfo,
+    pub tool: Arc<ToolInfo>,
     pub arguments: Map<String, Value>,
 }
 
 /// The tools of all these servers, as far as a request can carry them, and how many are left out.
 pub fn all(servers: &[Arc<Server>]) -> (Vec<Arc<dyn Tool>>, usize) {
-    let tools: Vec<(&Arc<Server>, ToolInfo)> = servers
+    let tools: Vec<(&Arc<Server>, Arc<ToolInfo>)> = servers
         .iter()
         .flat_map(|server| server.tools().into_iter().map(move |tool| (server, tool)))
         .collect();
@@ -45,6 +45,10 @@ pub fn all(servers: &[Arc<Server>]) -> (Vec<Arc<dyn Tool>>, usize) {
 }
 
 impl Tool for ServerTool {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
     fn spec(&self) -> ToolSpec {
         ToolSpec::Function {
             name: self.name.clone(),

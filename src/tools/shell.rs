@@ -8,6 +8,8 @@ use serde::Deserialize;
 use serde_json::json;
 use std::time::Duration;
 
+pub const NAME: &str = "shell";
+
 pub struct Shell;
 
 #[derive(Deserialize)]
@@ -36,7 +38,7 @@ enum Command {
 impl Tool for Shell {
     fn spec(&self) -> ToolSpec {
         ToolSpec::Function {
-            name: "shell".to_owned(),
+            name: NAME.to_owned(),
             description: "Runs a command in the project and returns its output and exit code. The command runs in a \
                 sandbox: it may read everything, write in the workspace and in the temporary folders (or nothing, if \
                 the environment context says read-only) and has no network unless the context says so. It does not see \

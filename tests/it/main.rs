@@ -4,6 +4,7 @@
 mod agent;
 mod apply_patch;
 mod config;
+mod crash;
 mod demo;
 mod doctor;
 mod exec;

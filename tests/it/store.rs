@@ -10,7 +10,9 @@ use countersign::protocol::settings::{
 };
 use countersign::protocol::thread::{GitInfo, ThreadListParams};
 use countersign::protocol::turn::{InterruptedBy, Turn, TurnError, TurnErrorKind, TurnKind, TurnStatus};
-use countersign::store::{self, EventMsg, Recorder, RolloutItem, SessionMeta, StoreError, TurnContextRecord};
+use countersign::store::{
+    self, EventMsg, Index, Recorder, RolloutItem, SessionMeta, StoreError, TurnContextRecord, Until,
+};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -112,6 +114,7 @@ impl Play {
                 id: ItemId::fresh(),
                 content,
                 client_id: None,
+                context: Vec::new(),
             },
         );
         id
@@ -171,6 +174,8 @@ fn settings() -> ThreadSettings {
         approval_policy: ApprovalPolicy::Untrusted,
         approvals_reviewer: ApprovalsReviewer::User,
         edit_approval: EditApproval::Ask,
+        editor_context: Default::default(),
+        mode: Default::default(),
         permissions: Some("own".into()),
         runtime_workspace_roots: vec!["/data/more".into()],
         sandbox_policy: SandboxPolicy::WorkspaceWrite {
@@ -492,9 +497,10 @@ async fn a_fork_has_the_old_items_and_a_new_id() {
     play.whole_turn("one", "1");
     let _running = play.begin("cut off");
     play.recorder.close().await.unwrap();
-    let forked = Recorder::fork(home.path(), play.recorder.path(), meta(home.path()))
+    let forked = Recorder::fork(home.path(), play.recorder.path(), Until::End, meta(home.path()))
         .await
         .unwrap();
+    forked.recorder.persist().await.unwrap();
     let copy = store::load(forked.recorder.path()).unwrap();
     assert_ne!(copy.meta.id, play.thread);
     assert_eq!(copy.meta.forked_from_id, Some(play.thread.clone()));
@@ -1257,4 +1263,342 @@ fn unknown_events_are_kept_as_they_are() {
     let event: EventMsg = serde_json::from_value(value.clone()).unwrap();
     assert_eq!(event, EventMsg::Other(value.clone()));
     assert_eq!(serde_json::to_value(event).unwrap(), value);
+}
+
+/// A home with so many threads, used one after the other.
+fn home_with(count: usize) -> tempfile::TempDir {
+    let home = tempfile::tempdir().unwrap();
+    for number in 0..count {
+        let id = id_of(number);
+        let mut meta = meta_line(&id);
+        meta["payload"]["cwd"] = json!(format!("/work/{}", number % 3));
+        let path = file_of(home.path(), &id, &[meta, words_line(&format!("Words {number}"))]);
+        use_at(&path, 1_000 + number as u64);
+    }
+    home
+}
+
+/// An index that is built.
+fn index_of(home: &Path) -> Index {
+    let index = Index::new(home);
+    let deadline = std::time::Instant::now() + Duration::from_secs(30);
+    while !index.is_ready() {
+        assert!(std::time::Instant::now() < deadline, "the index is never ready");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    index
+}
+
+/// All pages of a list, from the index and from the files, which must say the same.
+fn all_pages(index: &Index, home: &Path, params: &ThreadListParams) -> Vec<String> {
+    let mut pages = Vec::new();
+    let mut params = params.clone();
+    loop {
+        let page = index.list(&params, "openai", &[]).unwrap();
+        assert_eq!(page, store::list(home, &params, "openai").unwrap(), "{params:?}");
+        pages.extend(page.data.iter().map(|thread| thread.id.to_string()));
+        params.cursor = page.next_cursor;
+        if params.cursor.is_none() {
+            return pages;
+        }
+    }
+}
+
+fn any_provider() -> ThreadListParams {
+    ThreadListParams {
+        model_providers: Some(Vec::new()),
+        ..ThreadListParams::default()
+    }
+}
+
+/// Shows S-306, S-307, S-308.
+#[test]
+fn the_index_says_what_the_files_say() {
+    for count in [0, 60, 450] {
+        let home = home_with(count);
+        let index = index_of(home.path());
+        let cwd = |cwd: &str| ThreadListParams {
+            cwd: Some(cwd.into()),
+            ..any_provider()
+        };
+        let term = |term: &str| ThreadListParams {
+            search_term: Some(term.into()),
+            ..any_provider()
+        };
+        for params in [
+            any_provider(),
+            cwd("/work/1"),
+            cwd("/work/1/"),
+            cwd("/nowhere"),
+            term("wORDS 1"),
+            term("%"),
+        ] {
+            all_pages(&index, home.path(), &params);
+        }
+        assert_eq!(all_pages(&index, home.path(), &any_provider()).len(), count);
+        for cursor in ["xyz", "", "MQ"] {
+            let params = ThreadListParams {
+                cursor: Some(cursor.into()),
+                ..any_provider()
+            };
+            let error = index.list(&params, "openai", &[]).unwrap_err();
+            assert!(matches!(error, StoreError::BadCursor { .. }), "{cursor}: {error}");
+        }
+        if count == 0 {
+            continue;
+        }
+        // What others do is seen at once: a new thread, one that is gone, words that were added to one that is shown.
+        let late = file_of(
+            home.path(),
+            &id_of(9_000),
+            &[meta_line(&id_of(9_000)), words_line("Late")],
+        );
+        use_at(&late, 9_000);
+        std::fs::remove_file(
+            store::find(home.path(), &ThreadId::from(id_of(count - 1)))
+                .unwrap()
+                .unwrap(),
+        )
+        .unwrap();
+        let shown = store::find(home.path(), &ThreadId::from(id_of(count - 2)))
+            .unwrap()
+            .unwrap();
+        let name = line(
+            "event_msg",
+            json!({"type": "thread_name_updated", "thread_name": "A name"}),
+        );
+        let text = std::fs::read_to_string(&shown).unwrap() + &name.to_string() + "\n";
+        std::fs::write(&shown, text).unwrap();
+        use_at(&shown, 1_000 + count as u64 - 2);
+        let pages = all_pages(&index, home.path(), &any_provider());
+        assert_eq!(pages[..2], [id_of(9_000), id_of(count - 2)]);
+        assert_eq!(pages.len(), count);
+        // A server that comes later begins where this one was.
+        let again = Index::new(home.path());
+        assert_eq!(all_pages(&again, home.path(), &any_provider()), pages);
+        let archived = store::archive::archive(home.path(), &ThreadId::from(id_of(9_000))).unwrap();
+        assert!(archived.exists());
+        assert_eq!(all_pages(&again, home.path(), &any_provider()), pages[1..]);
+        let away = ThreadListParams {
+            archived: true,
+            ..any_provider()
+        };
+        assert_eq!(all_pages(&again, home.path(), &away), [id_of(9_000)]);
+    }
+}
+
+#[test]
+fn without_its_index_a_list_is_the_same() {
+    let home = home_with(30);
+    let path = home.path().join("threads.sqlite");
+    let whole = all_pages(&index_of(home.path()), home.path(), &any_provider());
+    let spoil: [(&str, &dyn Fn()); 5] = [
+        ("lost", &|| std::fs::remove_file(&path).unwrap()),
+        ("empty", &|| std::fs::write(&path, "").unwrap()),
+        ("no database", &|| {
+            std::fs::write(&path, "no database at all, and longer than its head is".repeat(99)).unwrap()
+        }),
+        ("cut short", &|| {
+            let bytes = std::fs::read(&path).unwrap();
+            std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+        }),
+        ("a folder in the way", &|| {
+            std::fs::remove_file(&path).unwrap();
+            std::fs::create_dir(&path).unwrap();
+        }),
+    ];
+    for (what, spoil) in spoil {
+        for suffix in ["-wal", "-shm"] {
+            let _gone = std::fs::remove_file(home.path().join(format!("threads.sqlite{suffix}")));
+        }
+        spoil();
+        let index = Index::new(home.path());
+        for _ in 0..20 {
+            assert_eq!(all_pages(&index, home.path(), &any_provider()), whole, "{what}");
+        }
+    }
+    // Locked by another server for as long as it likes.
+    std::fs::remove_dir(&path).unwrap();
+    let index = index_of(home.path());
+    let other = rusqlite::Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    use_at(
+        &store::find(home.path(), &ThreadId::from(id_of(3))).unwrap().unwrap(),
+        99_000,
+    );
+    assert_eq!(all_pages(&index, home.path(), &any_provider())[0], id_of(3));
+}
+
+/// Shows S-313, S-315.
+#[test]
+fn only_a_threads_own_file_is_archived() {
+    let home = tempfile::tempdir().unwrap();
+    let id = ThreadId::from(ID);
+    let path = file_of(home.path(), ID, &[meta_line(ID), words_line("Hi")]);
+    let outside = home.path().join(format!("rollout-2026-01-01T00-00-00-{ID}.jsonl"));
+    std::fs::copy(&path, &outside).unwrap();
+    let link = path.with_file_name(format!("rollout-2026-01-02T00-00-00-{ID}.jsonl"));
+    std::os::unix::fs::symlink(&outside, &link).unwrap();
+    let folder = path.with_file_name(format!("rollout-2026-01-03T00-00-00-{ID}.jsonl"));
+    std::fs::create_dir(&folder).unwrap();
+    let other = ThreadId::from(id_of(7));
+    let rows: [(&ThreadId, &Path, &str); 5] = [
+        (&id, &outside, "outside"),
+        (&id, &link, "outside"),
+        (&id, &folder, "not a plain file"),
+        (&other, &path, "does not end with the id"),
+        (&id, Path::new("sessions/nothing.jsonl"), "no stored thread"),
+    ];
+    for (id, path, part) in rows {
+        let error = store::archive::archive_file(home.path(), id, path).unwrap_err();
+        assert!(error.is_bad_request() && error.to_string().contains(part), "{error}");
+    }
+    let bad = store::archive::archive(home.path(), &ThreadId::from("no id")).unwrap_err();
+    assert!(matches!(bad, StoreError::BadId { .. }));
+    std::fs::remove_file(&link).unwrap();
+    std::fs::remove_dir(&folder).unwrap();
+    // A file that is there already is never written over.
+    let to = home.path().join("archived_sessions").join(path.file_name().unwrap());
+    std::fs::create_dir(to.parent().unwrap()).unwrap();
+    std::fs::write(&to, "precious").unwrap();
+    let error = store::archive::archive(home.path(), &id).unwrap_err();
+    assert!(matches!(error, StoreError::Move { .. }), "{error}");
+    assert_eq!(std::fs::read_to_string(&to).unwrap(), "precious");
+    std::fs::remove_file(&to).unwrap();
+    let text = std::fs::read(&path).unwrap();
+    assert_eq!(store::archive::archive(home.path(), &id).unwrap(), to);
+    assert_eq!(std::fs::read(&to).unwrap(), text);
+    assert!(!path.exists());
+    assert!(matches!(
+        store::archive::archive(home.path(), &id),
+        Err(StoreError::Archived { .. })
+    ));
+    let back = store::archive::unarchive(home.path(), &id).unwrap();
+    assert_eq!(std::fs::read(&back).unwrap(), text);
+    assert_eq!(
+        back.parent().unwrap().strip_prefix(home.path()).unwrap(),
+        Path::new("sessions/2025/05/07")
+    );
+}
+
+/// What happens in a conversation.
+#[derive(Clone, Debug)]
+enum Deed {
+    /// A turn with so many calls; after one of them the history is replaced by a summary.
+    Turn {
+        calls: usize,
+        compacted_after: Option<usize>,
+    },
+    /// A turn without words of the person, such as an undo.
+    Silent,
+    RollBack(usize),
+}
+
+fn deeds() -> impl proptest::strategy::Strategy<Value = Vec<Deed>> {
+    use proptest::prelude::*;
+    let turn = (0..3_usize, proptest::option::weighted(0.3, 0..3_usize));
+    let turn = turn.prop_map(|(calls, compacted_after)| Deed::Turn { calls, compacted_after });
+    let deed = prop_oneof![4 => turn, 1 => Just(Deed::Silent), 2 => (0..4_usize).prop_map(Deed::RollBack)];
+    proptest::collection::vec(deed, 0..12)
+}
+
+/// Plays a conversation: on the record, and as the live history goes.
+async fn play_out(recorder: &Recorder, deeds: &[Deed]) -> (Vec<ResponseItem>, usize) {
+    let mut live: Vec<ResponseItem> = Vec::new();
+    // The history before each turn, and whether the person said something in it.
+    let mut before: Vec<(Vec<ResponseItem>, bool)> = Vec::new();
+    for (number, deed) in deeds.iter().enumerate() {
+        let turn_id = Some(TurnId::from(format!("t{number}")));
+        let begin = RolloutItem::EventMsg(EventMsg::TaskStarted {
+            turn_id: turn_id.clone(),
+            started_at: None,
+            model_context_window: None,
+            kind: TurnKind::Regular,
+        });
+        let end = RolloutItem::EventMsg(EventMsg::TaskComplete {
+            turn_id: turn_id.clone(),
+            last_agent_message: None,
+            completed_at: None,
+        });
+        match deed {
+            Deed::Turn { calls, compacted_after } => {
+                before.push((live.clone(), true));
+                recorder.record([begin]);
+                let words = user(&format!("words {number}"));
+                let shown = json!({"type": "userMessage", "id": format!("u{number}"), "content": [{"type": "text", "text": "w"}]});
+                recorder.record([
+                    RolloutItem::ResponseItem(words.clone()),
+                    RolloutItem::EventMsg(EventMsg::ItemCompleted {
+                        thread_id: None,
+                        turn_id,
+                        item: shown,
+                        completed_at_ms: None,
+                    }),
+                ]);
+                live.push(words.clone());
+                for at in 0..=*calls {
+                    if *compacted_after == Some(at) {
+                        live = vec![user(&format!("<compaction_summary>{number}")), words.clone()];
+                        recorder.record([RolloutItem::Compacted {
+                            message: "sum".to_owned(),
+                            replacement_history: Some(live.clone()),
+                        }]);
+                    }
+                    if at < *calls {
+                        let id = format!("c{number}-{at}");
+                        let items = [call(&id), output(&id)];
+                        live.extend(items.clone());
+                        recorder.record(items.map(RolloutItem::ResponseItem));
+                    }
+                }
+                let answer = assistant(&format!("answer {number}"));
+                live.push(answer.clone());
+                recorder.record([RolloutItem::ResponseItem(answer), end]);
+            }
+            Deed::Silent => {
+                before.push((live.clone(), false));
+                recorder.record([begin, end]);
+            }
+            Deed::RollBack(turns) => {
+                recorder.flush().await.unwrap();
+                let of_person = before.iter().filter(|(_, has_words)| *has_words).count();
+                let expected = of_person.min(*turns);
+                let mut left = expected;
+                while left > 0
+                    && let Some((then, has_words)) = before.pop()
+                {
+                    live = then;
+                    left -= usize::from(has_words);
+                }
+                let path = recorder.path();
+                if path.exists() {
+                    let (stored, dropped) = store::load_rolled_back(path, *turns).unwrap();
+                    assert_eq!((stored.history, dropped), (live.clone(), expected));
+                    recorder.record([RolloutItem::EventMsg(EventMsg::ThreadRolledBack { num_turns: dropped })]);
+                }
+            }
+        }
+    }
+    recorder.close().await.unwrap();
+    (live, before.len())
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig { cases: 96, ..Default::default() })]
+
+    /// Shows S-319.
+    #[test]
+    fn what_is_played_again_is_the_live_history(deeds in deeds()) {
+        let home = tempfile::tempdir().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let recorder = Recorder::create(home.path(), meta(home.path())).await.unwrap();
+            let (live, turns) = play_out(&recorder, &deeds).await;
+            if recorder.path().exists() {
+                let stored = store::load(recorder.path()).unwrap();
+                assert_eq!(stored.history, live);
+                assert_eq!(stored.turns.len(), turns);
+            }
+        });
+    }
 }

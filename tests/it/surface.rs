@@ -10,5 +10,6 @@ mod plain;
 mod preview;
 mod progress;
 mod questions;
+mod review;
 mod undo;
 mod waiting;

@@ -84,6 +84,12 @@ export type ChangedPath = {
   kind: ChangedKind;
 };
 
+/** Where a finding lies. */
+export type CodeLocation = {
+  absoluteFilePath: string;
+  lineRange: LineRange;
+};
+
 /** What a command does, as far as its text tells. */
 export type CommandAction =
   | {
@@ -260,6 +266,31 @@ export type EditorContext = {
   activeFile?: string | null;
   selection?: LineRange | null;
   diagnostics?: Array<EditorDiagnostic>;
+  /** What the model is not told this time, whatever the thread's settings say. */
+  leaveOut?: Array<SentContextKind>;
+};
+
+/** Changes to what of the editor is told; absent means no change. */
+export type EditorContextChange = {
+  activeFile?: boolean | null;
+  selection?: boolean | null;
+  openFiles?: boolean | null;
+  diagnostics?: boolean | null;
+  recentEdits?: boolean | null;
+};
+
+/** What of the editor is told to the model (configuration table `editor_context`); what is off is left out. */
+export type EditorContextSettings = {
+  /** Which file the person looks at. */
+  activeFile: boolean;
+  /** What they have selected in it, with its text. */
+  selection: boolean;
+  /** Which files are open, and which of them are not saved. */
+  openFiles: boolean;
+  /** The problems that the editor shows. */
+  diagnostics: boolean;
+  /** Where they have edited since their last message. */
+  recentEdits: boolean;
 };
 
 export type EditorDiagnostic = {
@@ -356,6 +387,9 @@ export type FilesChanged = {
   paths: Array<ChangedPath>;
 };
 
+/** One thing that a review found. */
+export type FindingId = string;
+
 export type GitDiffToRemoteParams = {
   /** An absolute folder in a repository. */
   cwd: string;
@@ -448,6 +482,60 @@ export type GuardianAssessment = {
 };
 
 export type GuardianStatus = "inProgress" | "approved" | "denied" | "aborted";
+
+export type HistoryAppendParams = {
+  threadId?: ThreadId | null;
+  text: string;
+};
+
+export type HistoryAppendResult = {
+  /** False where the person keeps no history (`history.persistence = "none"`), or the text is blank or longer than 1 MiB. */
+  kept: boolean;
+};
+
+/** One thing that the person typed. */
+export type HistoryEntry = {
+  /** Its number, counted from 0; stays as long as the log id does. */
+  offset: number;
+  /** The conversation it was typed in; absent for none. */
+  threadId?: ThreadId | null;
+  /** Seconds since the epoch. */
+  at: number;
+  text: string;
+};
+
+export type HistoryListParams = {
+  /** Absent: whichever file is there. */
+  logId?: string | null;
+  /** Only entries with lower numbers; absent: from the newest on. */
+  before?: number | null;
+  /** Default 50, at most 1000. */
+  limit?: number | null;
+};
+
+/** Newest first. */
+export type HistoryListResult = {
+  /** Of the file that is there now; `0` where there is none. */
+  logId: string;
+  /** Entries in it. */
+  count: number;
+  data: Array<HistoryEntry>;
+};
+
+export type HistoryReadParams = {
+  /** Of `thread/configured` or `history/list`. */
+  logId: string;
+  offset: number;
+};
+
+export type HistoryReadResult = {
+  /** As asked for. */
+  logId: string;
+  /** As asked for. */
+  offset: number;
+  /** Absent where there is none, or another file has taken the place of that one. */
+  entry?: HistoryEntry | null;
+};
 
 /** A contiguous change in one file. */
 export type Hunk = {
@@ -662,6 +750,9 @@ export type McpTool = {
   inputSchema: JsonValue;
 };
 
+/** How far the agent may go in a thread. */
+export type Mode = "agent" | "plan" | "ask";
+
 export type Model = {
   /** The name to put into `model`. */
   id: string;
@@ -699,6 +790,24 @@ export type MovedHunk = {
   status: HunkStatus;
   range: LineRange;
   conflict?: string | null;
+};
+
+/** A finding that lies on its lines until it is dismissed, its lines change, or the same is reviewed again. */
+export type OpenFinding = {
+  id: FindingId;
+  threadId: ThreadId;
+  /** The review. */
+  turnId: TurnId;
+  uri: string;
+  /** Where its lines are now. */
+  codeLocation: CodeLocation;
+  title: string;
+  /** Markdown. */
+  body: string;
+  /** From 0 to 1. */
+  confidenceScore: number;
+  /** 0 must be mended at once, 3 is a trifle. */
+  priority: number;
 };
 
 export type OutputStream = "stdout" | "stderr";
@@ -797,6 +906,42 @@ export type PlanUpdated = {
   explanation: string | null;
   steps: Array<PlanStep>;
 };
+
+export type Prompt = {
+  /** An input that begins with a slash and this name calls it. */
+  name: string;
+  description?: string | null;
+  /** What stands behind the name, for the person; empty where nothing does. */
+  argumentHint: string;
+  arguments: Array<PromptArgument>;
+  /** Offered as a code action on a selection. */
+  code: boolean;
+  source: PromptSource;
+  path: string;
+  /** The text as it stands in the file, without its head. */
+  content: string;
+};
+
+export type PromptArgument = {
+  name: string;
+  hint?: string | null;
+  /** Stands in where nothing is given; without it the argument must be given. */
+  default?: string | null;
+};
+
+export type PromptListParams = {
+  /** The folder whose project's prompts count; absent: the first folder of the workspace. */
+  cwd?: string | null;
+};
+
+export type PromptListResult = {
+  /** By name. */
+  data: Array<Prompt>;
+  /** What is wrong with the files, each with its place. */
+  problems: Array<ConfigWarning>;
+};
+
+export type PromptSource = "person" | "project";
 
 export type Proposal = {
   id: ProposalId;
@@ -940,6 +1085,112 @@ export type QueuedInput = {
 /** How much of its reasoning the model is asked to sum up. */
 export type ReasoningSummary = "auto" | "concise" | "detailed" | "none";
 
+export type ReviewCompleted = {
+  output: ReviewOutput | null;
+  /** Those that lie on lines of a file. */
+  findings: Array<OpenFinding>;
+};
+
+/** Where a review runs. */
+export type ReviewDelivery = "inline" | "detached";
+
+/** The findings that are to go: those to which all that is given applies. */
+export type ReviewDismissParams = {
+  threadId: ThreadId;
+  /** Those of this review. */
+  turnId?: TurnId | null;
+  /** This one. */
+  findingId?: FindingId | null;
+};
+
+export type ReviewDismissResult = {
+  /** How many went; what is gone already does not count. */
+  dismissed: number;
+};
+
+export type ReviewEntered = {
+  target: ReviewTarget;
+  /** What is reviewed, for people: "Review of …". */
+  review: string;
+};
+
+/** One thing that a review found. */
+export type ReviewFinding = {
+  /** At most 80 characters. */
+  title: string;
+  /** Markdown. */
+  body: string;
+  /** From 0 to 1. */
+  confidenceScore: number;
+  /** 0 must be mended at once, 3 is a trifle. */
+  priority: number;
+  /** Absent where the reviewer named no place in a file of the workspace. */
+  codeLocation?: CodeLocation | null;
+};
+
+export type ReviewFindingsChanged = {
+  /** All that are left. */
+  findings: Array<OpenFinding>;
+};
+
+export type ReviewFindingsParams = {
+  /** Only those of this thread. */
+  threadId?: ThreadId | null;
+  /** Only those of this review. */
+  turnId?: TurnId | null;
+};
+
+export type ReviewFindingsResult = {
+  /** In the order of the reviews, and within one in the reviewer's. */
+  data: Array<OpenFinding>;
+};
+
+/** What a review came to. */
+export type ReviewOutput = {
+  findings: Array<ReviewFinding>;
+  /** Absent where the reviewer gave none. */
+  overallCorrectness?: ReviewVerdict | null;
+  overallExplanation: string;
+  /** From 0 to 1; absent where the reviewer gave none. */
+  overallConfidenceScore?: number | null;
+};
+
+export type ReviewStartParams = {
+  threadId: ThreadId;
+  target: ReviewTarget;
+  delivery?: ReviewDelivery;
+};
+
+export type ReviewStartResult = {
+  /** The thread in which it runs. */
+  reviewThreadId: ThreadId;
+  turn: Turn;
+};
+
+/** What is to be reviewed. */
+export type ReviewTarget =
+  | {
+    "type": "uncommittedChanges"
+  }
+  | {
+    "type": "baseBranch";
+    branch: string;
+  }
+  | {
+    "type": "commit";
+  /** As git understands it: whole, short, or a name such as `HEAD`. */
+  sha: string;
+  /** Its first line, for display; read from git where absent. */
+  title?: string | null;
+  }
+  | {
+    "type": "custom";
+    instructions: string;
+  };
+
+/** The verdict on all that was reviewed. */
+export type ReviewVerdict = "patch is correct" | "patch is incorrect";
+
 /** What a model says of the risk of a command that the person is asked about. */
 export type Risk = {
   level: RiskLevel;
@@ -1011,6 +1262,21 @@ export type SandboxWall = {
   lacks: Array<string>;
 };
 
+/** One thing that the model was told beside the person's words, or that it was to be told and was not. */
+export type SentContext = {
+  kind: SentContextKind;
+  /** In a few words, for the person: `src/main.rs, lines 10-20`. */
+  label: string;
+  path?: string | null;
+  lineRange?: LineRange | null;
+  /** Bytes of text that the model gets of it; 0 if it gets none. */
+  bytes: number;
+  /** Why it is cut short, or not sent at all. */
+  note?: string | null;
+};
+
+export type SentContextKind = "file" | "folder" | "prompt" | "activeFile" | "selection" | "openFiles" | "diagnostics" | "recentEdits";
+
 /** Changes to a thread's settings. Absent means no change; they stay in force for later turns. */
 export type SettingsOverride = {
   model?: string | null;
@@ -1028,6 +1294,12 @@ export type SettingsOverride = {
   /** Folders of the workspace beside `cwd`, in place of those before. Relative ones start from `cwd`. */
   runtimeWorkspaceRoots?: Array<string> | null;
   editApproval?: EditApproval | null;
+  editorContext?: EditorContextChange | null;
+  /**
+   * Absent: the mode stays, unless all of `model`, `effort`, `summary`, `cwd`, `approvalPolicy` and one of `sandboxPolicy` and
+   * `permissions` are given: then it is `agent` again.
+   */
+  mode?: Mode | null;
 };
 
 /** A command that runs on, or has ended and was not read to its end by the agent. */
@@ -1139,14 +1411,67 @@ export type Thread = {
   cliVersion: string;
   gitInfo?: GitInfo | null;
   forkedFromId?: ThreadId | null;
+  /** Put away: it is listed only where archived threads are asked for, and resumed only after `thread/unarchive`. */
+  archived: boolean;
+  memoryMode: ThreadMemoryMode;
   /** Empty where the request did not ask for them. */
   turns: Array<Turn>;
 };
+
+export type ThreadArchiveParams = {
+  threadId: ThreadId;
+};
+
+export type ThreadArchiveResult = Record<symbol, never>;
+
+export type ThreadArchived = Record<symbol, never>;
 
 export type ThreadClosed = Record<symbol, never>;
 
 export type ThreadConfigured = {
   settings: ThreadSettings;
+  /** Of the file of what the person typed, as `history/read` takes it; `0` where none is kept. */
+  historyLogId: string;
+  /** Entries in that file: one can go back from this number. */
+  historyEntryCount: number;
+};
+
+export type ThreadDeleteParams = {
+  /** Letter by letter as lists give it: nothing brings the thread back. */
+  threadId: ThreadId;
+};
+
+export type ThreadDeleteResult = Record<symbol, never>;
+
+export type ThreadDeleted = Record<symbol, never>;
+
+/** The copy is told in full by the answer, as by `thread/start`. */
+export type ThreadForkParams = {
+  /** One of `threadId` and `path` must be there; `path` wins. */
+  threadId?: ThreadId | null;
+  path?: string | null;
+  /** The copy ends with this turn, which must be over. Not together with `beforeTurnId`. */
+  lastTurnId?: TurnId | null;
+  /** The copy ends before this turn. */
+  beforeTurnId?: TurnId | null;
+  /** What they leave out is as in the thread that is copied. */
+  settings?: SettingsOverride;
+  /** Free overrides by configuration key, above every other layer. */
+  config?: { [key in string]: JsonValue } | null;
+  /** Replaces the instructions of the thread that is copied. */
+  baseInstructions?: string | null;
+  /** Added as a developer message, behind what is copied. */
+  developerInstructions?: string | null;
+  /** Leave nothing of the copy on disk. */
+  ephemeral?: boolean;
+};
+
+export type ThreadFound = {
+  thread: Thread;
+  /** The first place in the thread, with some words around it. */
+  snippet: string;
+  /** The turn it is in. Absent where it is the thread's name. */
+  turnId?: TurnId | null;
 };
 
 /** A conversation. A UUID; also the end of its rollout file's name. */
@@ -1160,6 +1485,8 @@ export type ThreadItem =
     content: Array<UserInput>;
   /** Echo of `clientUserMessageId`. */
   clientId?: string | null;
+  /** What the model was told beside these words: files that they mention, what the editor shows. */
+  context?: Array<SentContext>;
   }
   | {
     "type": "agentMessage";
@@ -1241,6 +1568,21 @@ export type ThreadItem =
     durationMs?: number | null;
   }
   | {
+    "type": "enteredReviewMode";
+    id: ItemId;
+  /** What is reviewed, for people: "Review of …". */
+  review: string;
+    target?: ReviewTarget | null;
+  }
+  | {
+    "type": "exitedReviewMode";
+    id: ItemId;
+  /** What it came to, in Markdown; empty if it has no result. */
+  review: string;
+  /** Absent if it was stopped, or failed. */
+  output?: ReviewOutput | null;
+  }
+  | {
     "type": "undo";
     id: ItemId;
   /** The turns, oldest first. */
@@ -1263,6 +1605,10 @@ export type ThreadListParams = {
   cwd?: string | null;
   /** Only threads whose preview or name holds this text, whatever the case. */
   searchTerm?: string | null;
+  /** Where threads were started (`vscode`, `neovim`, `exec`, …). Absent or empty: wherever a person holds them. */
+  sources?: Array<string> | null;
+  /** The archived threads in place of the others. */
+  archived?: boolean;
 };
 
 /** Newest first by last use. */
@@ -1270,6 +1616,32 @@ export type ThreadListResult = {
   data: Array<Thread>;
   /** Absent on the last page. */
   nextCursor?: string | null;
+};
+
+/** Whether memories may be made of a thread later. Nothing in the conversation depends on it. */
+export type ThreadMemoryMode = "enabled" | "disabled";
+
+export type ThreadMemoryModeSetParams = {
+  threadId: ThreadId;
+  mode: ThreadMemoryMode;
+};
+
+export type ThreadMemoryModeSetResult = {
+  thread: Thread;
+};
+
+export type ThreadNameSetParams = {
+  threadId: ThreadId;
+  /** What lists show in place of the preview: one line, not blank. */
+  name: string;
+};
+
+export type ThreadNameSetResult = {
+  thread: Thread;
+};
+
+export type ThreadNameUpdated = {
+  name: string | null;
 };
 
 export type ThreadReadParams = {
@@ -1286,6 +1658,54 @@ export type ThreadResumeParams = {
   threadId?: ThreadId | null;
   path?: string | null;
   settings?: SettingsOverride;
+};
+
+export type ThreadRollbackParams = {
+  threadId: ThreadId;
+  /**
+   * Turns to drop, counted from the last; at least 1. More than there are drops all. Only turns with words of the person
+   * count: an undo, or a turn of their own commands, goes with the turn before it.
+   */
+  numTurns: number;
+};
+
+export type ThreadRollbackResult = {
+  /** With the turns that are left. */
+  thread: Thread;
+  /** Turns that were dropped. */
+  numTurns: number;
+  /** For the person: what was dropped, and that files stay as they are. */
+  message: string;
+};
+
+export type ThreadRolledBack = {
+  /** How many were dropped. */
+  numTurns: number;
+};
+
+export type ThreadSearchParams = {
+  /** Looked for in what the person and the agent said, whatever the case. */
+  searchTerm: string;
+  /** From the `nextCursor` of the page before. */
+  cursor?: string | null;
+  /** Default 25, at least 1. */
+  limit?: number | null;
+  /** Absent or empty: all. */
+  modelProviders?: Array<string> | null;
+  /** Only threads of this folder. */
+  cwd?: string | null;
+  /** The archived threads in place of the others. */
+  archived?: boolean;
+};
+
+/** Newest first by last use. */
+export type ThreadSearchResult = {
+  data: Array<ThreadFound>;
+  /**
+   * Absent once all threads were looked through. A page can be short, or empty, and yet have one: a request looks through
+   * a bounded amount of text.
+   */
+  nextCursor?: string | null;
 };
 
 /** The settings in force for a thread; a turn works on a snapshot of them. */
@@ -1310,6 +1730,9 @@ export type ThreadSettings = {
    */
   runtimeWorkspaceRoots: Array<string>;
   editApproval: EditApproval;
+  /** What of the editor the model is told with the person's words. */
+  editorContext: EditorContextSettings;
+  mode: Mode;
 };
 
 /** A command of the person's own, as `!command` in the place of a message is. */
@@ -1367,6 +1790,16 @@ export type ThreadTokenUsage = {
   total: TokenUsage;
   modelContextWindow?: number | null;
 };
+
+export type ThreadUnarchiveParams = {
+  threadId: ThreadId;
+};
+
+export type ThreadUnarchiveResult = {
+  thread: Thread;
+};
+
+export type ThreadUnarchived = Record<symbol, never>;
 
 /** Tokens of one response, or of a thread so far. */
 export type TokenUsage = {
@@ -1452,7 +1885,7 @@ export type TurnError = {
 };
 
 /** The machine-readable side of a turn's error; the message says the same in words and what to do. */
-export type TurnErrorKind = "missingKey" | "unauthorized" | "modelNotFound" | "contextWindowExceeded" | "usageLimitExceeded" | "rateLimitExceeded" | "serverOverloaded" | "badRequest" | "serverError" | "connectionFailed" | "streamDisconnected" | "incomplete" | "tooManyRounds" | "sandboxError" | "toolServerFailed" | "undoFailed" | "internal";
+export type TurnErrorKind = "missingKey" | "unauthorized" | "modelNotFound" | "contextWindowExceeded" | "usageLimitExceeded" | "rateLimitExceeded" | "serverOverloaded" | "badRequest" | "serverError" | "connectionFailed" | "streamDisconnected" | "incomplete" | "tooManyRounds" | "sandboxError" | "toolServerFailed" | "undoFailed" | "reviewFailed" | "internal";
 
 /** From one input of the person to the agent's final answer. A UUIDv7. */
 export type TurnId = string;
@@ -1668,6 +2101,22 @@ export interface ClientRequests {
   "countersign/thread/list": { params: ThreadListParams; result: ThreadListResult };
   /** Reads a thread without loading it. */
   "countersign/thread/read": { params: ThreadReadParams; result: ThreadReadResult };
+  /** Copies a thread, live or stored, into a new one: whole, or up to a turn. The new thread is live. */
+  "countersign/thread/fork": { params: ThreadForkParams; result: ThreadStartResult };
+  /** Drops the last turns of a live thread from the conversation. Files stay as they are. */
+  "countersign/thread/rollback": { params: ThreadRollbackParams; result: ThreadRollbackResult };
+  /** Puts a thread away; a live one is ended first. */
+  "countersign/thread/archive": { params: ThreadArchiveParams; result: ThreadArchiveResult };
+  /** Brings an archived thread back into the list. */
+  "countersign/thread/unarchive": { params: ThreadUnarchiveParams; result: ThreadUnarchiveResult };
+  /** Deletes a thread, archived or not, with its proposals and what it noted for undo. A live one is ended first. */
+  "countersign/thread/delete": { params: ThreadDeleteParams; result: ThreadDeleteResult };
+  /** Gives a thread a name. */
+  "countersign/thread/name/set": { params: ThreadNameSetParams; result: ThreadNameSetResult };
+  /** Says whether memories may be made of a thread later. */
+  "countersign/thread/memoryMode/set": { params: ThreadMemoryModeSetParams; result: ThreadMemoryModeSetResult };
+  /** Looks for words in stored threads, newest first by last use. */
+  "countersign/thread/search": { params: ThreadSearchParams; result: ThreadSearchResult };
   /** Starts a turn, or steers the running one. Answered at once; the story follows as notifications. */
   "countersign/turn/start": { params: TurnStartParams; result: TurnStartResult };
   /** Adds input to the running turn. */
@@ -1710,6 +2159,12 @@ export interface ClientRequests {
   "countersign/proposal/decide": { params: ProposalDecideParams; result: ProposalDecideResult };
   /** Changes what a waiting hunk would put into its file. */
   "countersign/proposal/edit": { params: ProposalEditParams; result: ProposalEditResult };
+  /** Has a change reviewed. Answered at once; it is a turn of its own. */
+  "countersign/review/start": { params: ReviewStartParams; result: ReviewStartResult };
+  /** What reviews found and what still lies on its lines. */
+  "countersign/review/findings": { params: ReviewFindingsParams; result: ReviewFindingsResult };
+  /** Takes findings off their lines. */
+  "countersign/review/dismiss": { params: ReviewDismissParams; result: ReviewDismissResult };
   /** Settles an open question from another surface than the one that was asked. */
   "countersign/approval/respond": { params: ApprovalRespondParams; result: ApprovalRespondResult };
   /** The commands of the agent that run on in terminals. */
@@ -1736,6 +2191,14 @@ export interface ClientRequests {
   "countersign/mcp/elicitation/respond": { params: McpElicitationRespondParams; result: McpElicitationRespondResult };
   /** The models that can be chosen. */
   "countersign/model/list": { params: ModelListParams; result: ModelListResult };
+  /** The prompts that can be called by name, as their files say at this moment. */
+  "countersign/prompt/list": { params: PromptListParams; result: PromptListResult };
+  /** One thing that the person typed, by its number. */
+  "countersign/history/read": { params: HistoryReadParams; result: HistoryReadResult };
+  /** What the person typed, newest first. */
+  "countersign/history/list": { params: HistoryListParams; result: HistoryListResult };
+  /** Adds what the person typed elsewhere than in `turn/start` and `turn/steer`, which add it themselves. */
+  "countersign/history/append": { params: HistoryAppendParams; result: HistoryAppendResult };
   /** The effective configuration and where each value came from. */
   "countersign/config/read": { params: ConfigReadParams; result: ConfigReadResult };
   /** The permission profiles that can be chosen. */
@@ -1766,8 +2229,18 @@ export interface Notifications {
   "countersign/thread/configured": At & ThreadConfigured;
   /** Idle, active, waiting. */
   "countersign/thread/statusChanged": At & ThreadStatusChanged;
-  /** The thread's last event. */
+  /** The thread's last event while it is live. */
   "countersign/thread/closed": At & ThreadClosed;
+  /** The thread was put away; it need not have been live. */
+  "countersign/thread/archived": At & ThreadArchived;
+  /** The thread was brought back from where archived ones are. */
+  "countersign/thread/unarchived": At & ThreadUnarchived;
+  /** The thread is gone for good; nothing of it follows. */
+  "countersign/thread/deleted": At & ThreadDeleted;
+  /** The thread has another name. */
+  "countersign/thread/nameUpdated": At & ThreadNameUpdated;
+  /** The thread's last turns were dropped from the conversation. Files stay as they are. */
+  "countersign/thread/rolledBack": At & ThreadRolledBack;
   /** A turn runs. */
   "countersign/turn/started": At & TurnStarted;
   /** The turn's last event, exactly one for each `turn/started`. */
@@ -1798,6 +2271,12 @@ export interface Notifications {
   "countersign/terminal/output": At & TerminalOutput;
   /** The command in a terminal has ended, by itself or not. */
   "countersign/terminal/exited": At & TerminalExited;
+  /** A reviewer looks at a change from here on; in the turn of the review, before anything it says. */
+  "countersign/review/entered": At & ReviewEntered;
+  /** The review is over, once for each `review/entered`: with its result, or with none if it was stopped or failed. */
+  "countersign/review/completed": At & ReviewCompleted;
+  /** Findings of the thread went: dismissed, their lines changed, their file gone, or the same reviewed again. Belongs to the thread. */
+  "countersign/review/findingsChanged": At & ReviewFindingsChanged;
   /** The plan as it stands. */
   "countersign/turn/planUpdated": At & PlanUpdated;
   /** Tokens used; after each response. */

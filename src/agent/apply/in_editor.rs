@@ -101,6 +101,9 @@ pub(in crate::agent) async fn change_in_editor(
 /// `applied: true` is a claim: waits until the documents really hold the new text.
 async fn happened(scope: &Scope, steps: &[Step]) -> Result<(), String> {
     if tokio::time::timeout(SETTLE, all_done(scope, steps)).await.is_ok() {
+        for (step, _) in open_steps(steps) {
+            scope.desk.workspace.forget_edits(&step.path);
+        }
         return Ok(());
     }
     let missing = open_steps(steps).filter(|(step, _)| !is_done(scope, step));

@@ -6,6 +6,7 @@ use crate::agent::stream::Stream;
 use crate::ids::{ProposalId, ThreadId};
 use crate::protocol::proposal::{HunkStatus, Proposal, ProposalStatus};
 use crate::store::proposals::{Bounds, Kept, Note};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -219,6 +220,34 @@ impl Proposals {
         for entry in state.entries.values_mut().filter(of_thread) {
             entry.stream = stream.clone();
         }
+    }
+
+    /// The thread is deleted: nothing of its proposals is kept, and none waits any more. Reads the disk.
+    pub fn forget_thread(&self, thread: &ThreadId) {
+        let waiting: Vec<ProposalId> = {
+            let state = self.lock();
+            let of_thread = |entry: &&Entry| entry.proposal.thread_id == *thread && entry.is_waiting();
+            let of_thread = state.entries.values().filter(of_thread);
+            of_thread.map(|entry| entry.proposal.id.clone()).collect()
+        };
+        for id in waiting {
+            let outcome = Some("The conversation was deleted, and the change was not made.".to_owned());
+            self.settle(&id, ProposalStatus::Superseded, &BTreeMap::new(), outcome);
+        }
+        let shelf = &self.shared.shelf;
+        for id in shelf.list() {
+            let is_of_thread = |kept: Kept| kept.proposal.thread_id == *thread;
+            if !shelf.read(&id).ok().flatten().is_some_and(is_of_thread) {
+                continue;
+            }
+            if let Ok(Some(held)) = shelf.hold(&id) {
+                shelf.forget(&id, Some(held));
+            }
+        }
+        for note in shelf.notes(thread) {
+            shelf.forget_note(&note.proposal_id);
+        }
+        self.lock().notes.remove(thread);
     }
 
     /// Keeps what became of a proposal until its thread goes on, and tells it there. `live` says that the thread is

@@ -2,10 +2,11 @@
 
 use super::ask::Asked;
 use crate::agent::turn::Turn;
+use crate::agent::undo;
 use crate::ids::ItemId;
 use crate::mcp::{self, Caller, Progress, Question, RequestError, result};
 use crate::protocol::event::{EventKind, McpProgress};
-use crate::protocol::item::{ItemStatus, ThreadItem};
+use crate::protocol::item::{Confined, ItemStatus, ThreadItem};
 use crate::protocol::mcp::McpElicitationResponse;
 use crate::tools::server_tool::ServerCall;
 use crate::tools::{ToolError, ToolOutput};
@@ -47,9 +48,21 @@ pub async fn call(turn: &Arc<Turn>, call: ServerCall) -> Result<ToolOutput, Tool
         server: call.server.name.clone(),
     });
     let limit = call.server.settings.tool_timeout;
+    // A program can change files of the workspace like a command, and what it changes can be taken back.
+    let may_write = !call.tool.read_only && call.server.settings.url().is_none();
+    let confined = if may_write {
+        Confined::Outside
+    } else {
+        Confined::ReadOnly
+    };
+    let watch = undo::watch(turn, &[], confined).await;
+    if turn.cancel.is_cancelled() {
+        return Ok(shown.stopped());
+    }
     let answer = connection
         .call(&call.tool.name, call.arguments.clone(), caller, limit, &turn.cancel)
         .await;
+    watch.finish().await;
     match answer {
         Ok(answer) => Ok(shown.answered(answer)),
         Err(RequestError::Cancelled) => Ok(shown.stopped()),

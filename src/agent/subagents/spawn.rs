@@ -6,13 +6,13 @@ use crate::agent::conversation::Conversation;
 use crate::agent::history::History;
 use crate::agent::thread::{Start, ThreadHandle};
 use crate::agent::turn::Turn;
-use crate::agent::{Agent, AgentError, now_ms, permissions, prompt};
+use crate::agent::{Agent, AgentError, context, now_ms, permissions, prompt};
 use crate::config::Loaded;
 use crate::ids::ThreadId;
 use crate::protocol::agent::{AgentStatus, SubAgent};
 use crate::protocol::item::UserInput;
 use crate::protocol::settings::{SandboxMode, SandboxPolicy, ThreadSettings};
-use crate::protocol::thread::{Thread, ThreadStatus};
+use crate::protocol::thread::{Thread, ThreadMemoryMode, ThreadStatus};
 use crate::store::{Recorder, SessionMeta};
 use crate::tools::agents::Spawn;
 use std::sync::Arc;
@@ -94,7 +94,8 @@ impl Agent {
         wish: &Spawn,
     ) -> Result<ThreadHandle, AgentError> {
         let settings = settings(turn, wish);
-        let instructions = self.instructions(&turn.config, &settings);
+        let (instructions, _told_to_the_parent, known) =
+            context::read_instructions(self.desk(), &turn.config, &settings);
         let base = Some(turn.base_instructions.clone());
         let meta = SessionMeta {
             model_provider: Some(settings.model_provider.clone()),
@@ -126,6 +127,8 @@ impl Agent {
             git_info: None,
             forked_from_id: None,
             agent: Some(identity.clone()),
+            archived: false,
+            memory_mode: ThreadMemoryMode::default(),
             turns: Vec::new(),
         };
         let own = [
@@ -136,6 +139,7 @@ impl Agent {
         if !instructions.text.is_empty() {
             conversation.remember([prompt::project_instructions(&settings.cwd, &instructions.text)]);
         }
+        conversation.data().instructions = known;
         // Its turns see the same folders as this one, whatever the editor has open beside them.
         let mut left = self.desk().workspace.roots();
         left.retain(|root| !turn.roots.contains(root));

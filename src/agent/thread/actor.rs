@@ -4,7 +4,7 @@ use super::promised::{Opening, Promised, Words};
 use super::queue::{Change, Queue};
 use super::running::Running;
 use super::task::{Task, WhenBusy};
-use super::{Added, Op, Parts, Shared, Start, Started, whole};
+use super::{Added, Op, Parts, Shared, Start, Started, rollback, whole};
 use crate::agent::conversation::Conversation;
 use crate::agent::desk::Desk;
 use crate::agent::mail::Mail;
@@ -12,11 +12,11 @@ use crate::agent::pending::Input;
 use crate::agent::person::{self, OwnCommand, Queued};
 use crate::agent::prompt::BASE_INSTRUCTIONS;
 use crate::agent::turn::{Ended, Turn, TurnParts};
-use crate::agent::{AgentError, permissions, sampling, settings};
+use crate::agent::{AgentError, mode, permissions, review, sampling, settings};
 use crate::config::Config;
 use crate::config::permissions::Profile;
 use crate::ids::TurnId;
-use crate::protocol::event::{EventKind, ThreadClosed, ThreadConfigured, TurnQueueChanged};
+use crate::protocol::event::{EventKind, ThreadClosed, TurnQueueChanged};
 use crate::protocol::item::{ItemStatus, ThreadItem, UserInput};
 use crate::protocol::queue::TurnQueue;
 use crate::protocol::settings::{SettingsOverride, ThreadSettings};
@@ -89,6 +89,9 @@ impl Actor {
                 }
                 Op::Task { task, reply } => {
                     let _gone = reply.send(self.start_task(task));
+                }
+                Op::Rollback { num_turns, reply } => {
+                    let _gone = reply.send(self.roll_back(num_turns).await);
                 }
                 Op::Queue { start, reply } => {
                     let _gone = reply.send(self.queue(start));
@@ -352,7 +355,8 @@ impl Actor {
 
     /// A turn with the settings of now.
     fn make_turn(&self, promised: &Promised) -> Arc<Turn> {
-        let profile = permissions::profile(&self.config, &self.settings);
+        let settings = mode::held(&self.settings);
+        let profile = permissions::profile(&self.config, &settings);
         let roots = self.roots(&profile);
         let output_schema = match &promised.opening {
             Opening::Input(words) => words.start.output_schema.clone(),
@@ -363,12 +367,16 @@ impl Actor {
             conversation: self.conversation.clone(),
             desk: self.desk.clone(),
             config: self.config.clone(),
-            settings: self.settings.clone(),
+            settings,
             profile,
             roots,
             output_schema,
             base_instructions: self.base_instructions.clone(),
             apart: None,
+        };
+        let parts = match promised.kind() {
+            TurnKind::Review => review::parts(parts),
+            _ => parts,
         };
         let turn = Arc::new(Turn::new(promised.id.clone(), parts));
         if !promised.kind().takes_input() {
@@ -509,6 +517,17 @@ impl Actor {
         }
     }
 
+    /// Nothing else is done meanwhile, so no turn begins on what is about to change.
+    async fn roll_back(&mut self, num_turns: u32) -> Result<u32, AgentError> {
+        self.forget_ended();
+        if self.running.is_some() {
+            return Err(AgentError::Rollback {
+                reason: "a turn is running; wait for its end or stop it".to_owned(),
+            });
+        }
+        rollback::roll_back(&self.conversation, num_turns).await
+    }
+
     fn change_settings(&mut self, change: &SettingsOverride) -> Result<(), AgentError> {
         let changed = settings::changed(&self.config, &self.settings, change)?;
         if changed == self.settings {
@@ -526,8 +545,10 @@ impl Actor {
             face.thread.model_provider.clone_from(&self.settings.model_provider);
         }
         let settings = self.settings.clone();
-        self.conversation
-            .publish(None, EventKind::ThreadConfigured(ThreadConfigured { settings }));
+        self.conversation.publish(
+            None,
+            EventKind::ThreadConfigured(self.desk.configured(&self.config, settings)),
+        );
         Ok(())
     }
 
@@ -562,13 +583,14 @@ impl Actor {
             turn.stop(InterruptedBy::Shutdown);
             if let Opening::Input(words) = next.opening {
                 turn.begin(None);
-                sampling::take_input(&turn, words.inputs(), true);
+                sampling::take_input(&turn, words.inputs(), true).await;
             }
             turn.end(Ended::Interrupted);
         }
         self.keep_mail();
         self.show_running(None);
         self.desk.agents.close_below(&self.conversation.id).await;
+        self.desk.findings.close(&self.conversation.id);
         self.desk.terminals.end_thread(&self.conversation.id).await;
         self.conversation.servers.release();
         if let Some(recorder) = &self.conversation.recorder

@@ -76,6 +76,7 @@ impl Promised {
                 id: self.id.as_str().into(),
                 content: start.content.clone(),
                 client_id: start.client_id.clone(),
+                context: Vec::new(),
             }],
             _ => Vec::new(),
         };

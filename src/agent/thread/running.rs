@@ -53,7 +53,7 @@ impl Running {
     }
 }
 
-async fn close(turn: &Turn, ended: Ended) {
+async fn close(turn: &Arc<Turn>, ended: Ended) {
     if ended != Ended::Completed {
         // They end with the turn; what they said so far is shown.
         turn.own_commands.cancel();
@@ -61,17 +61,18 @@ async fn close(turn: &Turn, ended: Ended) {
     }
     // Whoever added to a turn that fails is not forgotten: the words are in the conversation.
     while matches!(ended, Ended::Failed(_)) && !turn.pending.close_if_empty() {
-        sampling::take_input(turn, turn.pending.take(), false);
+        sampling::take_input(turn, turn.pending.take(), false).await;
     }
     turn.end(ended);
 }
 
 /// A stopped turn that does not listen is ended by force, and closed all the same, whoever stopped it.
 async fn end_by_force(turn: Arc<Turn>, task: AbortHandle, thread: Weak<Shared>) {
+    // One that closed before this was looked at was stopped all the same.
     tokio::select! {
         biased;
-        () = turn.closed.cancelled() => return,
         () = turn.cancel.cancelled() => {}
+        () = turn.closed.cancelled() => return,
     }
     // They work for it.
     turn.desk.agents.interrupt_below(&turn.conversation.id);

@@ -1,11 +1,12 @@
 //! A turn from its first event to its last: what it is told of its surroundings, which model answers, and then the loop.
 
+use crate::agent::context::{self, Gathered};
 use crate::agent::pending::Input;
 use crate::agent::prompt::Environment;
 use crate::agent::provider::{Provider, Unresolved};
 use crate::agent::sampling;
 use crate::agent::turn::{Ended, Turn};
-use crate::agent::{in_words, undo};
+use crate::agent::{in_words, mode, undo};
 use crate::model::retry::Retry;
 use crate::protocol::turn::{TurnError, TurnErrorKind};
 use std::sync::Arc;
@@ -25,15 +26,41 @@ pub(super) async fn run_own(turn: &Arc<Turn>) -> Ended {
 
 /// A turn from its first event to its last answer; closing it is the caller's. `first`: the turn begins with the input.
 pub(super) async fn run(turn: &Arc<Turn>, inputs: Vec<Input>, first: bool) -> Ended {
-    let mut inputs = Some(inputs);
+    let news = context::tell_instructions(turn).await;
+    let mut inputs = Some(context::gather(turn, inputs).await);
     // The person sees their words before the provider is waited for in earnest.
-    let begin = |inputs: &mut Option<Vec<Input>>, window| {
+    let begin = |inputs: &mut Option<Vec<Gathered>>, window| {
         if let Some(inputs) = inputs.take() {
             turn.begin(window);
-            sampling::take_input(turn, inputs, first);
+            sampling::say_input(turn, inputs, first);
             undo::begin(turn);
         }
     };
+    if let Err(ended) = find_provider(turn, |window| begin(&mut inputs, window)).await {
+        return ended;
+    }
+    for warning in news {
+        turn.warn(warning);
+    }
+    let terminals = &turn.desk.terminals;
+    if terminals.may_write(&turn.conversation.id) {
+        undo::stand_by(turn).await;
+    }
+    let ended = sampling::run(turn).await;
+    if terminals.may_write(&turn.conversation.id) {
+        // What they do later is nobody's.
+        undo::settle(turn, false).await;
+        sampling::show_diff(turn).await;
+    }
+    ended
+}
+
+/// Finds out which model answers the turn, and says what is to be said before it does. `begin` is called before anything is
+/// waited for, with the size of the context window where that is known, and perhaps again.
+///
+/// # Errors
+/// The turn has ended: it was stopped, or there is no model.
+pub(in crate::agent) async fn find_provider(turn: &Turn, mut begin: impl FnMut(Option<u32>)) -> Result<(), Ended> {
     let mut retry = None;
     let provider = loop {
         let resolved = tokio::select! {
@@ -45,24 +72,24 @@ pub(super) async fn run(turn: &Arc<Turn>, inputs: Vec<Input>, first: bool) -> En
             Some(Ok(provider)) => break provider,
             Some(Err(failure)) => failure,
             None => {
-                begin(&mut inputs, None);
-                return Ended::Interrupted;
+                begin(None);
+                return Err(Ended::Interrupted);
             }
         };
-        begin(&mut inputs, None);
+        begin(None);
         let (error, provider) = match failure {
-            Unresolved::Final(error) => return Ended::Failed(error),
+            Unresolved::Final(error) => return Err(Ended::Failed(error)),
             Unresolved::Provider(error, provider) => (error, provider),
         };
         let retry = retry.get_or_insert_with(|| Retry::new(&provider));
         let Some(wait) = retry.next(&error) else {
-            return Ended::Failed(error.turn_error());
+            return Err(Ended::Failed(error.turn_error()));
         };
         if !sampling::wait_to_retry(turn, wait, &error).await {
-            return Ended::Interrupted;
+            return Err(Ended::Interrupted);
         }
     };
-    begin(&mut inputs, provider.context_window);
+    begin(provider.context_window);
     for warning in turn.conversation.new_reports(turn.desk.rules(&turn.config).reports()) {
         turn.warn(in_words(&warning));
     }
@@ -80,17 +107,7 @@ pub(super) async fn run(turn: &Arc<Turn>, inputs: Vec<Input>, first: bool) -> En
         });
     }
     let _first = turn.provider.set(provider);
-    let terminals = &turn.desk.terminals;
-    if terminals.may_write(&turn.conversation.id) {
-        undo::stand_by(turn).await;
-    }
-    let ended = sampling::run(turn).await;
-    if terminals.may_write(&turn.conversation.id) {
-        // What they do later is nobody's.
-        undo::settle(turn, false).await;
-        sampling::show_diff(turn).await;
-    }
-    ended
+    Ok(())
 }
 
 /// Tells the model of its surroundings where they are not what it was told last.
@@ -106,6 +123,9 @@ pub(super) fn tell_environment(turn: &Turn) {
         message
     };
     turn.conversation.say(message);
+    let mode = turn.settings.mode;
+    let before = std::mem::replace(&mut turn.conversation.data().mode, mode);
+    turn.conversation.say((before != mode).then(|| mode::message(mode)));
 }
 
 /// What a panic in a turn is called.

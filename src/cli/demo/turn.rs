@@ -263,8 +263,10 @@ impl View {
             }
             ThreadItem::CommandExecution { .. } => self.command_completed(stage, item).await,
             ThreadItem::FileChange { status, .. } => self.change_completed(stage, status).await,
-            // The demonstration has no tool servers and no sub-agents.
+            // The demonstration has no tool servers, no reviews and no sub-agents.
             ThreadItem::McpToolCall { .. }
+            | ThreadItem::EnteredReviewMode { .. }
+            | ThreadItem::ExitedReviewMode { .. }
             | ThreadItem::Plan { .. }
             | ThreadItem::UserMessage { .. }
             | ThreadItem::CollabAgentToolCall { .. }

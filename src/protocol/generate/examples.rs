@@ -9,14 +9,17 @@ use crate::protocol::event::{self, At, Event, EventKind};
 use crate::protocol::file::*;
 use crate::protocol::git::*;
 use crate::protocol::guardian::*;
+use crate::protocol::history::*;
 use crate::protocol::item::*;
 use crate::protocol::mcp::*;
 use crate::protocol::method::*;
 use crate::protocol::model::*;
 use crate::protocol::permission::*;
+use crate::protocol::prompt::*;
 use crate::protocol::proposal::*;
 use crate::protocol::question::*;
 use crate::protocol::queue::*;
+use crate::protocol::review::*;
 use crate::protocol::sandbox::*;
 use crate::protocol::settings::*;
 use crate::protocol::terminal::*;
@@ -35,6 +38,7 @@ pub(super) struct Example {
 }
 
 const THREAD: &str = "0199a213-81c0-7800-8aa1-bbab2a035a53";
+const FORK: &str = "0199a213-b7d2-7c41-9a5e-31c0e2f4a6d8";
 const TURN: &str = "0199a213-9f10-7d21-9c39-7a1f6f2f0c11";
 const AT_MS: i64 = 1_767_225_600_000;
 
@@ -55,9 +59,15 @@ pub(super) fn all_events() -> BTreeMap<&'static str, Example> {
             | EventKind::ThreadStatusChanged(_)
             | EventKind::ThreadClosed(_)
             | EventKind::AgentStatusChanged(_)
+            | EventKind::ThreadArchived(_)
+            | EventKind::ThreadUnarchived(_)
+            | EventKind::ThreadDeleted(_)
+            | EventKind::ThreadNameUpdated(_)
+            | EventKind::ThreadRolledBack(_)
             | EventKind::TerminalStarted(_)
             | EventKind::TerminalOutput(_)
-            | EventKind::TerminalExited(_) => None,
+            | EventKind::TerminalExited(_)
+            | EventKind::ReviewFindingsChanged(_) => None,
             _ => Some(TURN.into()),
         };
         let event = Event {
@@ -265,6 +275,97 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
         }),
     );
     add(
+        THREAD_FORK,
+        value(ThreadForkParams {
+            thread_id: Some(THREAD.into()),
+            last_turn_id: Some(TURN.into()),
+            ..ThreadForkParams::default()
+        }),
+        value(ThreadStartResult {
+            thread: Thread {
+                id: FORK.into(),
+                path: None,
+                forked_from_id: Some(THREAD.into()),
+                turns: vec![turn(TurnStatus::Completed)],
+                ..thread()
+            },
+            ..started()
+        }),
+    );
+    add(
+        THREAD_ROLLBACK,
+        value(ThreadRollbackParams {
+            thread_id: THREAD.into(),
+            num_turns: 1,
+        }),
+        value(ThreadRollbackResult {
+            thread: thread(),
+            num_turns: 1,
+            message: "The last turn is gone from the conversation. Files stay as they are; undo is for those.".into(),
+        }),
+    );
+    add(
+        THREAD_ARCHIVE,
+        value(ThreadArchiveParams {
+            thread_id: THREAD.into(),
+        }),
+        value(ThreadArchiveResult {}),
+    );
+    add(
+        THREAD_UNARCHIVE,
+        value(ThreadUnarchiveParams {
+            thread_id: THREAD.into(),
+        }),
+        value(ThreadUnarchiveResult { thread: thread() }),
+    );
+    add(
+        THREAD_DELETE,
+        value(ThreadDeleteParams {
+            thread_id: THREAD.into(),
+        }),
+        value(ThreadDeleteResult {}),
+    );
+    let named = || Thread {
+        name: Some("The failing sum".into()),
+        ..thread()
+    };
+    add(
+        THREAD_NAME_SET,
+        value(ThreadNameSetParams {
+            thread_id: THREAD.into(),
+            name: "The failing sum".into(),
+        }),
+        value(ThreadNameSetResult { thread: named() }),
+    );
+    add(
+        THREAD_MEMORY_MODE_SET,
+        value(ThreadMemoryModeSetParams {
+            thread_id: THREAD.into(),
+            mode: ThreadMemoryMode::Disabled,
+        }),
+        value(ThreadMemoryModeSetResult {
+            thread: Thread {
+                memory_mode: ThreadMemoryMode::Disabled,
+                ..thread()
+            },
+        }),
+    );
+    add(
+        THREAD_SEARCH,
+        value(ThreadSearchParams {
+            search_term: "make the test".into(),
+            ..ThreadSearchParams::default()
+        }),
+        value(ThreadSearchResult {
+            data: vec![ThreadFound {
+                thread: named(),
+                snippet: "Make the test pass.".into(),
+                turn_id: Some(TURN.into()),
+            }],
+            next_cursor: None,
+        }),
+    );
+    add(
         TURN_START,
         value(TurnStartParams {
             thread_id: THREAD.into(),
@@ -272,6 +373,7 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
                 text: "Make the test pass.".into(),
             }],
             context: Some(EditorContext {
+                leave_out: vec![SentContextKind::OpenFiles],
                 active_file: Some("/home/ada/sums/src/lib.rs".into()),
                 selection: Some(LineRange { start: 3, end: 5 }),
                 diagnostics: vec![],
@@ -433,6 +535,38 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
         }),
     );
     add(
+        REVIEW_START,
+        value(ReviewStartParams {
+            thread_id: THREAD.into(),
+            target: ReviewTarget::BaseBranch { branch: "main".into() },
+            delivery: ReviewDelivery::Inline,
+        }),
+        value(ReviewStartResult {
+            review_thread_id: THREAD.into(),
+            turn: Turn {
+                items: Vec::new(),
+                ..turn(TurnStatus::InProgress)
+            },
+        }),
+    );
+    add(
+        REVIEW_FINDINGS,
+        value(ReviewFindingsParams {
+            thread_id: Some(THREAD.into()),
+            turn_id: None,
+        }),
+        value(ReviewFindingsResult { data: vec![finding()] }),
+    );
+    add(
+        REVIEW_DISMISS,
+        value(ReviewDismissParams {
+            thread_id: THREAD.into(),
+            turn_id: None,
+            finding_id: Some("f-1".into()),
+        }),
+        value(ReviewDismissResult { dismissed: 1 }),
+    );
+    add(
         APPROVAL_RESPOND,
         value(ApprovalRespondParams {
             approval_id: "a-1".into(),
@@ -585,6 +719,65 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
         }),
     );
     add(
+        PROMPT_LIST,
+        value(PromptListParams { cwd: None }),
+        value(PromptListResult {
+            data: vec![Prompt {
+                name: "review".into(),
+                description: Some("Look for faults".into()),
+                argument_hint: "<file>".into(),
+                arguments: vec![PromptArgument {
+                    name: "file".into(),
+                    hint: Some("what to look at".into()),
+                    default: None,
+                }],
+                code: false,
+                source: PromptSource::Person,
+                path: "/home/ada/.countersign/prompts/review.md".into(),
+                content: "Review $FILE.".into(),
+            }],
+            problems: vec![],
+        }),
+    );
+    let entry = || HistoryEntry {
+        offset: 17,
+        thread_id: Some(THREAD.into()),
+        at: AT_MS / 1000,
+        text: "Make the test pass.".into(),
+    };
+    add(
+        HISTORY_READ,
+        value(HistoryReadParams {
+            log_id: "5374221".into(),
+            offset: 17,
+        }),
+        value(HistoryReadResult {
+            log_id: "5374221".into(),
+            offset: 17,
+            entry: Some(entry()),
+        }),
+    );
+    add(
+        HISTORY_LIST,
+        value(HistoryListParams {
+            limit: Some(1),
+            ..HistoryListParams::default()
+        }),
+        value(HistoryListResult {
+            log_id: "5374221".into(),
+            count: 18,
+            data: vec![entry()],
+        }),
+    );
+    add(
+        HISTORY_APPEND,
+        value(HistoryAppendParams {
+            thread_id: None,
+            text: "Make the test pass.".into(),
+        }),
+        value(HistoryAppendResult { kept: true }),
+    );
+    add(
         CONFIG_READ,
         value(ConfigReadParams {
             cwd: Some("/home/ada/sums".into()),
@@ -708,11 +901,22 @@ fn events() -> Vec<EventKind> {
     };
     vec![
         EventKind::ThreadStarted(event::ThreadStarted { thread: thread() }),
-        EventKind::ThreadConfigured(event::ThreadConfigured { settings: settings() }),
+        EventKind::ThreadConfigured(event::ThreadConfigured {
+            settings: settings(),
+            history_log_id: "5374221".into(),
+            history_entry_count: 18,
+        }),
         EventKind::ThreadStatusChanged(event::ThreadStatusChanged {
             status: ThreadStatus::Active,
         }),
         EventKind::ThreadClosed(event::ThreadClosed {}),
+        EventKind::ThreadArchived(event::ThreadArchived {}),
+        EventKind::ThreadUnarchived(event::ThreadUnarchived {}),
+        EventKind::ThreadDeleted(event::ThreadDeleted {}),
+        EventKind::ThreadNameUpdated(event::ThreadNameUpdated {
+            name: Some("The failing sum".into()),
+        }),
+        EventKind::ThreadRolledBack(event::ThreadRolledBack { num_turns: 1 }),
         EventKind::TurnStarted(event::TurnStarted {
             turn: turn(TurnStatus::InProgress),
             model_context_window: Some(272_000),
@@ -766,6 +970,15 @@ fn events() -> Vec<EventKind> {
             item_id: "i-3".into(),
             delta: "running 1 test\n".into(),
         }),
+        EventKind::ReviewEntered(event::ReviewEntered {
+            target: ReviewTarget::BaseBranch { branch: "main".into() },
+            review: "changes against main".into(),
+        }),
+        EventKind::ReviewCompleted(event::ReviewCompleted {
+            output: Some(review()),
+            findings: vec![finding()],
+        }),
+        EventKind::ReviewFindingsChanged(event::ReviewFindingsChanged { findings: vec![] }),
         EventKind::PlanUpdated(event::PlanUpdated {
             explanation: None,
             steps: vec![
@@ -913,6 +1126,8 @@ fn thread() -> Thread {
         }),
         forked_from_id: None,
         agent: None,
+        archived: false,
+        memory_mode: ThreadMemoryMode::Enabled,
         turns: vec![],
     }
 }
@@ -930,6 +1145,8 @@ fn settings() -> ThreadSettings {
         permissions: Some(":workspace".into()),
         runtime_workspace_roots: vec!["/home/ada/shared".into()],
         edit_approval: EditApproval::Ask,
+        editor_context: EditorContextSettings::default(),
+        mode: Mode::Agent,
     }
 }
 
@@ -947,6 +1164,39 @@ fn queue() -> TurnQueue {
     }
 }
 
+fn review() -> ReviewOutput {
+    let finding = finding();
+    ReviewOutput {
+        findings: vec![ReviewFinding {
+            title: finding.title,
+            body: finding.body,
+            confidence_score: finding.confidence_score,
+            priority: finding.priority,
+            code_location: Some(finding.code_location),
+        }],
+        overall_correctness: Some(ReviewVerdict::Incorrect),
+        overall_explanation: "Large inputs give a wrong sum.".into(),
+        overall_confidence_score: Some(0.9),
+    }
+}
+
+fn finding() -> OpenFinding {
+    OpenFinding {
+        id: "f-1".into(),
+        thread_id: THREAD.into(),
+        turn_id: TURN.into(),
+        uri: "file:///home/ada/sums/src/lib.rs".into(),
+        code_location: CodeLocation {
+            absolute_file_path: "/home/ada/sums/src/lib.rs".into(),
+            line_range: LineRange { start: 3, end: 5 },
+        },
+        title: "Add up in u64 so that large inputs do not overflow".into(),
+        body: "Three values of `u32::MAX / 2` already wrap around in release builds.".into(),
+        confidence_score: 0.9,
+        priority: 1,
+    }
+}
+
 fn turn(status: TurnStatus) -> Turn {
     let items = match status {
         TurnStatus::InProgress => vec![],
@@ -957,6 +1207,14 @@ fn turn(status: TurnStatus) -> Turn {
                     text: "Make the test pass.".into(),
                 }],
                 client_id: Some("m-1".into()),
+                context: vec![SentContext {
+                    kind: SentContextKind::File,
+                    label: "src/lib.rs, lines 1-3".into(),
+                    path: Some("/home/ada/project/src/lib.rs".into()),
+                    line_range: Some(LineRange { start: 0, end: 3 }),
+                    bytes: 48,
+                    note: None,
+                }],
             },
             command(ItemStatus::Completed),
         ],

@@ -29,6 +29,64 @@ pub(super) fn of(method: &str) -> Notes {
             "Nothing is loaded; no notification follows.",
             &[error::THREAD_NOT_FOUND, error::STORE_FAILED],
         ),
+        "thread/fork" => notes(
+            "As for `thread/start`, with the copied turns in the answer. What is copied is what is on record: of a running turn \
+             that is what it has done so far, and it counts as interrupted in the copy. The thread that is copied goes on as it \
+             was. The copy has no name.",
+            &[
+                error::THREAD_NOT_FOUND,
+                error::TURN_NOT_FOUND,
+                error::TURN_RUNNING,
+                error::INVALID_CONFIG,
+                error::STORE_FAILED,
+            ],
+        ),
+        "thread/rollback" => notes(
+            "`thread/tokenUsage` with the numbers as they were, and then `thread/rolledBack` come before the answer. If only \
+             keeping it failed, it holds all the same and a `warning` says so. Whatever goes wrong before leaves the \
+             conversation as it is.",
+            &[error::ROLLBACK_FAILED, error::THREAD_NOT_LOADED, error::THREAD_CLOSED],
+        ),
+        "thread/archive" => notes(
+            "A live thread is ended: its turn is stopped and `thread/closed` comes before `thread/archived`.",
+            &[
+                error::THREAD_NOT_FOUND,
+                error::THREAD_ARCHIVED,
+                error::THREAD_IN_USE,
+                error::THREAD_NOT_STORED,
+                error::STORE_FAILED,
+            ],
+        ),
+        "thread/unarchive" => notes(
+            "`thread/unarchived` follows the answer. The thread is not loaded.",
+            &[error::THREAD_NOT_FOUND, error::STORE_FAILED],
+        ),
+        "thread/delete" => notes(
+            "A live thread is ended: its turn is stopped and `thread/closed` comes before `thread/deleted`. Copies that were made \
+             of it stay.",
+            &[error::THREAD_NOT_FOUND, error::THREAD_IN_USE, error::STORE_FAILED],
+        ),
+        "thread/name/set" => notes(
+            "`thread/nameUpdated` follows. The name is in the thread's file when the answer comes.",
+            &[
+                error::THREAD_NOT_FOUND,
+                error::THREAD_ARCHIVED,
+                error::THREAD_IN_USE,
+                error::STORE_FAILED,
+            ],
+        ),
+        "thread/memoryMode/set" => notes(
+            "The mode is in the thread's file when the answer comes. No model is asked, no event follows, and nothing in the \
+             conversation changes.",
+            &[
+                error::THREAD_NOT_FOUND,
+                error::THREAD_ARCHIVED,
+                error::THREAD_IN_USE,
+                error::THREAD_NOT_STORED,
+                error::STORE_FAILED,
+            ],
+        ),
+        "thread/search" => notes("Nothing is loaded; no notification follows.", &[error::INVALID_CURSOR]),
         "turn/start" => notes(
             "Answered as soon as the thread has taken the input. `turn/started` comes after the answer, then the turn's \
              items, and `turn/completed` ends it. If a turn runs, the input joins it and `steered` is true.",
@@ -177,6 +235,17 @@ pub(super) fn of(method: &str) -> Notes {
              understood and a client that is gone are failures of the call, which the model is told; the turn goes on.",
             &[],
         ),
+        "review/start" => notes(
+            "As for `turn/undo`: `turn/started` comes after the answer. Then `review/entered`, what the reviewer thinks and runs, \
+             and `review/completed`. A target that stands for nothing fails the turn (`reviewFailed`) and one without any \
+             difference completes it, both before `review/entered`. What the person says meanwhile goes to the reviewer.",
+            &[error::THREAD_NOT_LOADED, error::THREAD_CLOSED, error::TURN_RUNNING],
+        ),
+        "review/findings" => notes("Looks at the texts as they are now; nothing follows.", &[]),
+        "review/dismiss" => notes(
+            "`review/findingsChanged` follows if there was one, and diagnostics are published anew.",
+            &[],
+        ),
         "terminal/list" => notes("Answered from what the server holds; nothing follows.", &[]),
         "terminal/read" => notes(
             "Answered from what the server holds; nothing follows. What comes later is in `terminal/output`.",
@@ -195,6 +264,20 @@ pub(super) fn of(method: &str) -> Notes {
              ended before is in nobody's way and is not named in the answer.",
             &[error::TERMINAL_NOT_FOUND],
         ),
+        "prompt/list" => notes(
+            "The files are read anew. A file that cannot be used is in `problems` and keeps no other from being offered.",
+            &[],
+        ),
+        "history/read" => notes(
+            "Nothing follows. A number that is not there, and the log id of a file that another one has replaced, are no errors: \
+             the answer has no `entry`.",
+            &[error::STORE_FAILED],
+        ),
+        "history/list" => notes(
+            "Nothing follows. Under another log id than the file\u{2019}s, `data` is empty; the answer has the one that counts now.",
+            &[error::STORE_FAILED],
+        ),
+        "history/append" => notes("Answered at once; the entry is written in the background.", &[]),
         "model/list" => notes(
             "May ask the provider; nothing follows.",
             &[error::INVALID_CURSOR, error::PROVIDER_FAILED],
@@ -270,7 +353,9 @@ pub(super) fn of(method: &str) -> Notes {
 pub(super) const ORDER: &[&str] = &[
     "`seq` rises by one with each notification of a thread. Deltas of the same place may be joined on their way to a \
      slow client; the joined one carries the last number, so numbers can be left out but never go back.",
-    "`thread/started`, then `thread/configured`, come before anything else of a thread; `thread/closed` is its last.",
+    "`thread/started`, then `thread/configured`, come before anything else of a thread; `thread/closed` is the last of its \
+     turns. What happens to a thread that is not live, `thread/archived`, `thread/unarchived`, `thread/deleted` and \
+     `thread/nameUpdated`, needs no other event of it before.",
     "Each `turn/started` has exactly one `turn/completed`, and nothing of the turn comes after it. One turn runs at a \
      time in a thread; threads run side by side.",
     "Each `item/started` has exactly one `item/completed` with the same item id, in the same turn. Deltas come between \

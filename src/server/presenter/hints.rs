@@ -1,6 +1,6 @@
-//! What lies on open documents while hunks wait: hints as diagnostics, and word to the editor that its lenses are out of
-//! date. Looked over after each event about proposals and each change of a text, at most once in a while, and told only
-//! where something is different.
+//! What lies on documents: hints on hunks that wait and findings of reviews as diagnostics, and word to the editor that its
+//! lenses are out of date. Looked over after each event about them and each change of a text, at most once in a while, and told
+//! only where something is different.
 
 use super::Presenter;
 use super::change::{Change, is_document, waiting_in};
@@ -22,12 +22,14 @@ use tokio::sync::watch;
 const STEP: Duration = Duration::from_millis(80);
 /// How long an editor may take to ask for its lenses again.
 const REFRESH_LIMIT: Duration = Duration::from_secs(10);
+/// How often files are looked at that have findings and are not open: of their changes nobody tells.
+const TICK: Duration = Duration::from_secs(3);
 /// The code of our hints among diagnostics.
 const CODE: &str = "proposal";
 /// Severity of diagnostics (LSP 3.17, DiagnosticSeverity): the least of them.
 const HINT: u8 = 4;
 
-/// Wakes what looks documents over. Its task begins with the first proposal.
+/// Wakes what looks documents over. Its task begins with the first proposal or finding.
 #[derive(Default)]
 pub(super) struct Surface {
     wake: watch::Sender<()>,
@@ -43,7 +45,7 @@ pub(super) struct Surface {
 struct Told {
     /// The version that was looked at.
     version: Option<i32>,
-    hints: Vec<Value>,
+    diagnostics: Vec<Value>,
     lenses: Vec<(HunkId, HunkStatus, String)>,
 }
 
@@ -59,6 +61,11 @@ impl Presenter {
             }
         }
         surface.wake.send_replace(());
+    }
+
+    /// Whether documents are looked over.
+    pub(super) fn is_looking(&self) -> bool {
+        self.shared.surface.runs.load(Ordering::Acquire)
     }
 
     /// From now on nothing is told any more: the session ends.
@@ -118,10 +125,19 @@ async fn follow(presenter: Presenter) {
         let moved = tokio::select! {
             moved = texts.changed() => moved,
             moved = wake.changed() => moved,
+            () = tick(&presenter) => Ok(()),
         };
         if moved.is_err() {
             return;
         }
+    }
+}
+
+/// Ends when files that are not open are to be looked at again; never where nothing lies on any.
+async fn tick(presenter: &Presenter) {
+    match presenter.shared.agent.desk().findings.any_closed() {
+        true => tokio::time::sleep(TICK).await,
+        false => std::future::pending().await,
     }
 }
 
@@ -137,9 +153,10 @@ async fn refresh_lenses(presenter: Presenter, mut wanted: watch::Receiver<()>) {
 }
 
 impl Presenter {
-    /// What is to be told of each open document, by its URI.
+    /// What is to be told of each document that is open or has findings, by its URI.
     fn look(&self) -> BTreeMap<String, Told> {
         let desk = self.shared.agent.desk();
+        let findings = self.finding_diagnostics();
         let documents = desk.workspace.documents();
         let of = |document: &Document| {
             let mut told = Told {
@@ -155,7 +172,7 @@ impl Presenter {
                     for change in waiting_in(&proposal, file) {
                         let summary = change.summary();
                         if hints {
-                            told.hints.push(self.hint(document, &change, &summary));
+                            told.diagnostics.push(self.hint(document, &change, &summary));
                         }
                         told.lenses.push((change.hunk.id.clone(), change.hunk.status, summary));
                     }
@@ -163,10 +180,14 @@ impl Presenter {
             }
             told
         };
-        documents
+        let open = documents
             .iter()
-            .map(|document| (document.uri().to_owned(), of(document)))
-            .collect()
+            .map(|document| (document.uri().to_owned(), of(document)));
+        let mut all: BTreeMap<String, Told> = open.collect();
+        for (uri, found) in findings {
+            all.entry(uri).or_default().diagnostics.extend(found);
+        }
+        all
     }
 
     /// A hunk as a diagnostic (LSP 3.17, Diagnostic).
@@ -203,13 +224,13 @@ impl Presenter {
 
     fn tell(&self, before: &BTreeMap<String, Told>, now: &BTreeMap<String, Told>) {
         let nothing = Told::default();
-        if self.shows_hints() {
+        if self.shared.client.can.diagnostics {
             let gone = before
                 .keys()
                 .filter(|uri| !now.contains_key(*uri))
                 .map(|uri| (uri, &nothing));
             for (uri, told) in now.iter().chain(gone) {
-                if before.get(uri).unwrap_or(&nothing).hints != told.hints {
+                if before.get(uri).unwrap_or(&nothing).diagnostics != told.diagnostics {
                     self.publish(uri, told);
                 }
             }
@@ -224,7 +245,7 @@ impl Presenter {
     }
 
     fn publish(&self, uri: &str, told: &Told) {
-        let mut params = json!({"uri": uri, "diagnostics": told.hints});
+        let mut params = json!({"uri": uri, "diagnostics": told.diagnostics});
         if let Some(version) = told.version {
             params["version"] = version.into();
         }

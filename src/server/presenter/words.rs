@@ -47,7 +47,8 @@ pub(super) fn doing(item: &ThreadItem) -> Option<String> {
         },
         ThreadItem::AgentMail { author, .. } => format!("Reading what {author} says"),
         ThreadItem::Undo { .. } => "Taking changes back".to_owned(),
-        ThreadItem::Plan { .. } | ThreadItem::UserMessage { .. } => return None,
+        ThreadItem::EnteredReviewMode { review, .. } => format!("Reviewing {}", cut(review, 80)),
+        ThreadItem::Plan { .. } | ThreadItem::UserMessage { .. } | ThreadItem::ExitedReviewMode { .. } => return None,
     })
 }
 
@@ -144,6 +145,10 @@ pub(super) fn done(item: &ThreadItem) -> Option<String> {
             format!("{what} {} ({}){prompt}", names.join(", "), status_word(*status))
         }
         ThreadItem::AgentMail { author, text, .. } => format!("{author}: {}", cut(text, 8000)),
+        ThreadItem::EnteredReviewMode { review, .. } => format!("review of {review} begins"),
+        ThreadItem::ExitedReviewMode { output: None, .. } => "review ended without a result".to_owned(),
+        // The message that follows says it all.
+        ThreadItem::ExitedReviewMode { .. } => return None,
         ThreadItem::Undo { status, message, .. } => {
             let message = message.as_deref().unwrap_or_default();
             format!("undo ({}): {message}", status_word(*status))

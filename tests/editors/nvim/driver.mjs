@@ -93,6 +93,13 @@ class Neovim {
       end, vim.diagnostic.get(0)))`);
   }
 
+  /** What a review found in the shown file. Lines count from 1. */
+  findings() {
+    return this.lua(`return vim.tbl_map(function(one)
+        return { line = one.lnum + 1, severity = vim.diagnostic.severity[one.severity]:lower(), text = one.message }
+      end, vim.tbl_filter(function(one) return one.source == 'countersign review' end, vim.diagnostic.get(0)))`);
+  }
+
   async insertBelow(text, line) {
     await this.at(text);
     await this.typeOut(`o${line}<Esc>`);

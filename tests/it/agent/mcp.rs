@@ -126,7 +126,8 @@ async fn tools_of_two_servers_are_offered_and_called_apart() {
 /// Shows S-202, S-203.
 #[tokio::test]
 async fn results_reach_the_model_as_what_they_are_by_both_wires() {
-    let server = json!({"tools": ["structured", "null_structured", "fail", "image", "odd", "large"].map(reading)});
+    let tools = ["structured", "null_structured", "fail", "image", "odd", "large"].map(reading);
+    let server = json!({"tools": tools});
     let calls = ["structured", "null_structured", "fail", "image", "odd", "large"];
     let calls: Vec<_> = calls
         .iter()
@@ -262,7 +263,8 @@ async fn a_broken_server_is_told_of_once_and_harms_nothing_else() {
 /// Shows S-278.
 #[tokio::test]
 async fn tools_are_offered_as_the_configuration_says() {
-    let server = json!({"tools": ["a", "b", "c", "hang"].map(reading), "page": 2});
+    let tools = ["a", "b", "c", "hang"].map(reading);
+    let server = json!({"tools": tools, "page": 2});
     let limits =
         |keys: &str| program("s", &server).replace("[mcp_servers.s.env]", &format!("{keys}\n[mcp_servers.s.env]"));
     for (keys, expected) in [
@@ -1041,7 +1043,7 @@ async fn an_editor_without_a_plugin_answers_by_buttons() {
 #[tokio::test]
 async fn a_published_server_works() {
     let has_library = std::process::Command::new("python3")
-        .args(["-c", "import mcp.server.fastmcp"])
+        .args(["-c", "import mcp.server.stdio, pydantic"])
         .stderr(std::process::Stdio::null())
         .status();
     if !has_library.is_ok_and(|status| status.success()) {
@@ -1050,22 +1052,7 @@ async fn a_published_server_works() {
     }
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("server.py");
-    let program = "from mcp.server.fastmcp import FastMCP, Context, Image\n\
-                   from pydantic import BaseModel\n\
-                   server = FastMCP('published')\n\
-                   class Branch(BaseModel):\n    branch: str\n\
-                   @server.tool(annotations={'readOnlyHint': True})\n\
-                   def add(a: int, b: int) -> int:\n    'Adds.'\n    return a + b\n\
-                   @server.tool(annotations={'readOnlyHint': True})\n\
-                   async def ask(ctx: Context) -> str:\n    \
-                   await ctx.report_progress(1, 2, 'asking')\n    \
-                   answer = await ctx.elicit('Which?', schema=Branch)\n    return answer.action + ' ' + answer.data.branch\n\
-                   @server.tool(annotations={'readOnlyHint': True})\n\
-                   def dot() -> Image:\n    return Image(data=b'\\x89PNG', format='png')\n\
-                   @server.resource('notes://one')\n\
-                   def one() -> str:\n    return 'a note'\n\
-                   server.run()\n";
-    std::fs::write(&file, program).expect("a program");
+    std::fs::write(&file, include_str!("../fixtures/tool_server.py")).expect("a program");
     let table = format!("[mcp_servers.real]\ncommand = \"python3\"\nargs = [{file:?}]\nstartup_timeout_sec = 60\n");
     let script = json!([
         [
@@ -1113,4 +1100,95 @@ async fn a_published_server_works() {
         .filter(|item| item["status"] == "failed");
     assert_eq!(failed.count(), 1);
     assert_eq!(story.count("item/mcpToolCall/progress"), 1);
+}
+
+/// What a program changes in the workspace is the turn's doing, and can be taken back.
+#[tokio::test]
+async fn what_a_tool_changed_can_be_undone() {
+    let server = json!({"tools": [tool("write_file")]});
+    let folder = tempfile::Builder::new()
+        .prefix("agent")
+        .tempdir_in("/var/tmp")
+        .expect("a folder");
+    let work = folder.path().canonicalize().expect("a path").join("work");
+    std::fs::create_dir_all(&work).expect("a workspace");
+    let file = work.join("a.txt");
+    let setting = Setting {
+        tables: program("s", &server).replace(
+            "[mcp_servers.s.env]",
+            "default_tools_approval_mode = \"approve\"\n[mcp_servers.s.env]",
+        ),
+        files: vec![("a.txt".to_owned(), "before\n".to_owned())],
+        folder: Some(work),
+        ..Setting::default()
+    };
+    let script = json!([[call("c1", "mcp__s__write_file", json!({"path": file}))], [say("done")]]);
+    let stage = Stage::with(script, setting).await;
+    let thread = ready(&stage, 1).await;
+    let story = stage.complete(&thread, "Go").await;
+    assert_eq!(stage.text("a.txt"), "changed by the server\n");
+    let diff = story.all("turn/diff").last().expect("a diff")["diff"]
+        .as_str()
+        .expect("text")
+        .to_owned();
+    assert!(diff.contains("+changed by the server"), "{diff}");
+    let undo = stage
+        .client
+        .call("countersign/turn/undo", json!({"threadId": thread}))
+        .await;
+    stage.finish(undo["turnId"].as_str().expect("an id")).await;
+    assert_eq!(stage.text("a.txt"), "before\n");
+}
+
+/// More tools than a request can carry: some are left out, and the person hears of it once.
+#[tokio::test]
+async fn too_many_tools_are_cut_and_told_of() {
+    let tools: Vec<Value> = (0..150).map(|at| reading(&format!("tool{at}"))).collect();
+    let script = json!([[call("c1", "mcp__s__tool1", json!({}))], [say("one")], [say("two")]]);
+    let stage = stage(program("s", &json!({"tools": tools})), script).await;
+    let thread = ready(&stage, 1).await;
+    let first = stage.complete(&thread, "Go").await;
+    let second = stage.complete(&thread, "Go on").await;
+    let told = |story: &super::stage::Story| {
+        let warnings = story.all("warning").into_iter();
+        warnings
+            .filter(|event| {
+                event["message"]
+                    .as_str()
+                    .is_some_and(|text| text.contains("50 of them"))
+            })
+            .count()
+    };
+    assert_eq!((told(&first), told(&second)), (1, 0));
+    let offered = stage.requests(3)[0].tools();
+    assert_eq!(offered.iter().filter(|name| name.starts_with("mcp__")).count(), 100);
+}
+
+/// A server that asks while it carries out several calls does not say for which: the end of another takes nothing back.
+#[tokio::test]
+async fn a_question_outlives_other_calls_that_end_meanwhile() {
+    let server = json!({"tools": [reading("ask"), reading("look")]});
+    let script = json!([
+        [
+            call("c1", "mcp__s__ask", asking(json!(1), None)),
+            call("c2", "mcp__s__look", json!({})),
+            call("c3", "mcp__s__look", json!({})),
+        ],
+        [say("done")],
+    ]);
+    let stage = stage(program("s", &server), script).await;
+    let thread = ready(&stage, 1).await;
+    stage.client.on_request("countersign/mcp/elicitation", |_| Reply::Later);
+    let turn = stage.start_turn(&thread, "Go").await;
+    let question = stage.client.expect_request("countersign/mcp/elicitation").await;
+    for _ in 0..2 {
+        stage
+            .until(|method, params| method == "item/completed" && params["item"]["tool"] == "look")
+            .await;
+    }
+    let answer = json!({"action": "accept", "content": {"branch": "late"}});
+    stage.client.answer(&question, Ok(answer.clone()));
+    stage.finish(&turn).await;
+    let heard: Value = serde_json::from_str(&text(&output(&stage, 1, "c1"))).expect("JSON");
+    assert_eq!(heard["result"], answer);
 }

@@ -34,7 +34,11 @@ async fn work() -> Work {
 fn needed(method: &str) -> Vec<(&'static str, Value)> {
     let id = json!("01890000-0000-7000-8000-000000000000");
     match method.trim_start_matches("countersign/") {
-        "thread/read" => vec![("threadId", id)],
+        "thread/read" | "thread/archive" | "thread/unarchive" | "thread/delete" => vec![("threadId", id)],
+        "thread/rollback" => vec![("threadId", id), ("numTurns", json!(1))],
+        "thread/name/set" => vec![("threadId", id), ("name", json!("a name"))],
+        "thread/memoryMode/set" => vec![("threadId", id), ("mode", json!("disabled"))],
+        "thread/search" => vec![("searchTerm", json!("words"))],
         "turn/start" => vec![("threadId", id), ("input", json!([{"type": "text", "text": "hello"}]))],
         "turn/steer" => vec![
             ("threadId", id.clone()),
@@ -75,14 +79,22 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
             ("requestId", json!(7)),
             ("response", json!({"action": "decline"})),
         ],
+        "review/start" => vec![("threadId", id), ("target", json!({"type": "uncommittedChanges"}))],
+        "review/dismiss" => vec![("threadId", id)],
         "approval/respond" => vec![("approvalId", id), ("response", json!({"decision": "accept"}))],
         "userInput/respond" => vec![("id", id)],
+        "history/read" => vec![("logId", json!("1")), ("offset", json!(0))],
+        "history/append" => vec![("text", json!("hello"))],
         "thread/start"
         | "thread/resume"
+        | "thread/fork"
         | "thread/list"
         | "proposal/list"
+        | "review/findings"
         | "model/list"
         | "config/read"
+        | "prompt/list"
+        | "history/list"
         | "sandbox/status"
         | "mcp/list"
         | "mcp/refresh"
@@ -130,7 +142,8 @@ async fn every_method_refuses_what_it_cannot_mean() {
                 json!(""),
             ] {
                 let same_type = right.is_string() && wrong.is_string() && *name != "decision"
-                    || right.is_number() && wrong.is_number();
+                    || right.is_number() && wrong.is_number()
+                    || *name == "requestId" && wrong.is_string();
                 if same_type || (matches!(*name, "input" | "command" | "queuedIds") && wrong == json!([])) {
                     continue;
                 }
@@ -147,7 +160,7 @@ async fn every_method_refuses_what_it_cannot_mean() {
                     is_sound(&error, method);
                     assert_ne!(error.code, -32603, "{method}: {error:?}");
                     assert!(
-                        !needed.is_empty() || method.ends_with("/resume"),
+                        !needed.is_empty() || method.ends_with("/resume") || method.ends_with("/fork"),
                         "{method} {params}: {error:?}"
                     );
                 }

@@ -186,9 +186,9 @@ impl Play {
 
     fn page(&mut self, id: &Value, params: &Value, key: &str, all: &[Value]) {
         let size = self.script["page"].as_u64().map_or(usize::MAX, |size| size as usize);
-        let start = params["cursor"]
+        let start: usize = params["cursor"]
             .as_str()
-            .map_or(0, |cursor| cursor.parse().expect("our cursor"));
+            .map_or(0_usize, |cursor| cursor.parse().expect("our cursor"));
         let end = all.len().min(start.saturating_add(size));
         let mut result = json!({ key: all[start..end] });
         if end < all.len() {
@@ -252,6 +252,11 @@ impl Play {
                     .expect("a child");
                 text(json!([std::process::id(), child.id()]).to_string())
             }
+            "write_file" => {
+                let path = arguments["path"].as_str().expect("a path");
+                std::fs::write(path, "changed by the server\n").expect("written");
+                text("written".to_owned())
+            }
             "pid" => text(std::process::id().to_string()),
             "add_tool" => {
                 self.tools.push(reading("added"));
@@ -299,7 +304,15 @@ impl Web {
             seen: seen.clone(),
         };
         let app = Router::new().fallback(answer).with_state(state);
-        tokio::spawn(async move { axum::serve(listener, app).await });
+        // On a thread of its own: it answers also while a test waits for the end of a server.
+        let listener = listener.into_std().expect("a listener");
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.expect("a runtime").block_on(async move {
+                let listener = tokio::net::TcpListener::from_std(listener).expect("a listener");
+                axum::serve(listener, app).await
+            })
+        });
         Self { url, seen }
     }
 

@@ -1,0 +1,150 @@
+//! What goes to the model beside the person's words: instructions that have changed, what they point at, what their editor
+//! shows, the text of a prompt that they call by name.
+//!
+//! All of it is read when the input is taken, away from the turn's task, bounded, and put into messages of its own. The
+//! person sees what was sent on their message's item.
+
+mod called;
+mod editor;
+mod instructions;
+mod mentioned;
+pub mod mentions;
+mod place;
+
+pub use instructions::{Known, read as read_instructions};
+
+use super::pending::Input;
+use super::permissions::home_of;
+use super::prompt;
+use super::turn::Turn;
+use crate::model::item::ResponseItem;
+use crate::protocol::item::{LineRange, SentContext, UserInput};
+use crate::tools::image;
+use place::Ground;
+use std::sync::Arc;
+
+/// An input with all that belongs to it.
+pub struct Gathered {
+    pub input: Input,
+    pub told: Told,
+}
+
+/// What the model is told with an input.
+#[derive(Default)]
+pub struct Told {
+    /// Go before the person's message.
+    pub messages: Vec<ResponseItem>,
+    /// The person's message itself.
+    pub message: Option<ResponseItem>,
+    /// What of it the person sees.
+    pub sent: Vec<SentContext>,
+    /// What they should know of.
+    pub warnings: Vec<String>,
+}
+
+/// Reads what belongs to inputs, in their order. A turn that is stopped meanwhile has the inputs all the same, without it.
+pub async fn gather(turn: &Arc<Turn>, inputs: Vec<Input>) -> Vec<Gathered> {
+    if inputs.is_empty() {
+        return Vec::new();
+    }
+    let plain = |input: Input| {
+        let message = prompt::user_message(&input.content, &turn.settings.cwd, &|_| {
+            Err("the turn was stopped".to_owned())
+        });
+        let told = Told {
+            message,
+            ..Told::default()
+        };
+        Gathered { input, told }
+    };
+    let reading = {
+        let (turn, inputs) = (turn.clone(), inputs.clone());
+        tokio::task::spawn_blocking(move || -> Vec<Told> { inputs.iter().map(|input| read(&turn, input)).collect() })
+    };
+    let read = tokio::select! {
+        biased;
+        () = turn.cancel.cancelled() => None,
+        read = reading => read.inspect_err(|error| tracing::error!(%error, "what belongs to an input was not read")).ok(),
+    };
+    match read {
+        Some(all) => {
+            let pairs = inputs.into_iter().zip(all);
+            pairs.map(|(input, told)| Gathered { input, told }).collect()
+        }
+        None => inputs.into_iter().map(plain).collect(),
+    }
+}
+
+fn read(turn: &Turn, input: &Input) -> Told {
+    let reader = turn.reader();
+    let ground = Ground {
+        workspace: &turn.desk.workspace,
+        cwd: &turn.settings.cwd,
+        roots: &turn.roots,
+        home: home_of(&turn.desk),
+        reader: &reader,
+    };
+    let mut told = Told::default();
+    let content = called::sent(&turn.desk, &turn.config, &input.content, &mut told);
+    let words: Vec<&str> = content.iter().filter_map(text_of).collect();
+    mentioned::read(&words, &content, input.context.as_ref(), &ground, &mut told);
+    if let Some(context) = &input.context {
+        let since = turn.conversation.data().told_edits;
+        let last = editor::read(context, turn.settings.editor_context, since, &ground, &mut told);
+        turn.conversation.data().told_edits = last;
+    }
+    let image = |path: &std::path::Path| {
+        let path = turn.settings.cwd.join(path);
+        let refused = reader.check(&path).map_err(|refused| refused.in_short());
+        let read = || {
+            image::read(&path)
+                .map(|image| image.url)
+                .map_err(|error| error.to_string())
+        };
+        refused.and_then(|()| read())
+    };
+    told.message = prompt::user_message(&content, &turn.settings.cwd, &image);
+    told
+}
+
+fn text_of(piece: &UserInput) -> Option<&str> {
+    match piece {
+        UserInput::Text { text } => Some(text),
+        _ => None,
+    }
+}
+
+/// Tells the model what has changed in the instructions since it was told of them. Returns what the person should know, to
+/// be shown once the turn has begun.
+pub async fn tell_instructions(turn: &Arc<Turn>) -> Vec<String> {
+    let looking = {
+        let turn = turn.clone();
+        tokio::task::spawn_blocking(move || instructions::difference(&turn))
+    };
+    let looked = tokio::select! {
+        biased;
+        () = turn.cancel.cancelled() => return Vec::new(),
+        looked = looking => looked,
+    };
+    match looked {
+        Ok(Some((message, warnings))) => {
+            turn.conversation.say(message);
+            warnings
+        }
+        Ok(None) => Vec::new(),
+        Err(error) => {
+            tracing::error!(%error, "changed instructions were not read");
+            Vec::new()
+        }
+    }
+}
+
+/// Lines as people count them.
+pub(super) fn lines_in_words(lines: LineRange) -> String {
+    let first = lines.start.saturating_add(1);
+    if lines.end <= first {
+        format!("line {first}")
+    } else {
+        format!("lines {first}-{}", lines.end)
+    }
+}
