@@ -408,9 +408,9 @@ impl Agent {
             cli_version: env!("CARGO_PKG_VERSION").to_owned(),
             git_info,
             forked_from_id: None,
+            agent: None,
             archived: false,
             memory_mode: ThreadMemoryMode::default(),
-            agent: None,
             turns: Vec::new(),
         };
         let developer = params

@@ -153,12 +153,12 @@ pub struct Config {
     pub features: BTreeMap<String, bool>,
     /// Folders that hold the project's own rules on commands, outermost first; none of a project that is not trusted.
     pub rule_folders: Vec<PathBuf>,
-    /// Folders that hold the project's own prompts, outermost first; none of a project that is not trusted.
-    pub prompt_folders: Vec<PathBuf>,
     /// How many agents may work for agents, and how deep.
     pub agents: Limits,
     /// How long a tool of the client's may take to answer; absent: without end.
     pub dynamic_tool_timeout: Option<Duration>,
+    /// Folders that hold the project's own prompts, outermost first; none of a project that is not trusted.
+    pub prompt_folders: Vec<PathBuf>,
     /// Longest wait for a command in a terminal that nothing is typed into.
     pub background_terminal_max_timeout: Duration,
     /// The profile in force.

@@ -96,11 +96,12 @@ fn read(turn: &Turn, input: &Input) -> Told {
     let image = |path: &std::path::Path| {
         let path = turn.settings.cwd.join(path);
         let refused = reader.check(&path).map_err(|refused| refused.in_short());
-        refused.and_then(|()| {
+        let read = || {
             image::read(&path)
                 .map(|image| image.url)
                 .map_err(|error| error.to_string())
-        })
+        };
+        refused.and_then(|()| read())
     };
     told.message = prompt::user_message(&content, &turn.settings.cwd, &image);
     told

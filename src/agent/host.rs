@@ -150,14 +150,14 @@ impl Turn {
             .left_out()
             .into_iter()
             .fold(ours, |tools, (name, _)| tools.without(name));
-        // Work apart from the conversation is not the client's.
-        let own = match self.is_apart() {
+        let on = match self.is_apart() {
             true => on.only(review::allows),
+            // Work apart from the conversation is not the client's.
             false => on.with(self.conversation.data().client_tools.clone()),
         };
         let all = match self.servers.is_empty() {
-            true => own,
-            false => own.with(self.server_tools()),
+            true => on,
+            false => on.with(self.server_tools()),
         };
         match self.is_apart() {
             // It only reads in every mode, and looks by commands.

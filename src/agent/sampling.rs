@@ -7,6 +7,7 @@ use super::pending::Input;
 use super::prompt;
 use super::turn::{Ended, Turn};
 use crate::ids::ItemId;
+use crate::model::catalogue;
 use crate::model::item::{ContentPart, ReasoningPart, ResponseItem};
 use crate::model::retry::{Retry, Wait};
 use crate::model::{ModelError, ModelEvent, ModelRequest};
@@ -95,7 +96,10 @@ pub(super) async fn take_input(turn: &Arc<Turn>, inputs: Vec<Input>, first: bool
 pub(super) fn say_input(turn: &Turn, inputs: Vec<Gathered>, first: bool) {
     for (index, Gathered { input, told }) in inputs.into_iter().enumerate() {
         turn.hear();
-        turn.desk.agents.person_spoke(&turn.conversation.id);
+        // The first words that a sub-agent hears are those of the one that started it.
+        if turn.conversation.agent.is_none() || !turn.conversation.data().turns.is_empty() {
+            turn.desk.agents.person_spoke(&turn.conversation.id);
+        }
         turn.metadata().extend(input.metadata);
         turn.say(super::person::sent_along(turn, &input.content));
         turn.say(told.messages);
@@ -251,7 +255,7 @@ fn request(turn: &Turn) -> ModelRequest {
         instructions: turn.base_instructions.clone(),
         input: Arc::new(input),
         tools: turn.tool_specs(),
-        parallel_tool_calls: true,
+        parallel_tool_calls: catalogue::calls_side_by_side(&turn.provider().model),
         effort: turn.settings.effort.clone(),
         summary: turn.settings.summary,
         output_schema: schema(turn),

@@ -14,11 +14,10 @@ use crate::protocol::thread::{
     Thread, ThreadForkParams, ThreadListParams, ThreadListResult, ThreadMemoryMode, ThreadResumeParams,
     ThreadSearchParams, ThreadSearchResult, ThreadStatus,
 };
-use crate::protocol::tool::DynamicToolSpec;
 use crate::store::line::EventMsg;
 use crate::store::load::Stored;
 use crate::store::{self, Recorder, Resumed, RolloutItem, SessionMeta, StoreError, Until, summary};
-use crate::tools::{Tool, dynamic};
+use crate::tools::dynamic;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -36,19 +35,27 @@ struct Ready {
     settings: ThreadSettings,
     /// Folders that it worked in before.
     left: Vec<PathBuf>,
-    /// Tools that the client declares now; absent: those it was started with, where the same program started it.
-    client_tools: Option<Vec<Arc<dyn Tool>>>,
 }
 
 impl Agent {
-    /// Brings a stored thread back; joins it if it is live.
-    pub async fn resume_thread(&self, params: ThreadResumeParams) -> Result<Opened, AgentError> {
-        let declare = |specs: &Vec<DynamicToolSpec>| dynamic::declared(specs, &self.desk().tools);
-        let declared = params.dynamic_tools.as_ref().map(declare).transpose()?;
+    /// Brings a stored thread back; joins it if it is live. Tools that the client declares take the place of those before.
+    pub async fn resume_thread(&self, mut params: ThreadResumeParams) -> Result<Opened, AgentError> {
+        let declared = match params.dynamic_tools.take() {
+            Some(specs) => Some(dynamic::declared(&specs, &self.desk().tools)?),
+            None => None,
+        };
+        let opened = self.resume(params).await?;
+        if let Some(tools) = declared {
+            opened.handle.conversation().data().client_tools = tools;
+        }
+        Ok(opened)
+    }
+
+    async fn resume(&self, params: ThreadResumeParams) -> Result<Opened, AgentError> {
         if let (Some(id), None) = (&params.thread_id, &params.path)
             && let Some(handle) = self.thread(id)
         {
-            return joined(handle, params.settings, declared).await;
+            return joined(handle, params.settings).await;
         }
         let _alone = self.shared.resuming.write().await;
         let home = &self.desk().home;
@@ -56,7 +63,7 @@ impl Agent {
             .path_to(params.thread_id.as_ref(), params.path.as_deref(), false)
             .await?;
         if let Some(live) = self.live_in(&home.join(&path)) {
-            return joined(live, params.settings, declared).await;
+            return joined(live, params.settings).await;
         }
         let fork_id = ThreadId::fresh();
         let cwd = params.settings.cwd.clone().unwrap_or_default();
@@ -68,12 +75,9 @@ impl Agent {
         } = Recorder::resume(home, &path, fork).await?;
         let id = if forked { fork_id } else { stored.meta.id.clone() };
         if let Some(live) = self.thread(&id) {
-            return joined(live, params.settings, declared).await;
+            return joined(live, params.settings).await;
         }
-        let ready = Ready {
-            client_tools: declared,
-            ..self.prepare(&stored, params.settings, None)?
-        };
+        let ready = self.prepare(&stored, params.settings, None)?;
         let from = forked.then(|| stored.meta.id.clone());
         Ok(self.bring_back(id, Some(recorder), stored, from, ready, None).await)
     }
@@ -251,12 +255,7 @@ impl Agent {
             change.model_provider = stored.meta.model_provider.clone().filter(known);
         }
         let settings = settings::initial(&loaded.config, cwd, &change)?;
-        Ok(Ready {
-            loaded,
-            settings,
-            left,
-            client_tools: None,
-        })
+        Ok(Ready { loaded, settings, left })
     }
 
     /// Makes a stored thread, or a copy of one, live.
@@ -269,17 +268,12 @@ impl Agent {
         ready: Ready,
         developer_instructions: Option<String>,
     ) -> Opened {
-        let Ready {
-            loaded,
-            settings,
-            left,
-            client_tools,
-        } = ready;
+        let Ready { loaded, settings, left } = ready;
         let path = recorder.as_ref().map(|recorder| recorder.path().to_owned());
         let is_copy = forked_from.is_some();
-        let agent = stored.meta.agent.clone().filter(|_| !is_copy);
-        let conversation =
-            Arc::new(Conversation::new(id.clone(), recorder, History::new(stored.history)).with_agent(agent.clone()));
+        let agent = stored.meta.agent.filter(|_| !is_copy);
+        let conversation = Conversation::new(id.clone(), recorder, History::new(stored.history));
+        let conversation = Arc::new(conversation.with_agent(agent.clone()));
         {
             let mut data = conversation.data();
             data.environment = prompt::Environment::told(data.history.items());
@@ -290,11 +284,10 @@ impl Agent {
             data.preview = stored.preview.clone();
             data.updated_at_ms = stored.updated_at_ms;
             // What another program's editor brought along is not here.
-            let recorded = || match stored.meta.source == self.desk().source {
-                true => dynamic::declared(&stored.meta.dynamic_tools, &self.desk().tools).unwrap_or_default(),
-                false => Vec::new(),
-            };
-            data.client_tools = client_tools.unwrap_or_else(recorded);
+            if !is_copy && stored.meta.source == self.desk().source {
+                let recorded = dynamic::declared(&stored.meta.dynamic_tools, &self.desk().tools);
+                data.client_tools = recorded.unwrap_or_default();
+            }
         }
         conversation.remember(developer_instructions.map(|text| prompt::message("developer", text)));
         self.load_notes(&id).await;
@@ -323,9 +316,9 @@ impl Agent {
             },
             git_info: stored.meta.git,
             forked_from_id: forked_from.or(stored.meta.forked_from_id),
+            agent,
             archived: false,
             memory_mode: stored.meta.memory_mode.unwrap_or_default(),
-            agent,
             turns: Vec::new(),
         };
         let broken = stored.skipped - usize::from(stored.cut_off);
@@ -519,15 +512,8 @@ impl Agent {
 }
 
 /// A live thread, with other settings from now on.
-async fn joined(
-    handle: ThreadHandle,
-    settings: SettingsOverride,
-    client_tools: Option<Vec<Arc<dyn Tool>>>,
-) -> Result<Opened, AgentError> {
+async fn joined(handle: ThreadHandle, settings: SettingsOverride) -> Result<Opened, AgentError> {
     handle.update_settings(settings).await?;
-    if let Some(tools) = client_tools {
-        handle.conversation().data().client_tools = tools;
-    }
     Ok(Opened {
         handle,
         instruction_sources: Vec::new(),

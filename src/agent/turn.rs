@@ -563,9 +563,9 @@ fn stopped(mut item: ThreadItem) -> ThreadItem {
         ThreadItem::UserMessage { .. }
         | ThreadItem::Reasoning { .. }
         | ThreadItem::Plan { .. }
+        | ThreadItem::AgentMail { .. }
         | ThreadItem::EnteredReviewMode { .. }
-        | ThreadItem::ExitedReviewMode { .. }
-        | ThreadItem::AgentMail { .. } => {}
+        | ThreadItem::ExitedReviewMode { .. } => {}
     }
     item
 }

@@ -84,12 +84,12 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
         include_apply_patch_tool: flag(values, "include_apply_patch_tool").unwrap_or(true),
         features: parsed(values, "features").unwrap_or_default(),
         rule_folders: Vec::new(),
-        prompt_folders: Vec::new(),
         agents: agents(values),
         dynamic_tool_timeout: match parsed(values, "dynamic_tool_timeout_sec").unwrap_or(DYNAMIC_TOOL_TIMEOUT) {
             0 => None,
             seconds => Some(std::time::Duration::from_secs(seconds)),
         },
+        prompt_folders: Vec::new(),
         background_terminal_max_timeout: parsed(values, "background_terminal_max_timeout")
             .map_or(LONGEST_POLL, std::time::Duration::from_millis),
         profile: text(values, "profile"),

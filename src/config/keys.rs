@@ -299,18 +299,18 @@ const EDITS: &[Key] = &[
     anyone("hints", Kind::Flag),
 ];
 
+const AGENTS: &[Key] = &[
+    person("max_threads", Kind::Count),
+    person("max_depth", Kind::Count),
+    later("job_max_runtime_seconds", Kind::Count),
+];
+
 const EDITOR_CONTEXT: &[Key] = &[
     anyone("active_file", Kind::Flag),
     anyone("selection", Kind::Flag),
     anyone("open_files", Kind::Flag),
     anyone("diagnostics", Kind::Flag),
     anyone("recent_edits", Kind::Flag),
-];
-
-const AGENTS: &[Key] = &[
-    person("max_threads", Kind::Count),
-    person("max_depth", Kind::Count),
-    later("job_max_runtime_seconds", Kind::Count),
 ];
 
 const APPROVALS_TABLE: &[Key] = &[person("assess_risk", Kind::Flag)];

@@ -130,6 +130,11 @@ pub fn family(model: &str) -> Option<&'static Family> {
     FAMILIES.iter().find(fits)
 }
 
+/// Whether a model may call several tools in one answer. One that the table does not know is taken to.
+pub fn calls_side_by_side(model: &str) -> bool {
+    family(model).is_none_or(|family| family.parallel_tool_calls)
+}
+
 /// Families that see no images.
 const BLIND: &[&str] = &[
     "gpt-4",

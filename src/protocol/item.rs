@@ -308,23 +308,6 @@ pub enum ThreadItem {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         duration_ms: Option<u64>,
     },
-    /// A review begins.
-    EnteredReviewMode {
-        id: ItemId,
-        /// What is reviewed, for people: "Review of …".
-        review: String,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        target: Option<ReviewTarget>,
-    },
-    /// A review is over.
-    ExitedReviewMode {
-        id: ItemId,
-        /// What it came to, in Markdown; empty if it has no result.
-        review: String,
-        /// Absent if it was stopped, or failed.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        output: Option<ReviewOutput>,
-    },
     /// What an agent does with other agents.
     CollabAgentToolCall {
         id: ItemId,
@@ -352,6 +335,23 @@ pub enum ThreadItem {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         author_thread_id: Option<ThreadId>,
         text: String,
+    },
+    /// A review begins.
+    EnteredReviewMode {
+        id: ItemId,
+        /// What is reviewed, for people: "Review of …".
+        review: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        target: Option<ReviewTarget>,
+    },
+    /// A review is over.
+    ExitedReviewMode {
+        id: ItemId,
+        /// What it came to, in Markdown; empty if it has no result.
+        review: String,
+        /// Absent if it was stopped, or failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        output: Option<ReviewOutput>,
     },
     /// Turns that the person takes back.
     Undo {

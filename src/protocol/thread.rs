@@ -72,14 +72,14 @@ pub struct Thread {
     pub git_info: Option<GitInfo>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from_id: Option<ThreadId>,
+    /// What makes it a sub-agent; absent for every other thread. Lists leave sub-agents out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<SubAgent>,
     /// Put away: it is listed only where archived threads are asked for, and resumed only after `thread/unarchive`.
     #[serde(default)]
     pub archived: bool,
     #[serde(default)]
     pub memory_mode: ThreadMemoryMode,
-    /// What makes it a sub-agent; absent for every other thread. Lists leave sub-agents out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub agent: Option<SubAgent>,
     /// Empty where the request did not ask for them.
     #[serde(default)]
     pub turns: Vec<Turn>,
@@ -121,7 +121,7 @@ pub struct ThreadStartResult {
     pub instruction_sources: Vec<PathBuf>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadResumeParams {

@@ -111,10 +111,10 @@ impl SessionMeta {
             instructions: &'a Option<String>,
             #[serde(skip_serializing_if = "Option::is_none")]
             base_instructions: Option<Value>,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            memory_mode: Option<ThreadMemoryMode>,
             #[serde(skip_serializing_if = "Vec::is_empty")]
             dynamic_tools: Vec<Value>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            memory_mode: Option<ThreadMemoryMode>,
         }
         #[derive(Serialize)]
         struct Git<'a> {
@@ -149,8 +149,8 @@ impl SessionMeta {
             }),
             instructions: &self.instructions,
             base_instructions: self.base_instructions.as_ref().map(|text| json!({ "text": text })),
-            memory_mode: self.memory_mode,
             dynamic_tools: self.dynamic_tools.iter().filter_map(tool_to_value).collect(),
+            memory_mode: self.memory_mode,
         };
         serde_json::to_string(&written).ok()
     }

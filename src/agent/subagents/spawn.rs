@@ -94,7 +94,8 @@ impl Agent {
         wish: &Spawn,
     ) -> Result<ThreadHandle, AgentError> {
         let settings = settings(turn, wish);
-        let (instructions, warnings, known) = context::read_instructions(self.desk(), &turn.config, &settings);
+        let (instructions, _told_to_the_parent, known) =
+            context::read_instructions(self.desk(), &turn.config, &settings);
         let base = Some(turn.base_instructions.clone());
         let meta = SessionMeta {
             model_provider: Some(settings.model_provider.clone()),
@@ -125,9 +126,9 @@ impl Agent {
             cli_version: env!("CARGO_PKG_VERSION").to_owned(),
             git_info: None,
             forked_from_id: None,
+            agent: Some(identity.clone()),
             archived: false,
             memory_mode: ThreadMemoryMode::default(),
-            agent: Some(identity.clone()),
             turns: Vec::new(),
         };
         let own = [
@@ -149,11 +150,7 @@ impl Agent {
             notes: Vec::new(),
             values: serde_json::Value::Null,
         };
-        let handle = self.launch(Arc::new(conversation), loaded, settings, base, thread, left);
-        for warning in warnings {
-            handle.conversation().warn(None, warning);
-        }
-        Ok(handle)
+        Ok(self.launch(Arc::new(conversation), loaded, settings, base, thread, left))
     }
 }
 

@@ -589,8 +589,8 @@ impl Actor {
         }
         self.keep_mail();
         self.show_running(None);
-        self.desk.findings.close(&self.conversation.id);
         self.desk.agents.close_below(&self.conversation.id).await;
+        self.desk.findings.close(&self.conversation.id);
         self.desk.terminals.end_thread(&self.conversation.id).await;
         self.conversation.servers.release();
         if let Some(recorder) = &self.conversation.recorder

@@ -6,6 +6,7 @@ use crate::agent::thread::ThreadHandle;
 use crate::handlers::thread::rolled_back;
 use crate::ids::ThreadId;
 use crate::lsp::error::RequestError;
+use crate::protocol::settings::SettingsOverride;
 use crate::protocol::thread::{Thread, ThreadForkParams, ThreadListParams, ThreadResumeParams};
 use crate::server::editor::Choice;
 use crate::server::presenter::Severity;
@@ -157,7 +158,9 @@ async fn find(session: &Session, which: &Which) -> Result<Thread, String> {
 async fn resume(session: &Session, id: &ThreadId) -> Result<ThreadHandle, String> {
     let params = ThreadResumeParams {
         thread_id: Some(id.clone()),
-        ..ThreadResumeParams::default()
+        path: None,
+        settings: SettingsOverride::default(),
+        dynamic_tools: None,
     };
     let opened = session.agent().resume_thread(params).await;
     let opened = opened.map_err(|error| error.to_string())?;

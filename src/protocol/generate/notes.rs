@@ -218,17 +218,6 @@ pub(super) fn of(method: &str) -> Notes {
             "`approval/resolved` follows, unless the question was settled before; the first answer counts.",
             &[error::APPROVAL_NOT_FOUND],
         ),
-        "review/start" => notes(
-            "As for `turn/undo`: `turn/started` comes after the answer. Then `review/entered`, what the reviewer thinks and runs, \
-             and `review/completed`. A target that stands for nothing fails the turn (`reviewFailed`) and one without any \
-             difference completes it, both before `review/entered`. What the person says meanwhile goes to the reviewer.",
-            &[error::THREAD_NOT_LOADED, error::THREAD_CLOSED, error::TURN_RUNNING],
-        ),
-        "review/findings" => notes("Looks at the texts as they are now; nothing follows.", &[]),
-        "review/dismiss" => notes(
-            "`review/findingsChanged` follows if there was one, and diagnostics are published anew.",
-            &[],
-        ),
         "userInput/respond" => notes(
             "`userInput/resolved` follows, unless the question was settled before; the first answer counts.",
             &[],
@@ -244,6 +233,17 @@ pub(super) fn of(method: &str) -> Notes {
             "Comes while the item of the call is open, and is cancelled when the turn is stopped or the answer takes longer than \
              `dynamic_tool_timeout_sec` (300 where nothing is configured, 0 for no limit). An error, an answer that cannot be \
              understood and a client that is gone are failures of the call, which the model is told; the turn goes on.",
+            &[],
+        ),
+        "review/start" => notes(
+            "As for `turn/undo`: `turn/started` comes after the answer. Then `review/entered`, what the reviewer thinks and runs, \
+             and `review/completed`. A target that stands for nothing fails the turn (`reviewFailed`) and one without any \
+             difference completes it, both before `review/entered`. What the person says meanwhile goes to the reviewer.",
+            &[error::THREAD_NOT_LOADED, error::THREAD_CLOSED, error::TURN_RUNNING],
+        ),
+        "review/findings" => notes("Looks at the texts as they are now; nothing follows.", &[]),
+        "review/dismiss" => notes(
+            "`review/findingsChanged` follows if there was one, and diagnostics are published anew.",
             &[],
         ),
         "terminal/list" => notes("Answered from what the server holds; nothing follows.", &[]),

@@ -123,10 +123,6 @@ pub(super) fn done(item: &ThreadItem) -> Option<String> {
                 .unwrap_or_default();
             format!("{title} ({}){error}", status_word(*status))
         }
-        ThreadItem::EnteredReviewMode { review, .. } => format!("review of {review} begins"),
-        ThreadItem::ExitedReviewMode { output: None, .. } => "review ended without a result".to_owned(),
-        // The message that follows says it all.
-        ThreadItem::ExitedReviewMode { .. } => return None,
         ThreadItem::CollabAgentToolCall {
             tool,
             status,
@@ -149,6 +145,10 @@ pub(super) fn done(item: &ThreadItem) -> Option<String> {
             format!("{what} {} ({}){prompt}", names.join(", "), status_word(*status))
         }
         ThreadItem::AgentMail { author, text, .. } => format!("{author}: {}", cut(text, 8000)),
+        ThreadItem::EnteredReviewMode { review, .. } => format!("review of {review} begins"),
+        ThreadItem::ExitedReviewMode { output: None, .. } => "review ended without a result".to_owned(),
+        // The message that follows says it all.
+        ThreadItem::ExitedReviewMode { .. } => return None,
         ThreadItem::Undo { status, message, .. } => {
             let message = message.as_deref().unwrap_or_default();
             format!("undo ({}): {message}", status_word(*status))

@@ -99,6 +99,7 @@ async fn what_is_offered_follows_the_models_family_and_the_features() {
         ("gpt-4", "", &["exec_command"], &["view_image"]),
         ("gpt-3.5-turbo", "", &["exec_command"], &["view_image"]),
         ("somebodys-model", "", &["view_image"], &[]),
+        ("o3", "", &["view_image"], &[]),
         ("gpt-5", "view_image = false", &[], &["view_image"]),
         ("gpt-5", "view_image_tool = false", &[], &["view_image"]),
         (
@@ -142,6 +143,8 @@ async fn what_is_offered_follows_the_models_family_and_the_features() {
                 "{model} {feature}: {name} is in {offered:?}"
             );
         }
+        let side_by_side = model != "o3";
+        assert_eq!(requests[0].body["parallel_tool_calls"], side_by_side, "{model}");
         if has_not.contains(&"view_image") {
             let output = requests[1].output("c1").expect("an output");
             let why = if feature.is_empty() {

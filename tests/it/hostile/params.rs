@@ -82,9 +82,9 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
         "review/start" => vec![("threadId", id), ("target", json!({"type": "uncommittedChanges"}))],
         "review/dismiss" => vec![("threadId", id)],
         "approval/respond" => vec![("approvalId", id), ("response", json!({"decision": "accept"}))],
+        "userInput/respond" => vec![("id", id)],
         "history/read" => vec![("logId", json!("1")), ("offset", json!(0))],
         "history/append" => vec![("text", json!("hello"))],
-        "userInput/respond" => vec![("id", id)],
         "thread/start"
         | "thread/resume"
         | "thread/fork"
