@@ -8,6 +8,7 @@ pub mod apply;
 pub mod approvals;
 mod asking;
 mod calls;
+mod client_tools;
 pub mod command;
 mod compaction;
 mod consult;
@@ -17,12 +18,12 @@ pub mod desk;
 pub mod editor;
 pub mod history;
 mod host;
-mod images;
 mod line;
 pub mod mail;
 mod mode;
 pub mod notifier;
 pub mod one_off;
+pub mod open;
 pub mod pending;
 pub mod permissions;
 pub mod person;
@@ -30,6 +31,7 @@ pub mod prompt;
 pub mod proposals;
 mod propose;
 pub mod provider;
+pub mod questions;
 pub mod restore;
 pub mod review;
 mod reviewer;
@@ -38,6 +40,7 @@ pub mod servers;
 pub mod settings;
 mod stored;
 pub mod stream;
+pub mod subagents;
 pub mod terminals;
 pub mod thread;
 pub mod turn;
@@ -56,7 +59,7 @@ use crate::protocol::thread::{
 };
 use crate::snapshot::Snapshots;
 use crate::store::{self, Recorder, SessionMeta, StoreError};
-use crate::tools::Registry;
+use crate::tools::{Registry, dynamic};
 use crate::workspace::Workspace;
 use conversation::Conversation;
 use desk::Desk;
@@ -140,6 +143,8 @@ pub enum AgentError {
     BadReview(String),
     #[error("{0}")]
     BadSettings(String),
+    #[error(transparent)]
+    BadTool(#[from] crate::tools::dynamic::BadTool),
     #[error("Neither a thread id nor a path was given. Name the thread to resume.")]
     NothingToResume,
     #[error(transparent)]
@@ -170,6 +175,7 @@ impl AgentError {
             Self::EmptyInput
             | Self::NothingToResume
             | Self::BadCommand(_)
+            | Self::BadTool(_)
             | Self::QueuedTwice(_)
             | Self::BadMetadata(_)
             | Self::BadRequest(_)
@@ -268,6 +274,8 @@ impl Agent {
         let desk = Desk {
             workspace: setup.workspace,
             approvals: approvals::Approvals::default(),
+            questions: questions::Questions::default(),
+            agents: subagents::Agents::default(),
             proposals,
             terminals: terminals::Terminals::default(),
             tools,
@@ -296,9 +304,9 @@ impl Agent {
             index,
             resuming: tokio::sync::RwLock::default(),
         };
-        Self {
-            shared: Arc::new(shared),
-        }
+        let shared = Arc::new(shared);
+        shared.desk.agents.belongs_to(&shared);
+        Self { shared }
     }
 
     pub fn desk(&self) -> &Arc<Desk> {
@@ -361,6 +369,7 @@ impl Agent {
     pub async fn start_thread(&self, params: ThreadStartParams) -> Result<Opened, AgentError> {
         let cwd = params.settings.cwd.clone().unwrap_or_else(|| self.default_folder());
         settings::check_folder(&cwd)?;
+        let client_tools = dynamic::declared(&params.dynamic_tools, &self.desk().tools)?;
         let loaded = self.load_config(Some(&cwd), params.config.as_ref())?;
         let settings = settings::initial(&loaded.config, cwd, &params.settings)?;
         let id = ThreadId::fresh();
@@ -374,6 +383,7 @@ impl Agent {
             model_provider: Some(settings.model_provider.clone()),
             instructions: Some(instructions.text.clone()).filter(|text| !text.is_empty()),
             base_instructions: base.clone(),
+            dynamic_tools: params.dynamic_tools,
             git,
             ..SessionMeta::new(id.clone(), &settings.cwd, &self.desk().source)
         };
@@ -384,6 +394,7 @@ impl Agent {
         };
         let path = recorder.as_ref().map(|recorder| recorder.path().to_owned());
         let conversation = Arc::new(Conversation::new(id.clone(), recorder, History::default()));
+        conversation.data().client_tools = client_tools;
         let thread = Thread {
             id,
             preview: String::new(),
@@ -399,6 +410,7 @@ impl Agent {
             cli_version: env!("CARGO_PKG_VERSION").to_owned(),
             git_info,
             forked_from_id: None,
+            agent: None,
             archived: false,
             memory_mode: ThreadMemoryMode::default(),
             turns: Vec::new(),
@@ -481,7 +493,9 @@ impl Agent {
             tokio::spawn(warn_of_trouble(recorder.trouble(), Arc::downgrade(&conversation)));
         }
         servers::begin(self.desk(), &conversation, &loaded.config, &settings.cwd);
-        notifier::attach(self.desk(), &conversation, &loaded.config);
+        if conversation.agent.is_none() {
+            notifier::attach(self.desk(), &conversation, &loaded.config);
+        }
         place
             .insert(ThreadHandle::spawn(thread::Parts {
                 conversation,
@@ -503,6 +517,19 @@ impl Agent {
     /// A live thread, or the error that says what to do.
     pub fn get(&self, id: &ThreadId) -> Result<ThreadHandle, AgentError> {
         self.thread(id).ok_or_else(|| AgentError::UnknownThread(id.clone()))
+    }
+
+    /// Takes a message that the person did not write.
+    pub async fn send(
+        &self,
+        params: crate::protocol::agent::ThreadSendParams,
+    ) -> Result<crate::protocol::agent::ThreadSendResult, AgentError> {
+        subagents::send(self, params).await
+    }
+
+    /// A thread that is being closed is no live one any more.
+    fn forget(&self, id: &ThreadId) -> Option<ThreadHandle> {
+        self.threads().remove(id)
     }
 
     /// A live thread, or one that is being brought back at this moment.

@@ -8,6 +8,7 @@ use super::pending::Input;
 use super::prompt;
 use super::turn::{Ended, Turn};
 use crate::ids::ItemId;
+use crate::model::catalogue;
 use crate::model::item::{ContentPart, ReasoningPart, ResponseItem};
 use crate::model::retry::{Retry, Wait};
 use crate::model::{ErrorKind, ModelError, ModelEvent, ModelRequest, ModelStream, Task};
@@ -20,8 +21,6 @@ use std::sync::Arc;
 
 /// Rounds of one turn. A model that calls tools without end is stopped here.
 const MOST_ROUNDS: usize = 1000;
-/// A search that the provider does by itself.
-const WEB_SEARCH: &str = "web_search";
 /// Text of one answer, in bytes. A stream that never ends is stopped here.
 const MOST_TEXT: usize = 8 << 20;
 
@@ -125,6 +124,10 @@ pub(super) async fn take_input(turn: &Arc<Turn>, inputs: Vec<Input>, first: bool
 pub(super) fn say_input(turn: &Turn, inputs: Vec<Gathered>, first: bool) {
     for (index, Gathered { input, told }) in inputs.into_iter().enumerate() {
         turn.hear();
+        // The first words that a sub-agent hears are those of the one that started it.
+        if turn.conversation.agent.is_none() || !turn.conversation.data().turns.is_empty() {
+            turn.desk.agents.person_spoke(&turn.conversation.id);
+        }
         turn.metadata().extend(input.metadata);
         turn.say(super::person::sent_along(turn, &input.content));
         turn.say(told.messages);
@@ -288,8 +291,8 @@ pub(super) fn request(turn: &Turn) -> ModelRequest {
         model: turn.provider().model.clone(),
         instructions,
         input,
-        tools: turn.tools().specs(),
-        parallel_tool_calls: true,
+        tools: turn.tool_specs(),
+        parallel_tool_calls: catalogue::calls_side_by_side(&turn.provider().model),
         effort: turn.settings.effort.clone(),
         summary: turn.settings.summary,
         output_schema: schema(turn),
@@ -338,12 +341,9 @@ async fn attempt(turn: &Arc<Turn>, calls: &mut Calls) -> Result<(), Broken> {
         turn,
         calls,
         text_size: 0,
-        searches: Vec::new(),
         has_limits: false,
     };
-    let outcome = answer.hear(&mut stream).await;
-    answer.close_searches();
-    let usage = outcome?;
+    let usage = answer.hear(&mut stream).await?;
     if let Some(usage) = usage {
         turn.add_usage(usage, turn.provider().context_window);
     }
@@ -359,8 +359,6 @@ struct Answer<'a> {
     turn: &'a Arc<Turn>,
     calls: &'a mut Calls,
     text_size: usize,
-    /// Searches of the provider's own that were shown.
-    searches: Vec<ItemId>,
     /// The provider said something of the account's allowance.
     has_limits: bool,
 }
@@ -387,29 +385,10 @@ impl Answer<'_> {
         }
     }
 
-    /// A search whose end the stream did not tell.
-    fn close_searches(&mut self) {
-        for id in std::mem::take(&mut self.searches) {
-            if let Some(mut item) = self.turn.item(&id).filter(|_| self.turn.is_open(&id)) {
-                if let ThreadItem::ToolCall { status, .. } = &mut item {
-                    *status = ItemStatus::Interrupted;
-                }
-                self.turn.complete_item(item);
-            }
-        }
-    }
-
     async fn take(&mut self, event: ModelEvent) -> Result<(), Broken> {
         match event {
             ModelEvent::ItemAdded(item) => {
-                let is_search = matches!(item, ResponseItem::WebSearchCall { .. });
-                if let Some(mut item) = self.shown(&item) {
-                    if is_search {
-                        self.searches.push(item.id().clone());
-                        if let ThreadItem::ToolCall { status, .. } = &mut item {
-                            *status = ItemStatus::InProgress;
-                        }
-                    }
+                if let Some(item) = self.shown(&item, false) {
                     self.turn.start_item(item);
                 }
             }
@@ -459,8 +438,8 @@ impl Answer<'_> {
     }
 
     /// How an item of the model is shown in this turn. What the model writes apart from the conversation is not.
-    fn shown(&self, item: &ResponseItem) -> Option<ThreadItem> {
-        let shown = shown(item, self.turn.config.show_raw_agent_reasoning)?;
+    fn shown(&self, item: &ResponseItem, is_done: bool) -> Option<ThreadItem> {
+        let shown = shown(item, self.turn.config.show_raw_agent_reasoning, is_done)?;
         let is_message = matches!(shown, ThreadItem::AgentMessage { .. });
         (!is_message || !self.turn.is_apart()).then_some(shown)
     }
@@ -493,7 +472,7 @@ impl Answer<'_> {
             | ResponseItem::LocalShellCallOutput { .. }
             | ResponseItem::Other => tracing::debug!("an item that no model should send was ignored"),
             _ => {
-                if let Some(shown) = self.shown(&item) {
+                if let Some(shown) = self.shown(&item, true) {
                     self.turn.complete_item(shown);
                 }
                 self.turn.say([item]);
@@ -502,9 +481,43 @@ impl Answer<'_> {
     }
 }
 
-/// How an item of the model is shown; calls and unknown kinds are not shown here.
-fn shown(item: &ResponseItem, raw_reasoning: bool) -> Option<ThreadItem> {
+/// Name of the tool under which searches of the provider's are shown.
+pub(super) const WEB_SEARCH: &str = "web_search";
+
+/// A search that the provider does by itself.
+fn search(id: Option<&str>, status: Option<&str>, action: Option<&serde_json::Value>, is_done: bool) -> ThreadItem {
+    let field = |name: &str| {
+        action
+            .and_then(|action| action.get(name))
+            .and_then(|value| value.as_str())
+    };
+    let title = match (field("query"), field("url"), field("pattern")) {
+        (_, Some(url), Some(pattern)) => format!("Find {pattern} in {url}"),
+        (_, Some(url), None) => format!("Open {url}"),
+        (Some(query), None, _) => format!("Search the web for {query}"),
+        (None, None, _) => "Search the web".to_owned(),
+    };
+    ThreadItem::ToolCall {
+        id: item_id(id),
+        tool: WEB_SEARCH.to_owned(),
+        title,
+        arguments: action.cloned().unwrap_or_default(),
+        status: match (is_done, status) {
+            (false, _) => ItemStatus::InProgress,
+            (true, Some("failed" | "incomplete")) => ItemStatus::Failed,
+            (true, _) => ItemStatus::Completed,
+        },
+        output: None,
+        duration_ms: None,
+    }
+}
+
+/// How an item of the model is shown that begins or is done; calls and unknown kinds are not shown here.
+fn shown(item: &ResponseItem, raw_reasoning: bool, is_done: bool) -> Option<ThreadItem> {
     match item {
+        ResponseItem::WebSearchCall { id, status, action } => {
+            Some(search(id.as_deref(), status.as_deref(), action.as_ref(), is_done))
+        }
         ResponseItem::Message { id, role, content } if role == "assistant" => {
             let texts = content.iter().filter_map(|part| match part {
                 ContentPart::OutputText { text } | ContentPart::InputText { text } => Some(text.as_str()),
@@ -530,26 +543,6 @@ fn shown(item: &ResponseItem, raw_reasoning: bool) -> Option<ThreadItem> {
                 id: item_id(id.as_deref()),
                 summary: texts(summary),
                 content,
-            })
-        }
-        ResponseItem::WebSearchCall { id, status, action } => {
-            let query = action.as_ref().and_then(|action| {
-                let subject = ["query", "url", "pattern"]
-                    .iter()
-                    .find_map(|key| action.get(key)?.as_str());
-                subject.map(|subject| format!(" for {subject}"))
-            });
-            Some(ThreadItem::ToolCall {
-                id: item_id(id.as_deref()),
-                tool: WEB_SEARCH.to_owned(),
-                title: format!("Search the web{}", query.unwrap_or_default()),
-                arguments: action.clone().unwrap_or_default(),
-                status: match status.as_deref() {
-                    Some("failed" | "incomplete") => ItemStatus::Failed,
-                    _ => ItemStatus::Completed,
-                },
-                output: None,
-                duration_ms: None,
             })
         }
         _ => None,

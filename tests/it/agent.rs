@@ -3,6 +3,7 @@
 
 mod always;
 mod approval;
+mod client_tools;
 mod compaction;
 mod context;
 mod diff;
@@ -20,6 +21,7 @@ mod person;
 mod profiles;
 mod prompts;
 mod proposals;
+mod questions;
 mod queue;
 mod retry;
 mod review;
@@ -27,10 +29,12 @@ mod reviewer;
 mod stage;
 mod steer;
 mod stored;
+mod subagents;
 mod terminals;
 mod thread;
 mod tools;
 mod turn;
 mod typed;
 mod undo;
+mod views;
 mod weaker;

@@ -74,7 +74,7 @@ fn parts(content: &[ContentPart]) -> usize {
 
 /// What goes along with every request: instructions and tools.
 fn around(turn: &Turn) -> usize {
-    let tools = turn.tools().specs();
+    let tools = turn.tool_specs();
     let described = |tool: ToolSpec| serde_json::to_string(&tool).map_or(0, |described| text(&described));
     text(&turn.base_instructions) + tools.into_iter().map(described).sum::<usize>()
 }
