@@ -250,7 +250,7 @@ fn of_thread(method: &str, params: &Value) -> Result<(), String> {
         .any(|start| method.starts_with(start));
     // A tool server fails beside all turns.
     let server_failed = method == "error" && params["error"]["kind"] == "toolServerFailed";
-    match of_thread || server_failed || matches!(method, "warning" | "turn/queueChanged") {
+    match of_thread || server_failed || matches!(method, "warning" | "turn/queueChanged" | "review/findingsChanged") {
         true => Ok(()),
         false => Err("no turn is named".to_owned()),
     }
