@@ -8,6 +8,7 @@ pub mod apply;
 pub mod approvals;
 mod asking;
 mod calls;
+mod client_tools;
 pub mod command;
 pub mod context;
 pub mod conversation;
@@ -15,12 +16,12 @@ pub mod desk;
 pub mod editor;
 pub mod history;
 mod host;
-mod images;
 mod line;
 pub mod mail;
 mod mode;
 pub mod notifier;
 pub mod one_off;
+pub mod open;
 pub mod pending;
 pub mod permissions;
 pub mod person;
@@ -28,6 +29,7 @@ pub mod prompt;
 pub mod proposals;
 mod propose;
 pub mod provider;
+pub mod questions;
 pub mod restore;
 pub mod review;
 mod reviewer;
@@ -36,6 +38,7 @@ pub mod servers;
 pub mod settings;
 mod stored;
 pub mod stream;
+pub mod subagents;
 pub mod terminals;
 pub mod thread;
 pub mod turn;
@@ -54,7 +57,7 @@ use crate::protocol::thread::{
 };
 use crate::snapshot::Snapshots;
 use crate::store::{self, Recorder, SessionMeta, StoreError};
-use crate::tools::Registry;
+use crate::tools::{Registry, dynamic};
 use crate::workspace::Workspace;
 use conversation::Conversation;
 use desk::Desk;
@@ -138,6 +141,8 @@ pub enum AgentError {
     BadReview(String),
     #[error("{0}")]
     BadSettings(String),
+    #[error(transparent)]
+    BadTool(#[from] crate::tools::dynamic::BadTool),
     #[error("Neither a thread id nor a path was given. Name the thread to resume.")]
     NothingToResume,
     #[error(transparent)]
@@ -168,6 +173,7 @@ impl AgentError {
             Self::EmptyInput
             | Self::NothingToResume
             | Self::BadCommand(_)
+            | Self::BadTool(_)
             | Self::QueuedTwice(_)
             | Self::BadMetadata(_)
             | Self::BadRequest(_)
@@ -266,6 +272,8 @@ impl Agent {
         let desk = Desk {
             workspace: setup.workspace,
             approvals: approvals::Approvals::default(),
+            questions: questions::Questions::default(),
+            agents: subagents::Agents::default(),
             proposals,
             terminals: terminals::Terminals::default(),
             tools,
@@ -294,9 +302,9 @@ impl Agent {
             index,
             resuming: tokio::sync::RwLock::default(),
         };
-        Self {
-            shared: Arc::new(shared),
-        }
+        let shared = Arc::new(shared);
+        shared.desk.agents.belongs_to(&shared);
+        Self { shared }
     }
 
     pub fn desk(&self) -> &Arc<Desk> {
@@ -359,6 +367,7 @@ impl Agent {
     pub async fn start_thread(&self, params: ThreadStartParams) -> Result<Opened, AgentError> {
         let cwd = params.settings.cwd.clone().unwrap_or_else(|| self.default_folder());
         settings::check_folder(&cwd)?;
+        let client_tools = dynamic::declared(&params.dynamic_tools, &self.desk().tools)?;
         let loaded = self.load_config(Some(&cwd), params.config.as_ref())?;
         let settings = settings::initial(&loaded.config, cwd, &params.settings)?;
         let id = ThreadId::fresh();
@@ -372,6 +381,7 @@ impl Agent {
             model_provider: Some(settings.model_provider.clone()),
             instructions: Some(instructions.text.clone()).filter(|text| !text.is_empty()),
             base_instructions: base.clone(),
+            dynamic_tools: params.dynamic_tools,
             git,
             ..SessionMeta::new(id.clone(), &settings.cwd, &self.desk().source)
         };
@@ -382,6 +392,7 @@ impl Agent {
         };
         let path = recorder.as_ref().map(|recorder| recorder.path().to_owned());
         let conversation = Arc::new(Conversation::new(id.clone(), recorder, History::default()));
+        conversation.data().client_tools = client_tools;
         let thread = Thread {
             id,
             preview: String::new(),
@@ -397,6 +408,7 @@ impl Agent {
             cli_version: env!("CARGO_PKG_VERSION").to_owned(),
             git_info,
             forked_from_id: None,
+            agent: None,
             archived: false,
             memory_mode: ThreadMemoryMode::default(),
             turns: Vec::new(),
@@ -477,7 +489,9 @@ impl Agent {
             tokio::spawn(warn_of_trouble(recorder.trouble(), Arc::downgrade(&conversation)));
         }
         servers::begin(self.desk(), &conversation, &loaded.config, &settings.cwd);
-        notifier::attach(self.desk(), &conversation, &loaded.config);
+        if conversation.agent.is_none() {
+            notifier::attach(self.desk(), &conversation, &loaded.config);
+        }
         place
             .insert(ThreadHandle::spawn(thread::Parts {
                 conversation,
@@ -499,6 +513,19 @@ impl Agent {
     /// A live thread, or the error that says what to do.
     pub fn get(&self, id: &ThreadId) -> Result<ThreadHandle, AgentError> {
         self.thread(id).ok_or_else(|| AgentError::UnknownThread(id.clone()))
+    }
+
+    /// Takes a message that the person did not write.
+    pub async fn send(
+        &self,
+        params: crate::protocol::agent::ThreadSendParams,
+    ) -> Result<crate::protocol::agent::ThreadSendResult, AgentError> {
+        subagents::send(self, params).await
+    }
+
+    /// A thread that is being closed is no live one any more.
+    fn forget(&self, id: &ThreadId) -> Option<ThreadHandle> {
+        self.threads().remove(id)
     }
 
     /// A live thread, or one that is being brought back at this moment.

@@ -61,6 +61,21 @@ pub struct Loaded {
     pub values: Value,
 }
 
+/// How many agents there may be in one conversation (`[agents]`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Those that are not closed.
+    pub threads: usize,
+    /// 1: agents start no agents.
+    pub depth: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { threads: 6, depth: 1 }
+    }
+}
+
 /// The effective values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
@@ -138,6 +153,10 @@ pub struct Config {
     pub features: BTreeMap<String, bool>,
     /// Folders that hold the project's own rules on commands, outermost first; none of a project that is not trusted.
     pub rule_folders: Vec<PathBuf>,
+    /// How many agents may work for agents, and how deep.
+    pub agents: Limits,
+    /// How long a tool of the client's may take to answer; absent: without end.
+    pub dynamic_tool_timeout: Option<Duration>,
     /// Folders that hold the project's own prompts, outermost first; none of a project that is not trusted.
     pub prompt_folders: Vec<PathBuf>,
     /// Longest wait for a command in a terminal that nothing is typed into.
@@ -488,9 +507,35 @@ impl Config {
         self.features.get(name).copied().unwrap_or(default)
     }
 
+    /// The same for a feature that has had several names, the latest first.
+    fn feature_named(&self, names: &[&str], default: bool) -> bool {
+        let set = names.iter().find_map(|name| self.features.get(*name).copied());
+        set.unwrap_or(default)
+    }
+
     /// Whether the model is offered terminals: commands that outlive their call.
     pub fn unified_exec(&self) -> bool {
-        self.feature("unified_exec", true)
+        self.feature_named(&["unified_exec", "streamable_shell"], true)
+    }
+
+    /// Whether the model is offered to look at image files.
+    pub fn view_image(&self) -> bool {
+        self.feature_named(&["view_image", "view_image_tool"], true)
+    }
+
+    /// Whether the provider may search the web for the model.
+    pub fn web_search(&self) -> bool {
+        self.feature_named(&["web_search", "web_search_request"], false)
+    }
+
+    /// Whether the model may start other agents.
+    pub fn multi_agent(&self) -> bool {
+        self.feature_named(&["multi_agent", "collab"], true)
+    }
+
+    /// Whether the workspace is looked at before commands, so that what they change can be taken back.
+    pub fn snapshots(&self) -> bool {
+        self.feature_named(&["snapshots", "ghost_commit", "undo"], true)
     }
 }
 

@@ -22,9 +22,11 @@ pub use call::after_reply;
 
 use crate::handlers::{
     Context, approval, code_action, code_lens, command, config, document, file, git, guardian, history, lifecycle, mcp,
-    model, one_off, permission, progress, prompt, proposal, queue, review, sandbox, terminal, thread, turn, undo,
+    model, one_off, permission, progress, prompt, proposal, question, queue, review, sandbox, terminal, thread, turn,
+    undo,
 };
 use crate::lsp::error::RequestError;
+use crate::protocol::agent::{ThreadSendParams, ThreadSendResult};
 use crate::protocol::approval::{ApprovalRespondParams, ApprovalRespondResult};
 use crate::protocol::command::{
     CommandExecParams, CommandExecResult, CommandTerminateParams, CommandTerminateResult, ThreadShellCommandParams,
@@ -50,6 +52,7 @@ use crate::protocol::proposal::{
     ProposalDecideParams, ProposalDecideResult, ProposalEditParams, ProposalEditResult, ProposalListParams,
     ProposalListResult, ProposalReadParams, ProposalReadResult,
 };
+use crate::protocol::question::{UserInputRespondParams, UserInputRespondResult};
 use crate::protocol::queue::{
     TurnQueueAddParams, TurnQueueAddResult, TurnQueueEditParams, TurnQueueListParams, TurnQueueRemoveParams,
     TurnQueueReorderParams, TurnQueueResult, TurnQueueResumeParams,
@@ -268,6 +271,10 @@ impl Server {
         Ok(thread::shell_command(self.0.session()?, params).await?)
     }
 
+    async fn thread_send(&self, params: ThreadSendParams) -> Result<ThreadSendResult> {
+        Ok(thread::send(self.0.session()?, params).await?)
+    }
+
     async fn command_exec(&self, params: CommandExecParams) -> Result<CommandExecResult> {
         Ok(one_off::exec(self.0.session()?, params).await?)
     }
@@ -365,6 +372,10 @@ impl Server {
 
     async fn approval_respond(&self, params: ApprovalRespondParams) -> Result<ApprovalRespondResult> {
         Ok(approval::respond(self.0.session()?, params)?)
+    }
+
+    async fn user_input_respond(&self, params: UserInputRespondParams) -> Result<UserInputRespondResult> {
+        Ok(question::respond(self.0.session()?, params))
     }
 
     async fn terminal_list(&self, params: TerminalListParams) -> Result<TerminalListResult> {
@@ -478,6 +489,7 @@ pub(crate) fn service(context: Arc<Context>) -> (LspService<Server>, ClientSocke
         .custom_method(method::THREAD_MEMORY_MODE_SET, Server::thread_memory_mode_set)
         .custom_method(method::THREAD_SEARCH, Server::thread_search)
         .custom_method(method::THREAD_SHELL_COMMAND, Server::thread_shell_command)
+        .custom_method(method::THREAD_SEND, Server::thread_send)
         .custom_method(method::COMMAND_EXEC, Server::command_exec)
         .custom_method(method::COMMAND_TERMINATE, Server::command_terminate)
         .custom_method(method::FILE_SEARCH, Server::file_search)
@@ -502,6 +514,7 @@ pub(crate) fn service(context: Arc<Context>) -> (LspService<Server>, ClientSocke
         .custom_method(method::REVIEW_FINDINGS, Server::review_findings)
         .custom_method(method::REVIEW_DISMISS, Server::review_dismiss)
         .custom_method(method::APPROVAL_RESPOND, Server::approval_respond)
+        .custom_method(method::USER_INPUT_RESPOND, Server::user_input_respond)
         .custom_method(method::TERMINAL_LIST, Server::terminal_list)
         .custom_method(method::TERMINAL_READ, Server::terminal_read)
         .custom_method(method::TERMINAL_WRITE, Server::terminal_write)

@@ -19,6 +19,7 @@ use super::prompt;
 use super::turn::Turn;
 use crate::model::item::ResponseItem;
 use crate::protocol::item::{LineRange, SentContext, UserInput};
+use crate::tools::image;
 use place::Ground;
 use std::sync::Arc;
 
@@ -95,7 +96,12 @@ fn read(turn: &Turn, input: &Input) -> Told {
     let image = |path: &std::path::Path| {
         let path = turn.settings.cwd.join(path);
         let refused = reader.check(&path).map_err(|refused| refused.in_short());
-        refused.and_then(|()| super::images::data_url(&path))
+        let read = || {
+            image::read(&path)
+                .map(|image| image.url)
+                .map_err(|error| error.to_string())
+        };
+        refused.and_then(|()| read())
     };
     told.message = prompt::user_message(&content, &turn.settings.cwd, &image);
     told

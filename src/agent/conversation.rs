@@ -9,6 +9,7 @@ use super::stream::Stream;
 use crate::exec::decide::SessionGrants;
 use crate::ids::{ThreadId, TurnId};
 use crate::model::item::ResponseItem;
+use crate::protocol::agent::SubAgent;
 use crate::protocol::config::ConfigWarning;
 use crate::protocol::event::{EventKind, Warning};
 use crate::protocol::model::{ThreadTokenUsage, TokenUsage};
@@ -16,9 +17,10 @@ use crate::protocol::permission::Permission;
 use crate::protocol::settings::Mode;
 use crate::protocol::turn::Turn;
 use crate::store::{Recorder, RolloutItem};
+use crate::tools::Tool;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_util::task::TaskTracker;
 
 pub struct Conversation {
@@ -30,6 +32,8 @@ pub struct Conversation {
     pub recorder: Option<Recorder>,
     /// The tool servers of the thread.
     pub servers: ThreadServers,
+    /// What makes it a sub-agent's.
+    pub agent: Option<SubAgent>,
     data: Mutex<Data>,
 }
 
@@ -72,6 +76,8 @@ pub struct Data {
     notes: Vec<ResponseItem>,
     /// What the person was told of their rules last.
     reports: Vec<ConfigWarning>,
+    /// Tools that the client brought along.
+    pub client_tools: Vec<Arc<dyn Tool>>,
 }
 
 /// Whether a folder is there, and no link leads to it.
@@ -113,6 +119,7 @@ impl Conversation {
             reviews: Reviews::default(),
             notes: Vec::new(),
             reports: Vec::new(),
+            client_tools: Vec::new(),
         };
         let stream = Stream::new(id.clone());
         if let Some(recorder) = &recorder {
@@ -124,8 +131,20 @@ impl Conversation {
             id,
             recorder,
             servers: ThreadServers::default(),
+            agent: None,
             data: Mutex::new(data),
         }
+    }
+
+    /// The same as a sub-agent's.
+    #[must_use]
+    pub fn with_agent(self, agent: Option<SubAgent>) -> Self {
+        Self { agent, ..self }
+    }
+
+    /// The sub-agent's name.
+    pub fn agent_name(&self) -> Option<String> {
+        self.agent.as_ref().map(|agent| agent.name.clone())
     }
 
     pub fn data(&self) -> MutexGuard<'_, Data> {

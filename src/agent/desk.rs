@@ -4,8 +4,10 @@ use super::approvals::Approvals;
 use super::editor::Editor;
 use super::proposals::Proposals;
 use super::provider::Clients;
+use super::questions::Questions;
 use super::review::Findings;
 use super::servers::Elicitations;
+use super::subagents::Agents;
 use super::terminals::Terminals;
 use super::undo::Persons;
 use crate::config::Config;
@@ -26,6 +28,9 @@ use tokio_util::task::TaskTracker;
 pub struct Desk {
     pub workspace: Workspace,
     pub approvals: Approvals,
+    pub questions: Questions,
+    /// Agents that work for agents.
+    pub agents: Agents,
     pub proposals: Proposals,
     /// Commands that run on beside the conversations.
     pub terminals: Terminals,

@@ -30,6 +30,8 @@ pub struct Pending {
     state: Mutex<State>,
     /// Something came, or one of the person's commands has ended.
     changed: Notify,
+    /// Input or mail came; for everybody who waits for it beside the turn's own task.
+    arrived: Notify,
 }
 
 #[derive(Default)]
@@ -83,7 +85,41 @@ impl Pending {
         state.inputs.push(input);
         drop(state);
         self.changed.notify_one();
+        self.arrived.notify_waiters();
         Ok(())
+    }
+
+    /// Whether input waits to be taken.
+    pub fn has_input(&self) -> bool {
+        !self.lock().inputs.is_empty()
+    }
+
+    /// Whether input or mail waits to be taken.
+    pub fn has_news(&self) -> bool {
+        let state = self.lock();
+        !state.inputs.is_empty() || !state.mail.is_empty()
+    }
+
+    /// Ends as soon as there is input; it stays where it is. For whatever waits for the person in the course of the turn.
+    pub async fn input_came(&self) {
+        self.until(Self::has_input).await;
+    }
+
+    /// Ends as soon as there is input or mail; it stays where it is.
+    pub async fn news_came(&self) {
+        self.until(Self::has_news).await;
+    }
+
+    async fn until(&self, is_so: impl Fn(&Self) -> bool) {
+        loop {
+            // Listening before looking: what comes in between is heard.
+            let mut arrived = std::pin::pin!(self.arrived.notified());
+            arrived.as_mut().enable();
+            if is_so(self) {
+                return;
+            }
+            arrived.await;
+        }
     }
 
     /// Takes what has come so far, in order.
@@ -100,6 +136,7 @@ impl Pending {
         state.mail.push(mail);
         drop(state);
         self.changed.notify_one();
+        self.arrived.notify_waiters();
         Ok(())
     }
 

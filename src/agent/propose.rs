@@ -7,7 +7,7 @@ pub(super) mod report;
 
 use super::apply::{self, HunkResult, Outcome, Scope};
 use super::proposals::{Decided, Origin, Proposals, Waiting};
-use super::turn::Turn;
+use super::turn::{Turn, WaitsFor};
 use crate::exec::Closed;
 use crate::ids::{HunkId, ItemId, ProposalId};
 use crate::patch::files::{self, DiskFiles, FileText, Files};
@@ -121,7 +121,7 @@ pub(super) async fn run(
         proposals.accept_unasked(proposal_id);
     }
     let decided = {
-        let _waiting_status = (!nobody_asked).then(|| turn.waiting());
+        let _waiting_status = (!nobody_asked).then(|| turn.waiting(WaitsFor::Approval));
         tokio::select! {
             biased;
             // What was decided before the stop counts; an editor's preview may have it in the files by now.
@@ -229,11 +229,7 @@ async fn carry_out(
             }
         });
     }
-    ToolOutput {
-        images: Vec::new(),
-        text: report,
-        success: Some(outcome.status == ProposalStatus::Applied),
-    }
+    ToolOutput::new(report, outcome.status == ProposalStatus::Applied)
 }
 
 fn changes(plan: &Plan, cwd: &Path) -> Vec<FileChange> {

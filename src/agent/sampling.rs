@@ -7,11 +7,12 @@ use super::pending::Input;
 use super::prompt;
 use super::turn::{Ended, Turn};
 use crate::ids::ItemId;
+use crate::model::catalogue;
 use crate::model::item::{ContentPart, ReasoningPart, ResponseItem};
 use crate::model::retry::{Retry, Wait};
 use crate::model::{ModelError, ModelEvent, ModelRequest};
 use crate::protocol::event::{EventKind, TokenUsageUpdated, TurnDiff, TurnRetrying};
-use crate::protocol::item::ThreadItem;
+use crate::protocol::item::{ItemStatus, ThreadItem};
 use crate::protocol::model::TokenUsage;
 use crate::protocol::turn::{TurnError, TurnErrorKind};
 use crate::store::{RolloutItem, TurnContextRecord};
@@ -95,6 +96,10 @@ pub(super) async fn take_input(turn: &Arc<Turn>, inputs: Vec<Input>, first: bool
 pub(super) fn say_input(turn: &Turn, inputs: Vec<Gathered>, first: bool) {
     for (index, Gathered { input, told }) in inputs.into_iter().enumerate() {
         turn.hear();
+        // The first words that a sub-agent hears are those of the one that started it.
+        if turn.conversation.agent.is_none() || !turn.conversation.data().turns.is_empty() {
+            turn.desk.agents.person_spoke(&turn.conversation.id);
+        }
         turn.metadata().extend(input.metadata);
         turn.say(super::person::sent_along(turn, &input.content));
         turn.say(told.messages);
@@ -249,8 +254,8 @@ fn request(turn: &Turn) -> ModelRequest {
         model: turn.provider().model.clone(),
         instructions: turn.base_instructions.clone(),
         input: Arc::new(input),
-        tools: turn.tools().specs(),
-        parallel_tool_calls: true,
+        tools: turn.tool_specs(),
+        parallel_tool_calls: catalogue::calls_side_by_side(&turn.provider().model),
         effort: turn.settings.effort.clone(),
         summary: turn.settings.summary,
         output_schema: schema(turn),
@@ -325,7 +330,7 @@ impl Answer<'_> {
     async fn take(&mut self, event: ModelEvent) -> Result<(), Broken> {
         match event {
             ModelEvent::ItemAdded(item) => {
-                if let Some(item) = self.shown(&item) {
+                if let Some(item) = self.shown(&item, false) {
                     self.turn.start_item(item);
                 }
             }
@@ -371,8 +376,8 @@ impl Answer<'_> {
     }
 
     /// How an item of the model is shown in this turn. What the model writes apart from the conversation is not.
-    fn shown(&self, item: &ResponseItem) -> Option<ThreadItem> {
-        let shown = shown(item, self.turn.config.show_raw_agent_reasoning)?;
+    fn shown(&self, item: &ResponseItem, is_done: bool) -> Option<ThreadItem> {
+        let shown = shown(item, self.turn.config.show_raw_agent_reasoning, is_done)?;
         let is_message = matches!(shown, ThreadItem::AgentMessage { .. });
         (!is_message || !self.turn.is_apart()).then_some(shown)
     }
@@ -405,7 +410,7 @@ impl Answer<'_> {
             | ResponseItem::LocalShellCallOutput { .. }
             | ResponseItem::Other => tracing::debug!("an item that no model should send was ignored"),
             _ => {
-                if let Some(shown) = self.shown(&item) {
+                if let Some(shown) = self.shown(&item, true) {
                     self.turn.complete_item(shown);
                 }
                 self.turn.say([item]);
@@ -414,9 +419,43 @@ impl Answer<'_> {
     }
 }
 
-/// How an item of the model is shown; calls and unknown kinds are not shown here.
-fn shown(item: &ResponseItem, raw_reasoning: bool) -> Option<ThreadItem> {
+/// Name of the tool under which searches of the provider's are shown.
+pub(super) const WEB_SEARCH: &str = "web_search";
+
+/// A search that the provider does by itself.
+fn search(id: Option<&str>, status: Option<&str>, action: Option<&serde_json::Value>, is_done: bool) -> ThreadItem {
+    let field = |name: &str| {
+        action
+            .and_then(|action| action.get(name))
+            .and_then(|value| value.as_str())
+    };
+    let title = match (field("query"), field("url"), field("pattern")) {
+        (_, Some(url), Some(pattern)) => format!("Find {pattern} in {url}"),
+        (_, Some(url), None) => format!("Open {url}"),
+        (Some(query), None, _) => format!("Search the web for {query}"),
+        (None, None, _) => "Search the web".to_owned(),
+    };
+    ThreadItem::ToolCall {
+        id: item_id(id),
+        tool: WEB_SEARCH.to_owned(),
+        title,
+        arguments: action.cloned().unwrap_or_default(),
+        status: match (is_done, status) {
+            (false, _) => ItemStatus::InProgress,
+            (true, Some("failed" | "incomplete")) => ItemStatus::Failed,
+            (true, _) => ItemStatus::Completed,
+        },
+        output: None,
+        duration_ms: None,
+    }
+}
+
+/// How an item of the model is shown that begins or is done; calls and unknown kinds are not shown here.
+fn shown(item: &ResponseItem, raw_reasoning: bool, is_done: bool) -> Option<ThreadItem> {
     match item {
+        ResponseItem::WebSearchCall { id, status, action } => {
+            Some(search(id.as_deref(), status.as_deref(), action.as_ref(), is_done))
+        }
         ResponseItem::Message { id, role, content } if role == "assistant" => {
             let texts = content.iter().filter_map(|part| match part {
                 ContentPart::OutputText { text } | ContentPart::InputText { text } => Some(text.as_str()),

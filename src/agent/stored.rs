@@ -17,6 +17,7 @@ use crate::protocol::thread::{
 use crate::store::line::EventMsg;
 use crate::store::load::Stored;
 use crate::store::{self, Recorder, Resumed, RolloutItem, SessionMeta, StoreError, Until, summary};
+use crate::tools::dynamic;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -37,8 +38,20 @@ struct Ready {
 }
 
 impl Agent {
-    /// Brings a stored thread back; joins it if it is live.
-    pub async fn resume_thread(&self, params: ThreadResumeParams) -> Result<Opened, AgentError> {
+    /// Brings a stored thread back; joins it if it is live. Tools that the client declares take the place of those before.
+    pub async fn resume_thread(&self, mut params: ThreadResumeParams) -> Result<Opened, AgentError> {
+        let declared = match params.dynamic_tools.take() {
+            Some(specs) => Some(dynamic::declared(&specs, &self.desk().tools)?),
+            None => None,
+        };
+        let opened = self.resume(params).await?;
+        if let Some(tools) = declared {
+            opened.handle.conversation().data().client_tools = tools;
+        }
+        Ok(opened)
+    }
+
+    async fn resume(&self, params: ThreadResumeParams) -> Result<Opened, AgentError> {
         if let (Some(id), None) = (&params.thread_id, &params.path)
             && let Some(handle) = self.thread(id)
         {
@@ -167,6 +180,11 @@ impl Agent {
     /// The file that a request means. `archived`: also one that was put away.
     async fn path_to(&self, id: Option<&ThreadId>, path: Option<&Path>, archived: bool) -> Result<PathBuf, AgentError> {
         if let Some(path) = path {
+            let full = self.desk().home.join(path);
+            if !archived && full.starts_with(self.desk().home.join(store::ARCHIVE)) {
+                let id = aside(move || summary::meta_of(&full)).await?.id.to_string();
+                return Err(StoreError::Archived { id }.into());
+            }
             return Ok(path.to_owned());
         }
         let id = id.cloned().ok_or(AgentError::NothingToResume)?;
@@ -252,7 +270,10 @@ impl Agent {
     ) -> Opened {
         let Ready { loaded, settings, left } = ready;
         let path = recorder.as_ref().map(|recorder| recorder.path().to_owned());
-        let conversation = Arc::new(Conversation::new(id.clone(), recorder, History::new(stored.history)));
+        let is_copy = forked_from.is_some();
+        let agent = stored.meta.agent.filter(|_| !is_copy);
+        let conversation = Conversation::new(id.clone(), recorder, History::new(stored.history));
+        let conversation = Arc::new(conversation.with_agent(agent.clone()));
         {
             let mut data = conversation.data();
             data.environment = prompt::Environment::told(data.history.items());
@@ -262,11 +283,15 @@ impl Agent {
             data.turns = stored.turns;
             data.preview = stored.preview.clone();
             data.updated_at_ms = stored.updated_at_ms;
+            // What another program's editor brought along is not here.
+            if !is_copy && stored.meta.source == self.desk().source {
+                let recorded = dynamic::declared(&stored.meta.dynamic_tools, &self.desk().tools);
+                data.client_tools = recorded.unwrap_or_default();
+            }
         }
         conversation.remember(developer_instructions.map(|text| prompt::message("developer", text)));
         self.load_notes(&id).await;
         self.desk().look_at_history(&loaded.config).await;
-        let is_copy = forked_from.is_some();
         let thread = Thread {
             id,
             preview: stored.preview,
@@ -291,6 +316,7 @@ impl Agent {
             },
             git_info: stored.meta.git,
             forked_from_id: forked_from.or(stored.meta.forked_from_id),
+            agent,
             archived: false,
             memory_mode: stored.meta.memory_mode.unwrap_or_default(),
             turns: Vec::new(),

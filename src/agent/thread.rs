@@ -229,8 +229,7 @@ impl ThreadHandle {
         thread.model = Some(model).filter(|model| !model.is_empty());
         thread.status = match &running {
             None => ThreadStatus::Idle,
-            Some(turn) if turn.is_waiting() => ThreadStatus::WaitingOnApproval,
-            Some(_) => ThreadStatus::Active,
+            Some(turn) => turn.standing(),
         };
         let in_progress = running
             .filter(|_| include_turns)

@@ -6,7 +6,7 @@ use super::layers::{File, Merged, read_text};
 use super::permissions::{self, Profiles};
 use super::provider::{OPENAI_URL, Provider};
 use super::tree::Data;
-use super::{Config, Edits, History, mcp};
+use super::{Config, Edits, History, Limits, mcp};
 use crate::protocol::config::ConfigWarning;
 use crate::protocol::settings::{SandboxMode, SandboxPolicy};
 use serde::de::DeserializeOwned;
@@ -16,6 +16,9 @@ use std::path::{Path, PathBuf};
 
 /// Where the configuration says nothing.
 const LONGEST_POLL: std::time::Duration = std::time::Duration::from_millis(300_000);
+
+/// Seconds that a tool of the client's may take where the configuration says nothing; a person may have to do something.
+const DYNAMIC_TOOL_TIMEOUT: u64 = 300;
 
 /// More retries than anyone waits for.
 const MOST_RETRIES: u32 = 100;
@@ -81,6 +84,11 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
         include_apply_patch_tool: flag(values, "include_apply_patch_tool").unwrap_or(true),
         features: parsed(values, "features").unwrap_or_default(),
         rule_folders: Vec::new(),
+        agents: agents(values),
+        dynamic_tool_timeout: match parsed(values, "dynamic_tool_timeout_sec").unwrap_or(DYNAMIC_TOOL_TIMEOUT) {
+            0 => None,
+            seconds => Some(std::time::Duration::from_secs(seconds)),
+        },
         prompt_folders: Vec::new(),
         background_terminal_max_timeout: parsed(values, "background_terminal_max_timeout")
             .map_or(LONGEST_POLL, std::time::Duration::from_millis),
@@ -90,6 +98,16 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
             .and_then(Value::as_object)
             .map(|all| all.keys().cloned().collect())
             .unwrap_or_default(),
+    }
+}
+
+fn agents(values: &Map<String, Value>) -> Limits {
+    let table = values.get("agents").and_then(Value::as_object);
+    let number = |key: &str| count(table?, key);
+    let usual = Limits::default();
+    Limits {
+        threads: number("max_threads").map_or(usual.threads, |most| most as usize),
+        depth: number("max_depth").unwrap_or(usual.depth),
     }
 }
 

@@ -365,12 +365,15 @@ async fn start_in(
     Ok(())
 }
 
-/// The folder's conversation, or a new one: where there is none yet, and where the present one is busy.
+/// The folder's conversation, or a new one: where there is none yet, and where the present one is busy with anything but
+/// waiting for the person's words.
 pub(super) async fn thread_for(session: &Session, folder: &Path) -> Result<ThreadHandle, String> {
     let current = session
         .current_thread(folder)
         .and_then(|id| session.agent().thread(&id));
-    if let Some(thread) = current.filter(|thread| thread.running().is_none()) {
+    if let Some(thread) =
+        current.filter(|thread| thread.running().is_none() || session.presenter().waits_for_words(thread.id()))
+    {
         return Ok(thread);
     }
     let settings = SettingsOverride {
@@ -449,7 +452,8 @@ fn run_command(session: &Session, arguments: Vec<Value>) -> Result<(), RequestEr
 fn call_prompt(session: &Session, arguments: Vec<Value>) -> Result<(), RequestError> {
     let call: PromptCall = first(PROMPT, arguments)?;
     let words = call.words();
-    if prompts::call_in(&words).is_none() {
+    let name = call.name.trim_start_matches('/');
+    if prompts::call_in(&words).is_none_or(|(called, _)| called != name) {
         return Err(RequestError::invalid_params(format!(
             "{:?} is no name of a prompt. Prompts are named like their files, without .md.",
             call.name

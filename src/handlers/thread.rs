@@ -6,6 +6,7 @@ use crate::agent::person::OwnCommand;
 use crate::agent::stream::Stream;
 use crate::ids::ThreadId;
 use crate::lsp::error::RequestError;
+use crate::protocol::agent::{ThreadSendParams, ThreadSendResult};
 use crate::protocol::command::{ThreadShellCommandParams, ThreadShellCommandResult};
 use crate::protocol::thread::*;
 use crate::server::call::after_reply;
@@ -138,6 +139,11 @@ pub async fn shell_command(
     };
     after_reply(move || drop(started));
     Ok(result)
+}
+
+/// Takes a message that the person did not write.
+pub async fn send(session: &Session, params: ThreadSendParams) -> Result<ThreadSendResult, RequestError> {
+    Ok(session.agent().send(params).await?)
 }
 
 pub async fn list(session: &Session, params: ThreadListParams) -> Result<ThreadListResult, RequestError> {

@@ -130,6 +130,26 @@ pub fn family(model: &str) -> Option<&'static Family> {
     FAMILIES.iter().find(fits)
 }
 
+/// Whether a model may call several tools in one answer. One that the table does not know is taken to.
+pub fn calls_side_by_side(model: &str) -> bool {
+    family(model).is_none_or(|family| family.parallel_tool_calls)
+}
+
+/// Families that see no images.
+const BLIND: &[&str] = &[
+    "gpt-4",
+    "gpt-4-32k",
+    "gpt-3.5-turbo",
+    "gpt-oss",
+    "o1-mini",
+    "o1-preview",
+];
+
+/// Whether a model takes images. One that the table does not know is taken to.
+pub fn takes_images(model: &str) -> bool {
+    family(model).is_none_or(|family| !BLIND.contains(&family.prefix))
+}
+
 /// Whether a reasoning block may be sent. For models that the table does not know, an effort that the person set is
 /// taken as the word that they do.
 pub fn takes_reasoning(model: &str, effort: Option<&str>) -> bool {

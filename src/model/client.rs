@@ -326,7 +326,7 @@ fn make_http(base_url: &str) -> Result<reqwest::Client, ErrorKind> {
 fn custom_tools(tools: &[ToolSpec]) -> std::collections::HashSet<String> {
     let custom = |tool: &ToolSpec| match tool {
         ToolSpec::Custom { name, .. } => Some(name.clone()),
-        ToolSpec::Function { .. } => None,
+        ToolSpec::Function { .. } | ToolSpec::WebSearch {} => None,
     };
     tools.iter().filter_map(custom).collect()
 }

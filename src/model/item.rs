@@ -234,12 +234,15 @@ pub enum ToolSpec {
         description: String,
         format: serde_json::Value,
     },
+    /// The provider itself searches the web. Only the Responses API has it.
+    WebSearch {},
 }
 
 impl ToolSpec {
     pub fn name(&self) -> &str {
         match self {
             Self::Function { name, .. } | Self::Custom { name, .. } => name,
+            Self::WebSearch {} => "web_search",
         }
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! An [`Event`] is a notification to the client and, for those kinds that are kept, a line of the rollout.
 
-use crate::ids::{ApprovalId, ElicitationId, ItemId, ProposalId, ThreadId, TurnId};
+use crate::ids::{ApprovalId, ElicitationId, ItemId, ProposalId, QuestionsId, ThreadId, TurnId};
+use crate::protocol::agent::AgentState;
 use crate::protocol::approval::Approval;
 use crate::protocol::document::FilesChanged;
 use crate::protocol::guardian::GuardianAssessment;
@@ -10,6 +11,7 @@ use crate::protocol::item::{PlanStep, ThreadItem};
 use crate::protocol::mcp::{McpElicitation, McpElicitationAction, McpServerStatus};
 use crate::protocol::model::ThreadTokenUsage;
 use crate::protocol::proposal::{Proposal, ProposalMoved};
+use crate::protocol::question::UserInputRequest;
 use crate::protocol::queue::TurnQueue;
 use crate::protocol::review::{OpenFinding, ReviewOutput, ReviewTarget};
 use crate::protocol::settings::ThreadSettings;
@@ -164,12 +166,18 @@ events! {
     ApprovalRequested = "countersign/approval/requested" (ApprovalRequested),
     /// The question is settled or pointless; close what shows it.
     ApprovalResolved = "countersign/approval/resolved" (ApprovalResolved),
+    /// The model asks the person. Clients with the plugin protocol are asked by request.
+    UserInputRequested = "countersign/userInput/requested" (UserInputRequested),
+    /// What the model asked is answered, or pointless; close what shows it.
+    UserInputResolved = "countersign/userInput/resolved" (UserInputResolved),
     /// A tool server asks the person something. Clients with the plugin protocol are asked by request.
     McpElicitationRequested = "countersign/mcp/elicitationRequested" (McpElicitationRequested),
     /// The server's question is settled or pointless; close what shows it.
     McpElicitationResolved = "countersign/mcp/elicitationResolved" (McpElicitationResolved),
     /// How a tool server is: after `thread/configured` for each, and after each change.
     McpStatusChanged = "countersign/mcp/status" (McpStatusChanged),
+    /// An agent that works for this thread has begun, ended or is closed. Also between turns.
+    AgentStatusChanged = "countersign/thread/agentStatus" (AgentStatusChanged),
     /// The automatic reviewer judges a question in the person's place: in progress, then what it found.
     GuardianAssessed = "countersign/guardian/assessment" (GuardianAssessment),
     /// Something the person should know; never ends a turn.
@@ -291,6 +299,13 @@ params! {
         approval_id: ApprovalId,
         /// Absent: withdrawn.
         decision: Option<crate::protocol::approval::ApprovalDecision>,
+    }
+    AgentStatusChanged { agent_thread_id: ThreadId, state: AgentState }
+    UserInputRequested { request: UserInputRequest }
+    UserInputResolved {
+        id: QuestionsId,
+        /// False: closed, withdrawn, or answered by a message of the person's.
+        answered: bool,
     }
     Warning { message: String }
     ErrorEvent { error: TurnError }

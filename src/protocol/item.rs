@@ -1,6 +1,7 @@
 //! Items: the things in a turn.
 
-use crate::ids::{ItemId, ProposalId, TurnId};
+use crate::ids::{ItemId, ProposalId, ThreadId, TurnId};
+use crate::protocol::agent::{AgentStates, CollabTool};
 use crate::protocol::review::{ReviewOutput, ReviewTarget};
 use crate::protocol::undo::UndoFile;
 use serde::{Deserialize, Serialize};
@@ -307,6 +308,34 @@ pub enum ThreadItem {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         duration_ms: Option<u64>,
     },
+    /// What an agent does with other agents.
+    CollabAgentToolCall {
+        id: ItemId,
+        tool: CollabTool,
+        status: ItemStatus,
+        sender_thread_id: ThreadId,
+        /// Those whom it started, wrote to, waits for or closed.
+        receiver_thread_ids: Vec<ThreadId>,
+        /// Where they stand.
+        agents_states: AgentStates,
+        /// The task, or the message.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prompt: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reasoning_effort: Option<String>,
+    },
+    /// A message of somebody other than the person, as this thread's model reads it.
+    AgentMail {
+        id: ItemId,
+        /// Who wrote it: a sub-agent, `main`, or what a client called itself.
+        author: String,
+        /// Absent where no thread wrote it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        author_thread_id: Option<ThreadId>,
+        text: String,
+    },
     /// A review begins.
     EnteredReviewMode {
         id: ItemId,
@@ -348,6 +377,8 @@ impl ThreadItem {
             | Self::CommandExecution { id, .. }
             | Self::FileChange { id, .. }
             | Self::ToolCall { id, .. }
+            | Self::CollabAgentToolCall { id, .. }
+            | Self::AgentMail { id, .. }
             | Self::McpToolCall { id, .. }
             | Self::EnteredReviewMode { id, .. }
             | Self::ExitedReviewMode { id, .. }

@@ -2,9 +2,9 @@
 
 #[cfg(test)]
 use super::{
-    approval::*, command::*, config::*, document::*, file::*, generate::Visitor, git::*, guardian::*, history::*,
-    mcp::*, model::*, permission::*, prompt::*, proposal::*, queue::*, review::*, sandbox::*, terminal::*, thread::*,
-    turn::*, undo::*,
+    agent::*, approval::*, command::*, config::*, document::*, file::*, generate::Visitor, git::*, guardian::*,
+    history::*, mcp::*, model::*, permission::*, prompt::*, proposal::*, question::*, queue::*, review::*, sandbox::*,
+    terminal::*, thread::*, tool::*, turn::*, undo::*,
 };
 
 macro_rules! requests {
@@ -77,6 +77,8 @@ requests! { CLIENT_REQUESTS, each_client_request:
     /// Runs a command of the person's own in their shell, beside what the agent does or as a turn of its own. Answered at
     /// once; the command shows as an item. The model hears nothing of it.
     THREAD_SHELL_COMMAND = "countersign/thread/shellCommand" (ThreadShellCommandParams) -> ThreadShellCommandResult,
+    /// Puts a message into a thread that the person did not write: another agent's, or a program's.
+    THREAD_SEND = "countersign/thread/send" (ThreadSendParams) -> ThreadSendResult,
     /// Runs a command beside all conversations, in the sandbox. The one request that stays open while a process runs:
     /// it is answered when that ends. Cancelling it ends the command with everything it started.
     COMMAND_EXEC = "countersign/command/exec" (CommandExecParams) -> CommandExecResult,
@@ -104,6 +106,8 @@ requests! { CLIENT_REQUESTS, each_client_request:
     REVIEW_DISMISS = "countersign/review/dismiss" (ReviewDismissParams) -> ReviewDismissResult,
     /// Settles an open question from another surface than the one that was asked.
     APPROVAL_RESPOND = "countersign/approval/respond" (ApprovalRespondParams) -> ApprovalRespondResult,
+    /// Answers what the model asks from another surface than the one that was asked.
+    USER_INPUT_RESPOND = "countersign/userInput/respond" (UserInputRespondParams) -> UserInputRespondResult,
     /// The commands of the agent that run on in terminals.
     TERMINAL_LIST = "countersign/terminal/list" (TerminalListParams) -> TerminalListResult,
     /// What a terminal has printed so far.
@@ -150,6 +154,10 @@ requests! { SERVER_REQUESTS, each_server_request:
     APPROVAL_COMMAND = "countersign/approval/command" (CommandApproval) -> ApprovalResponse,
     /// May patches and commands write in these folders outside the workspace, or commands do more than the policy allows?
     APPROVAL_PERMISSION = "countersign/approval/permission" (PermissionApproval) -> ApprovalResponse,
+    /// What does the person answer to these questions of the model's? `null`: nothing.
+    USER_INPUT_REQUEST = "countersign/userInput/request" (UserInputRequest) -> UserInputResponse,
+    /// Carry out a tool that was declared for this thread.
+    TOOL_CALL = "countersign/tool/call" (ToolCallParams) -> ToolCallResult,
     /// May this tool of a server be called?
     APPROVAL_TOOL = "countersign/approval/tool" (ToolApproval) -> ApprovalResponse,
     /// A tool server asks the person something.

@@ -1,7 +1,9 @@
 //! Threads: conversations, live and stored.
 
 use crate::ids::{ThreadId, TurnId};
+use crate::protocol::agent::SubAgent;
 use crate::protocol::settings::{SettingsOverride, ThreadSettings};
+use crate::protocol::tool::DynamicToolSpec;
 use crate::protocol::turn::Turn;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -15,8 +17,10 @@ pub enum ThreadStatus {
     Idle,
     /// A turn runs.
     Active,
-    /// A turn runs and waits for the person.
+    /// A turn runs and waits for the person's yes or no.
     WaitingOnApproval,
+    /// A turn runs and waits for the person's answer to a question of the model.
+    WaitingOnUserInput,
 }
 
 /// Whether memories may be made of a thread later. Nothing in the conversation depends on it.
@@ -68,6 +72,9 @@ pub struct Thread {
     pub git_info: Option<GitInfo>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from_id: Option<ThreadId>,
+    /// What makes it a sub-agent; absent for every other thread. Lists leave sub-agents out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<SubAgent>,
     /// Put away: it is listed only where archived threads are asked for, and resumed only after `thread/unarchive`.
     #[serde(default)]
     pub archived: bool,
@@ -97,6 +104,10 @@ pub struct ThreadStartParams {
     /// Leave nothing on disk.
     #[serde(default)]
     pub ephemeral: bool,
+    /// Tools of the client's that the model may call in this thread, by `countersign/tool/call`. One that cannot be taken makes
+    /// the request an error.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dynamic_tools: Vec<DynamicToolSpec>,
 }
 
 /// Answer of `thread/start` and `thread/resume`.
@@ -121,6 +132,10 @@ pub struct ThreadResumeParams {
     pub path: Option<PathBuf>,
     #[serde(default)]
     pub settings: SettingsOverride,
+    /// The client's tools from now on, in place of those before. Absent: those that the thread was started with, where the same
+    /// program started it; none else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dynamic_tools: Option<Vec<DynamicToolSpec>>,
 }
 
 /// Whose threads a list shows.

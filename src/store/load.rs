@@ -164,6 +164,8 @@ fn meta_from_name(path: &Path, lines: &Lines) -> Option<SessionMeta> {
             model_provider: None,
             instructions: None,
             base_instructions: None,
+            dynamic_tools: Vec::new(),
+            agent: None,
             git: None,
             memory_mode: None,
         }

@@ -3,6 +3,7 @@
 
 mod always;
 mod approval;
+mod client_tools;
 mod context;
 mod diff;
 mod grants;
@@ -18,6 +19,7 @@ mod person;
 mod profiles;
 mod prompts;
 mod proposals;
+mod questions;
 mod queue;
 mod retry;
 mod review;
@@ -25,10 +27,12 @@ mod reviewer;
 mod stage;
 mod steer;
 mod stored;
+mod subagents;
 mod terminals;
 mod thread;
 mod tools;
 mod turn;
 mod typed;
 mod undo;
+mod views;
 mod weaker;

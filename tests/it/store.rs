@@ -1389,43 +1389,37 @@ fn the_index_says_what_the_files_say() {
 
 #[test]
 fn without_its_index_a_list_is_the_same() {
-    let home = home_with(30);
-    let path = home.path().join("threads.sqlite");
-    let whole = all_pages(&index_of(home.path()), home.path(), &any_provider());
-    let spoil: [(&str, &dyn Fn()); 5] = [
-        ("lost", &|| std::fs::remove_file(&path).unwrap()),
-        ("empty", &|| std::fs::write(&path, "").unwrap()),
-        ("no database", &|| {
-            std::fs::write(&path, "no database at all, and longer than its head is".repeat(99)).unwrap()
+    let spoil: [(&str, &dyn Fn(&Path)); 5] = [
+        ("lost", &|path| std::fs::remove_file(path).unwrap()),
+        ("empty", &|path| std::fs::write(path, "").unwrap()),
+        ("no database", &|path| {
+            std::fs::write(path, "no database at all ".repeat(999)).unwrap()
         }),
-        ("cut short", &|| {
-            let bytes = std::fs::read(&path).unwrap();
-            std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+        ("cut short", &|path| {
+            let bytes = std::fs::read(path).unwrap();
+            std::fs::write(path, &bytes[..bytes.len() / 2]).unwrap();
         }),
-        ("a folder in the way", &|| {
-            std::fs::remove_file(&path).unwrap();
-            std::fs::create_dir(&path).unwrap();
+        ("a folder in the way", &|path| {
+            std::fs::remove_file(path).unwrap();
+            std::fs::create_dir(path).unwrap();
         }),
     ];
     for (what, spoil) in spoil {
-        for suffix in ["-wal", "-shm"] {
-            let _gone = std::fs::remove_file(home.path().join(format!("threads.sqlite{suffix}")));
-        }
-        spoil();
+        let home = home_with(30);
+        let whole = all_pages(&index_of(home.path()), home.path(), &any_provider());
+        spoil(&home.path().join("threads.sqlite"));
         let index = Index::new(home.path());
         for _ in 0..20 {
             assert_eq!(all_pages(&index, home.path(), &any_provider()), whole, "{what}");
         }
     }
     // Locked by another server for as long as it likes.
-    std::fs::remove_dir(&path).unwrap();
+    let home = home_with(30);
     let index = index_of(home.path());
-    let other = rusqlite::Connection::open(&path).unwrap();
-    other.execute_batch("BEGIN EXCLUSIVE").unwrap();
-    use_at(
-        &store::find(home.path(), &ThreadId::from(id_of(3))).unwrap().unwrap(),
-        99_000,
-    );
+    let other = rusqlite::Connection::open(home.path().join("threads.sqlite")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let used = store::find(home.path(), &ThreadId::from(id_of(3))).unwrap().unwrap();
+    use_at(&used, 99_000);
     assert_eq!(all_pages(&index, home.path(), &any_provider())[0], id_of(3));
 }
 

@@ -16,7 +16,7 @@ use crate::agent::{AgentError, mode, permissions, review, sampling, settings};
 use crate::config::Config;
 use crate::config::permissions::Profile;
 use crate::ids::TurnId;
-use crate::protocol::event::{EventKind, ThreadClosed, ThreadConfigured, TurnQueueChanged};
+use crate::protocol::event::{EventKind, ThreadClosed, TurnQueueChanged};
 use crate::protocol::item::{ItemStatus, ThreadItem, UserInput};
 use crate::protocol::queue::TurnQueue;
 use crate::protocol::settings::{SettingsOverride, ThreadSettings};
@@ -506,7 +506,8 @@ impl Actor {
             self.stop_promised(InterruptedBy::Person);
         }
         match (&self.running, wanted) {
-            (None, None) => Ok(false),
+            // Nothing of its own runs; what works for it may.
+            (None, None) => Ok(self.desk.agents.interrupt_below(&self.conversation.id)),
             (None, expected) => Err(AgentError::NoTurn { expected }),
             (Some(running), Some(expected)) if expected != running.turn.id => Err(AgentError::OtherTurn {
                 expected,
@@ -588,6 +589,7 @@ impl Actor {
         }
         self.keep_mail();
         self.show_running(None);
+        self.desk.agents.close_below(&self.conversation.id).await;
         self.desk.findings.close(&self.conversation.id);
         self.desk.terminals.end_thread(&self.conversation.id).await;
         self.conversation.servers.release();

@@ -122,7 +122,7 @@ fn folders(turn: &Turn) -> Vec<(PathBuf, Vec<PathBuf>)> {
 
 /// Looks at the workspace in the background, so that the turn's first command need not wait for it. Ends with the turn.
 pub(in crate::agent) fn begin(turn: &Arc<Turn>) {
-    if matches!(turn.settings.sandbox_policy, SandboxPolicy::ReadOnly { .. }) {
+    if !turn.config.snapshots() || matches!(turn.settings.sandbox_policy, SandboxPolicy::ReadOnly { .. }) {
         return;
     }
     let turn = turn.clone();
@@ -150,6 +150,9 @@ pub(in crate::agent) fn begin(turn: &Arc<Turn>) {
 }
 
 pub(super) async fn look(turn: &Turn, cancel: &CancellationToken) -> Result<Vec<Snapshot>, SnapshotError> {
+    if !turn.config.snapshots() {
+        return Err(SnapshotError::SwitchedOff);
+    }
     let mut taken = Vec::new();
     for (folder, except) in folders(turn) {
         taken.push(turn.desk.snapshots.take(&folder, &except, cancel).await?);
@@ -278,6 +281,10 @@ async fn note_all(
 fn not_known(turn: &Turn, error: &SnapshotError) {
     let reason = error.to_string();
     turn.track.state().no_snapshot.get_or_insert_with(|| reason.clone());
+    if matches!(error, SnapshotError::SwitchedOff) {
+        // Whoever did that knows it.
+        return;
+    }
     tracing::warn!(thread = %turn.conversation.id, turn = %turn.id, %error, "no snapshot");
     let first = !std::mem::replace(&mut turn.conversation.data().told_no_snapshot, true);
     if first {

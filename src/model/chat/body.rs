@@ -24,7 +24,7 @@ pub(in crate::model) fn body(request: &ModelRequest, openai: bool) -> Result<Vec
 
 fn optional_parts(request: &ModelRequest, openai: bool, body: &mut Map<String, Value>) {
     if !request.tools.is_empty() {
-        body.insert("tools".into(), request.tools.iter().map(tool).collect());
+        body.insert("tools".into(), request.tools.iter().filter_map(tool).collect());
         body.insert("tool_choice".into(), json!("auto"));
         body.insert("parallel_tool_calls".into(), json!(request.parallel_tool_calls));
     }
@@ -53,9 +53,10 @@ fn optional_parts(request: &ModelRequest, openai: bool, body: &mut Map<String, V
     }
 }
 
-/// This API has no free-form tools: their text goes through one parameter.
-fn tool(tool: &ToolSpec) -> Value {
-    match tool {
+/// This API has no free-form tools: their text goes through one parameter. What providers do themselves it has not at all.
+fn tool(tool: &ToolSpec) -> Option<Value> {
+    Some(match tool {
+        ToolSpec::WebSearch {} => return None,
         ToolSpec::Function {
             name,
             description,
@@ -72,7 +73,7 @@ fn tool(tool: &ToolSpec) -> Value {
                 "additionalProperties": false,
             }}})
         }
-    }
+    })
 }
 
 /// The messages so far, and what is being gathered.

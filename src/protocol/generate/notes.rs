@@ -106,6 +106,11 @@ pub(super) fn of(method: &str) -> Notes {
              by `turn/start` and `turn/steer` with one text that begins with `!`.",
             &[error::EMPTY_COMMAND, error::THREAD_NOT_LOADED, error::THREAD_CLOSED],
         ),
+        "thread/send" => notes(
+            "The message shows as an `agentMail` item of the turn in which the model reads it: the running one, or with \
+             `startsTurn` one that begins for it, else the next.",
+            &[error::THREAD_NOT_LOADED, error::THREAD_CLOSED],
+        ),
         "command/exec" => notes(
             "Answered when the command has ended; any number run side by side, and nothing else waits for them. With \
              `streamOutput` all `command/output` come before the answer. `$/cancelRequest`, the end of the session and a lost \
@@ -212,6 +217,23 @@ pub(super) fn of(method: &str) -> Notes {
         "approval/respond" => notes(
             "`approval/resolved` follows, unless the question was settled before; the first answer counts.",
             &[error::APPROVAL_NOT_FOUND],
+        ),
+        "userInput/respond" => notes(
+            "`userInput/resolved` follows, unless the question was settled before; the first answer counts.",
+            &[],
+        ),
+        "userInput/request" => notes(
+            "Sent to clients with the plugin protocol, after `userInput/requested`. `null`, an error, an answer that cannot be \
+             understood and a client that is gone are no answer, and the model is told so. Any of the answers may be left out. If \
+             the question is settled elsewhere, by a message of the person's, or pointless, the request is cancelled and \
+             `userInput/resolved` comes.",
+            &[],
+        ),
+        "tool/call" => notes(
+            "Comes while the item of the call is open, and is cancelled when the turn is stopped or the answer takes longer than \
+             `dynamic_tool_timeout_sec` (300 where nothing is configured, 0 for no limit). An error, an answer that cannot be \
+             understood and a client that is gone are failures of the call, which the model is told; the turn goes on.",
+            &[],
         ),
         "review/start" => notes(
             "As for `turn/undo`: `turn/started` comes after the answer. Then `review/entered`, what the reviewer thinks and runs, \

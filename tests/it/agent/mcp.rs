@@ -215,7 +215,7 @@ async fn a_server_has_the_network_and_a_small_environment() {
     );
 }
 
-/// Shows S-007, S-285.
+/// Shows S-007, S-285, S-450.
 #[tokio::test]
 async fn a_broken_server_is_told_of_once_and_harms_nothing_else() {
     let good = json!({"tools": [reading("fine"), {"title": "no name"}, {"name": "bare"}]});
@@ -928,7 +928,7 @@ async fn a_question_is_withdrawn_with_its_turn_and_can_be_answered_elsewhere() {
     assert_eq!(story.status(), "interrupted");
 }
 
-/// Shows S-013.
+/// Servers that mean nothing are told of, and cost nothing else.
 #[tokio::test]
 async fn a_configuration_of_servers_that_cannot_be_used_costs_no_turn() {
     let tables = "[mcp_servers.both]\ncommand = \"x\"\nurl = \"http://h\"\n[mcp_servers.neither]\nenabled = true\n[mcp_servers.odd]\ncommand = 7\n";

@@ -56,6 +56,7 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
             ("input", json!([{"type": "text", "text": "hello"}])),
         ],
         "turn/queue/reorder" => vec![("threadId", id.clone()), ("queuedIds", json!([id]))],
+        "thread/send" => vec![("threadId", id), ("text", json!("x"))],
         "thread/shellCommand" => vec![("threadId", id), ("command", json!("true"))],
         "command/exec" => vec![("command", json!(["true"]))],
         "file/search" => vec![("query", json!("a"))],
@@ -81,6 +82,7 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
         "review/start" => vec![("threadId", id), ("target", json!({"type": "uncommittedChanges"}))],
         "review/dismiss" => vec![("threadId", id)],
         "approval/respond" => vec![("approvalId", id), ("response", json!({"decision": "accept"}))],
+        "userInput/respond" => vec![("id", id)],
         "history/read" => vec![("logId", json!("1")), ("offset", json!(0))],
         "history/append" => vec![("text", json!("hello"))],
         "thread/start"
