@@ -13,7 +13,6 @@ use countersign::ids::ThreadId;
 use countersign::model::item::ResponseItem;
 use countersign::protocol::event::EventKind;
 use countersign::protocol::item::UserInput;
-use countersign::protocol::settings::SettingsOverride;
 use countersign::protocol::thread::ThreadResumeParams;
 use countersign::protocol::turn::TurnStatus;
 use countersign::rehearsal::{Script, Server};
@@ -137,9 +136,8 @@ async fn measure(home: &Path) -> Result<(), Box<dyn Error>> {
         let begin = Instant::now();
         let opened = agent
             .resume_thread(ThreadResumeParams {
-                thread_id: None,
                 path: Some(recorder.path().to_owned()),
-                settings: SettingsOverride::default(),
+                ..ThreadResumeParams::default()
             })
             .await?;
         resumes.push(begin.elapsed());

@@ -121,7 +121,7 @@ pub struct ThreadStartResult {
     pub instruction_sources: Vec<PathBuf>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadResumeParams {

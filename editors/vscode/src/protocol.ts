@@ -1,6 +1,21 @@
 // The custom protocol's types and methods. Generated from the Rust types by `UPDATE=1 cargo test`; do not edit.
 /* eslint-disable */
 
+export type AgentState = {
+  name: string;
+  status: AgentStatus;
+  /** Its last words, or why it failed. */
+  message?: string | null;
+};
+
+/** Where a sub-agent stands. */
+export type AgentStatus = "pendingInit" | "running" | "interrupted" | "completed" | "errored" | "shutdown";
+
+export type AgentStatusChanged = {
+  agentThreadId: ThreadId;
+  state: AgentState;
+};
+
 /** A rule on commands as it would be written for always. */
 export type AlwaysRule = {
   /** What it covers, in words. */
@@ -22,7 +37,7 @@ export type Approval = CommandApproval | PermissionApproval | ToolApproval;
 /** The person's answer. Anything that cannot be understood, a closed dialog and a lost client count as `decline`. */
 export type ApprovalDecision = "accept" | "acceptForSession" | "acceptAlways" | "decline" | "cancel";
 
-/** One question to the person. */
+/** One question to the person about a command or a permission. */
 export type ApprovalId = string;
 
 /** When the person is asked about a command (configuration key `approval_policy`). */
@@ -90,6 +105,9 @@ export type CodeLocation = {
   lineRange: LineRange;
 };
 
+/** What an agent does with others. */
+export type CollabTool = "spawnAgent" | "sendMessage" | "wait" | "listAgents" | "closeAgent";
+
 /** What a command does, as far as its text tells. */
 export type CommandAction =
   | {
@@ -136,6 +154,8 @@ export type CommandApproval = {
   turnId: TurnId;
   /** The command execution item. */
   itemId: ItemId;
+  /** Name of the sub-agent that asks; absent for the thread that the person talks to. */
+  agent?: string | null;
   /** The command as an argument list. */
   command: Array<string>;
   cwd: string;
@@ -259,6 +279,18 @@ export type DocumentToSave = {
   uri: string;
   /** It held text of the person's that was not saved when the agent changed it: saving is the person's to decide. */
   heldUnsavedText: boolean;
+};
+
+/** A tool of the client's, offered to the model beside our own. */
+export type DynamicToolSpec = {
+  /** Letters, digits, `_` and `-`, at most 64 of them; not the name of a tool of ours. */
+  name: string;
+  /** For the model: what it does and when to use it. */
+  description?: string;
+  /** JSON Schema of the arguments, which are an object. */
+  inputSchema: JsonValue;
+  /** Calls only look at things, so they may run beside others. Absent: each call is alone. */
+  readOnly?: boolean;
 };
 
 /** Which patches are applied without asking (configuration key `edits.approve`). */
@@ -858,6 +890,8 @@ export type PermissionApproval = {
   turnId: TurnId;
   /** The file change item, the command, or the call that asks. */
   itemId: ItemId;
+  /** Name of the sub-agent that asks; absent for the thread that the person talks to. */
+  agent?: string | null;
   /** The proposal whose accepted hunks need it; absent where no patch asks. */
   proposalId?: ProposalId | null;
   /** The first of `folders`. */
@@ -1076,6 +1110,9 @@ export type ProposalReadResult = {
  * and types.
  */
 export type ProposalStatus = "proposed" | "partlyDecided" | "conflicting" | "stale" | "accepted" | "applied" | "rejected" | "failed" | "superseded" | "withdrawn" | "undone";
+
+/** What the model asks the person at one time: one to three questions. */
+export type QuestionsId = string;
 
 /** One input that waits for its turn. */
 export type QueuedId = string;
@@ -1332,6 +1369,16 @@ export type SettingsOverride = {
   mode?: Mode | null;
 };
 
+/** What makes a thread a sub-agent. */
+export type SubAgent = {
+  /** Unique among the agents of one conversation. */
+  name: string;
+  /** The thread that it works for. */
+  parentThreadId: ThreadId;
+  /** 1 for an agent of the thread that the person talks to, 2 for an agent of such an agent. */
+  depth: number;
+};
+
 /** A command that runs on, or has ended and was not read to its end by the agent. */
 export type Terminal = {
   /** The number by which the model and the person name it; 1000 to 99999. */
@@ -1441,6 +1488,8 @@ export type Thread = {
   cliVersion: string;
   gitInfo?: GitInfo | null;
   forkedFromId?: ThreadId | null;
+  /** What makes it a sub-agent; absent for every other thread. Lists leave sub-agents out. */
+  agent?: SubAgent | null;
   /** Put away: it is listed only where archived threads are asked for, and resumed only after `thread/unarchive`. */
   archived: boolean;
   memoryMode: ThreadMemoryMode;
@@ -1607,6 +1656,30 @@ export type ThreadItem =
     durationMs?: number | null;
   }
   | {
+    "type": "collabAgentToolCall";
+    id: ItemId;
+    tool: CollabTool;
+    status: ItemStatus;
+    senderThreadId: ThreadId;
+  /** Those whom it started, wrote to, waits for or closed. */
+  receiverThreadIds: Array<ThreadId>;
+  /** Where they stand. */
+  agentsStates: { [key in string]: AgentState };
+  /** The task, or the message. */
+  prompt?: string | null;
+    model?: string | null;
+    reasoningEffort?: string | null;
+  }
+  | {
+    "type": "agentMail";
+    id: ItemId;
+  /** Who wrote it: a sub-agent, `main`, or what a client called itself. */
+  author: string;
+  /** Absent where no thread wrote it. */
+  authorThreadId?: ThreadId | null;
+    text: string;
+  }
+  | {
     "type": "enteredReviewMode";
     id: ItemId;
   /** What is reviewed, for people: "Review of …". */
@@ -1717,6 +1790,11 @@ export type ThreadResumeParams = {
   threadId?: ThreadId | null;
   path?: string | null;
   settings?: SettingsOverride;
+  /**
+   * The client's tools from now on, in place of those before. Absent: those that the thread was started with, where the same
+   * program started it; none else.
+   */
+  dynamicTools?: Array<DynamicToolSpec> | null;
 };
 
 export type ThreadRollbackParams = {
@@ -1765,6 +1843,22 @@ export type ThreadSearchResult = {
    * a bounded amount of text.
    */
   nextCursor?: string | null;
+};
+
+/** Puts a message for the model into a thread that the person did not write. It stands on the agent's side of the history. */
+export type ThreadSendParams = {
+  /** Who gets it. */
+  threadId: ThreadId;
+  text: string;
+  /** Who says it, as the model is told; `client` where nothing is said. */
+  author?: string | null;
+  /** Begin a turn for it if none runs. Otherwise it waits for the next one. */
+  startsTurn?: boolean;
+};
+
+export type ThreadSendResult = {
+  /** The turn that takes it: one that was running, or begins for it. Absent where it waits. */
+  turnId?: TurnId | null;
 };
 
 /** The settings in force for a thread; a turn works on a snapshot of them. */
@@ -1826,6 +1920,11 @@ export type ThreadStartParams = {
   developerInstructions?: string | null;
   /** Leave nothing on disk. */
   ephemeral?: boolean;
+  /**
+   * Tools of the client's that the model may call in this thread, by `countersign/tool/call`. One that cannot be taken makes
+   * the request an error.
+   */
+  dynamicTools?: Array<DynamicToolSpec>;
 };
 
 /** Answer of `thread/start` and `thread/resume`. */
@@ -1840,7 +1939,7 @@ export type ThreadStarted = {
   thread: Thread;
 };
 
-export type ThreadStatus = "notLoaded" | "idle" | "active" | "waitingOnApproval";
+export type ThreadStatus = "notLoaded" | "idle" | "active" | "waitingOnApproval" | "waitingOnUserInput";
 
 export type ThreadStatusChanged = {
   status: ThreadStatus;
@@ -1888,6 +1987,8 @@ export type ToolApproval = {
   turnId: TurnId;
   /** The call. */
   itemId: ItemId;
+  /** Name of the sub-agent that asks; absent for the thread that the person talks to. */
+  agent?: string | null;
   server: string;
   /** The server's own name for it. */
   tool: string;
@@ -1902,6 +2003,34 @@ export type ToolApproval = {
   alwaysRule: AlwaysRule;
   availableDecisions: Array<ApprovalDecision>;
 };
+
+/** The model calls a tool of the client's. Cancelled where the turn is stopped or the answer takes too long. */
+export type ToolCallParams = {
+  threadId: ThreadId;
+  turnId: TurnId;
+  /** Id of the item that shows the call. */
+  callId: ItemId;
+  tool: string;
+  /** An object, as the model wrote it; it was not held against the schema. */
+  arguments: JsonValue;
+};
+
+/** Answer of the client to `countersign/tool/call`. */
+export type ToolCallResult = {
+  contentItems: Array<ToolContent>;
+  success: boolean;
+};
+
+/** A piece of what a tool gives back. */
+export type ToolContent =
+  | {
+    "type": "inputText";
+    text: string;
+  }
+  | {
+    "type": "inputImage";
+    imageUrl: string;
+  };
 
 export type Turn = {
   id: TurnId;
@@ -2127,6 +2256,17 @@ export type UndoFile = {
 /** What became of one file. */
 export type UndoResult = "restored" | "merged" | "kept" | "conflict" | "skipped";
 
+export type UserAnswer = {
+  /** Labels of choices, or the person's words. */
+  answers: Array<string>;
+};
+
+export type UserChoice = {
+  label: string;
+  /** What choosing it means. */
+  description: string;
+};
+
 /** One piece of the person's input. */
 export type UserInput =
   | {
@@ -2150,6 +2290,65 @@ export type UserInput =
     "type": "commandOutput";
     itemId: ItemId;
   };
+
+/**
+ * What the model asks at one time. Sent as the request `countersign/userInput/request` to clients with the plugin protocol,
+ * shown by `window/showMessageRequest` to all others.
+ */
+export type UserInputRequest = {
+  id: QuestionsId;
+  threadId: ThreadId;
+  turnId: TurnId;
+  /** The call that asks. */
+  itemId: ItemId;
+  /** Name of the sub-agent that asks; absent for the thread that the person talks to. */
+  agent?: string | null;
+  /** One to three. */
+  questions: Array<UserQuestion>;
+};
+
+export type UserInputRequested = {
+  request: UserInputRequest;
+};
+
+export type UserInputResolved = {
+  id: QuestionsId;
+  /** False: closed, withdrawn, or answered by a message of the person's. */
+  answered: boolean;
+};
+
+/** Settles open questions from another surface than the one that was asked. */
+export type UserInputRespondParams = {
+  id: QuestionsId;
+  /** `null`: the person does not want to answer. */
+  response?: UserInputResponse | null;
+};
+
+export type UserInputRespondResult = {
+  /** False if they were settled before. */
+  taken: boolean;
+};
+
+/**
+ * The person's answers. `null` in its place, an error, what cannot be understood and a client that is gone are no answer,
+ * and so is each question that is not in it.
+ */
+export type UserInputResponse = {
+  /** By the question's id. */
+  answers: { [key in string]: UserAnswer };
+};
+
+export type UserQuestion = {
+  /** The name under which its answer comes back. */
+  id: string;
+  /** What it is about, in a word or two. */
+  header: string;
+  question: string;
+  /** Whether the person may answer in words of their own. */
+  isOther: boolean;
+  /** Empty where only words can answer. */
+  options: Array<UserChoice>;
+};
 
 export type Warning = {
   message: string;
@@ -2207,6 +2406,8 @@ export interface ClientRequests {
   "countersign/thread/compact": { params: ThreadCompactParams; result: ThreadCompactResult };
   /** Runs a command of the person's own in their shell, beside what the agent does or as a turn of its own. Answered at once; the command shows as an item. The model hears nothing of it. */
   "countersign/thread/shellCommand": { params: ThreadShellCommandParams; result: ThreadShellCommandResult };
+  /** Puts a message into a thread that the person did not write: another agent's, or a program's. */
+  "countersign/thread/send": { params: ThreadSendParams; result: ThreadSendResult };
   /** Runs a command beside all conversations, in the sandbox. The one request that stays open while a process runs: it is answered when that ends. Cancelling it ends the command with everything it started. */
   "countersign/command/exec": { params: CommandExecParams; result: CommandExecResult };
   /** Stops a command that `command/exec` runs, which is answered then. */
@@ -2233,6 +2434,8 @@ export interface ClientRequests {
   "countersign/review/dismiss": { params: ReviewDismissParams; result: ReviewDismissResult };
   /** Settles an open question from another surface than the one that was asked. */
   "countersign/approval/respond": { params: ApprovalRespondParams; result: ApprovalRespondResult };
+  /** Answers what the model asks from another surface than the one that was asked. */
+  "countersign/userInput/respond": { params: UserInputRespondParams; result: UserInputRespondResult };
   /** The commands of the agent that run on in terminals. */
   "countersign/terminal/list": { params: TerminalListParams; result: TerminalListResult };
   /** What a terminal has printed so far. */
@@ -2279,6 +2482,10 @@ export interface ServerRequests {
   "countersign/approval/command": { params: CommandApproval; result: ApprovalResponse };
   /** May patches and commands write in these folders outside the workspace, or commands do more than the policy allows? */
   "countersign/approval/permission": { params: PermissionApproval; result: ApprovalResponse };
+  /** What does the person answer to these questions of the model's? `null`: nothing. */
+  "countersign/userInput/request": { params: UserInputRequest; result: UserInputResponse };
+  /** Carry out a tool that was declared for this thread. */
+  "countersign/tool/call": { params: ToolCallParams; result: ToolCallResult };
   /** May this tool of a server be called? */
   "countersign/approval/tool": { params: ToolApproval; result: ApprovalResponse };
   /** A tool server asks the person something. */
@@ -2359,12 +2566,18 @@ export interface Notifications {
   "countersign/approval/requested": At & ApprovalRequested;
   /** The question is settled or pointless; close what shows it. */
   "countersign/approval/resolved": At & ApprovalResolved;
+  /** The model asks the person. Clients with the plugin protocol are asked by request. */
+  "countersign/userInput/requested": At & UserInputRequested;
+  /** What the model asked is answered, or pointless; close what shows it. */
+  "countersign/userInput/resolved": At & UserInputResolved;
   /** A tool server asks the person something. Clients with the plugin protocol are asked by request. */
   "countersign/mcp/elicitationRequested": At & McpElicitationRequested;
   /** The server's question is settled or pointless; close what shows it. */
   "countersign/mcp/elicitationResolved": At & McpElicitationResolved;
   /** How a tool server is: after `thread/configured` for each, and after each change. */
   "countersign/mcp/status": At & McpStatusChanged;
+  /** An agent that works for this thread has begun, ended or is closed. Also between turns. */
+  "countersign/thread/agentStatus": At & AgentStatusChanged;
   /** The automatic reviewer judges a question in the person's place: in progress, then what it found. */
   "countersign/guardian/assessment": At & GuardianAssessment;
   /** Something the person should know; never ends a turn. */

@@ -466,7 +466,7 @@ async fn a_resumed_thread_goes_on_with_the_compacted_history() {
         answer("Done", 100),
         answer("More", 100),
     ]);
-    let stage = Stage::configured("model_auto_compact_token_limit = 700", script).await;
+    let mut stage = Stage::configured("model_auto_compact_token_limit = 700", script).await;
     let thread = stage.thread().await;
     stage.complete(&thread, "Work").await;
     stage.complete(&thread, "Next").await;
