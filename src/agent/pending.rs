@@ -77,16 +77,17 @@ impl Pending {
     }
 
     /// Gives input to the turn. Given back if the turn takes no more.
-    pub fn push(&self, input: Input) -> Result<(), Input> {
+    #[must_use]
+    pub fn push(&self, input: Input) -> Option<Input> {
         let mut state = self.lock();
         if state.closed {
-            return Err(input);
+            return Some(input);
         }
         state.inputs.push(input);
         drop(state);
         self.changed.notify_one();
         self.arrived.notify_waiters();
-        Ok(())
+        None
     }
 
     /// Whether input waits to be taken.
@@ -128,16 +129,17 @@ impl Pending {
     }
 
     /// Gives a message to the turn. Given back if the turn takes no more.
-    pub fn deliver(&self, mail: Mail) -> Result<(), Mail> {
+    #[must_use]
+    pub fn deliver(&self, mail: Mail) -> Option<Mail> {
         let mut state = self.lock();
         if state.closed {
-            return Err(mail);
+            return Some(mail);
         }
         state.mail.push(mail);
         drop(state);
         self.changed.notify_one();
         self.arrived.notify_waiters();
-        Ok(())
+        None
     }
 
     /// Takes the messages that have come so far, in order; also of a turn that is over.
@@ -203,7 +205,7 @@ mod tests {
             let pending = std::sync::Arc::new(Pending::default());
             let person = std::thread::spawn({
                 let pending = pending.clone();
-                move || pending.push(input("late")).is_ok()
+                move || pending.push(input("late")).is_none()
             });
             let mut taken = Vec::new();
             while !pending.close_if_empty() {
@@ -213,7 +215,7 @@ mod tests {
         }
         let pending = Pending::default();
         for text in ["1", "2", "3"] {
-            pending.push(input(text)).expect("open");
+            assert_eq!(pending.push(input(text)), None);
         }
         assert_eq!(pending.take(), ["1", "2", "3"].map(input));
     }
@@ -222,9 +224,9 @@ mod tests {
     #[test]
     fn a_stopped_turn_gives_back_what_waits() {
         let pending = Pending::default();
-        pending.push(input("x")).expect("open");
+        assert_eq!(pending.push(input("x")), None);
         assert_eq!(pending.close(), [input("x")]);
         assert!(pending.take().is_empty());
-        assert_eq!(pending.push(input("y")), Err(input("y")));
+        assert_eq!(pending.push(input("y")), Some(input("y")));
     }
 }

@@ -86,7 +86,15 @@ mod tests {
     /// Shows S-363, S-365.
     #[test]
     fn a_page_holds_as_many_as_asked_for_and_at_least_one() {
-        let table: [(usize, Option<&str>, Option<u32>, &[&str], Option<&str>); 10] = [
+        /// How many there are, cursor and limit; what the page holds, and where the next begins.
+        type Row = (
+            usize,
+            Option<&'static str>,
+            Option<u32>,
+            &'static [&'static str],
+            Option<&'static str>,
+        );
+        let table: [Row; 10] = [
             (5, None, None, &["m0", "m1", "m2", "m3", "m4"], None),
             (5, None, Some(0), &["m0"], Some("1")),
             (5, None, Some(1), &["m0"], Some("1")),

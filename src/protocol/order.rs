@@ -113,7 +113,13 @@ impl Thread {
 
     fn take(&mut self, method: &str, params: &Value, seq: u64) -> Result<(), String> {
         if self.closed {
-            return Err("after the thread's last event".to_owned());
+            match method {
+                // It comes back to life.
+                "thread/started" => self.closed = false,
+                // What is done to the file of a thread that rests.
+                "thread/archived" | "thread/unarchived" | "thread/deleted" | "thread/nameUpdated" => {}
+                _ => return Err("after the thread's last event".to_owned()),
+            }
         }
         // Of what was joined on its way the last number is kept.
         let may_jump = method.ends_with("elta") || matches!(method, "proposal/moved" | "terminal/output");

@@ -114,11 +114,11 @@ pub(super) fn understand(path: &Path, lines: &Lines) -> Result<Stored, StoreErro
     });
     let meta = match meta {
         Some(mut meta) => {
-            let later = items().filter_map(|item| match item {
+            let mut later = items().filter_map(|item| match item {
                 RolloutItem::SessionMeta(later) if later.id == meta.id => later.memory_mode,
                 _ => None,
             });
-            meta.memory_mode = later.last();
+            meta.memory_mode = later.next_back();
             meta
         }
         None if lines.lines.is_empty() => return Err(StoreError::Empty { path: path.to_owned() }),

@@ -143,11 +143,11 @@ impl Actor {
         let mut input = start.input();
         if let Some(running) = &self.running {
             match running.turn.pending.push(input) {
-                Ok(()) => {
+                None => {
                     let turn = running.turn.record(TurnStatus::InProgress, None);
                     return Ok(Started::steered(turn));
                 }
-                Err(back) => input = back,
+                Some(back) => input = back,
             }
         }
         if let Some(next) = self.next.back_mut() {
@@ -161,7 +161,7 @@ impl Actor {
             start,
             ..Words::default()
         };
-        Ok(self.promise(Opening::Input(words)))
+        Ok(self.promise(Opening::Input(Box::new(words))))
     }
 
     /// Begins a turn, at once or as soon as those before it have ended.
@@ -213,7 +213,7 @@ impl Actor {
     fn deliver(&mut self, mail: Mail) {
         self.forget_ended();
         let back = match &self.running {
-            Some(running) if running.turn.kind().reads_mail() => running.turn.pending.deliver(mail).err(),
+            Some(running) if running.turn.kind().reads_mail() => running.turn.pending.deliver(mail),
             _ => Some(mail),
         };
         self.mail.extend(back);
@@ -290,7 +290,7 @@ impl Actor {
             commands: vec![queued],
             ..Words::default()
         };
-        let promised = self.promise(Opening::Input(words));
+        let promised = self.promise(Opening::Input(Box::new(words)));
         Started {
             command: Some(item_id),
             ..promised
@@ -410,7 +410,7 @@ impl Actor {
             let mail = std::mem::take(&mut self.mail);
             // A new turn takes it.
             self.mail
-                .extend(mail.into_iter().filter_map(|mail| turn.pending.deliver(mail).err()));
+                .extend(mail.into_iter().filter_map(|mail| turn.pending.deliver(mail)));
         }
         let (thread, released) = (self.shared.clone(), promised.released);
         let work = turn.clone();
@@ -423,7 +423,7 @@ impl Actor {
             }),
             opening => {
                 let words = match opening {
-                    Opening::Input(words) => words,
+                    Opening::Input(words) => *words,
                     _ => Words::default(),
                 };
                 let inputs = words.inputs();
@@ -484,8 +484,8 @@ impl Actor {
                 }
                 let turn = running.turn.record(TurnStatus::InProgress, None);
                 match running.turn.pending.push(input) {
-                    Ok(()) => Ok(Started::steered(turn)),
-                    Err(_) => Err(AgentError::NoTurn {
+                    None => Ok(Started::steered(turn)),
+                    Some(_) => Err(AgentError::NoTurn {
                         expected: Some(expected),
                     }),
                 }

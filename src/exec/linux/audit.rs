@@ -263,9 +263,9 @@ mod tests {
                 write("/var"),
             ),
             (
-                r#"blockers=fs.read_file path="/root/.ssh/id" dev="vda" ino=3"#,
-                "reading /root/.ssh/id",
-                read("/root/.ssh/id"),
+                r#"blockers=fs.read_file path="/home/ada/.ssh/id" dev="vda" ino=3"#,
+                "reading /home/ada/.ssh/id",
+                read("/home/ada/.ssh/id"),
             ),
             (
                 r#"blockers=fs.read_dir path="/srv" dev="vda" ino=3"#,

@@ -224,6 +224,8 @@ async fn a_command_that_may_write_waits_for_the_snapshot_unless_that_is_switched
         let check = format!("test -e {}/go && echo after || echo before; touch made", gate.display());
         let setting = Setting {
             tables: format!("[features]\nghost_commit = {snapshots}"),
+            // Without a file there is nothing that git would have to keep.
+            files: vec![("kept.txt".into(), "kept\n".into())],
             env: vec![
                 (
                     "PATH".into(),
