@@ -763,6 +763,7 @@ impl EventMsg {
             | TurnErrorKind::UndoFailed
             | TurnErrorKind::ToolServerFailed
             | TurnErrorKind::ReviewFailed
+            | TurnErrorKind::Other
             | TurnErrorKind::Internal => json!("other"),
         };
         Self::Error {

@@ -3,9 +3,11 @@
 
 mod always;
 mod approval;
+mod catalogue;
 mod client_tools;
 mod context;
 mod diff;
+mod dispatch;
 mod grants;
 mod injected;
 mod instructions;
@@ -24,10 +26,12 @@ mod queue;
 mod retry;
 mod review;
 mod reviewer;
+mod shutdown;
 mod stage;
 mod steer;
 mod stored;
 mod subagents;
+mod subscribe;
 mod terminals;
 mod thread;
 mod tools;
