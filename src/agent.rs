@@ -10,6 +10,8 @@ mod asking;
 mod calls;
 mod client_tools;
 pub mod command;
+mod compaction;
+mod consult;
 pub mod context;
 pub mod contributors;
 pub mod conversation;
@@ -451,6 +453,8 @@ impl Agent {
             edit_approval: Some(now.edit_approval),
             editor_context: Some(now.editor_context.into()),
             mode: Some(now.mode),
+            service_tier: Some(now.service_tier),
+            personality: Some(now.personality),
         };
         let params = ThreadStartParams {
             settings,

@@ -19,7 +19,8 @@ pub(crate) mod tree;
 
 use crate::protocol::config::{ConfigReadResult, ConfigWarning};
 use crate::protocol::settings::{
-    ApprovalPolicy, ApprovalsReviewer, EditApproval, EditorContextSettings, ReasoningSummary, SandboxPolicy,
+    ApprovalPolicy, ApprovalsReviewer, EditApproval, EditorContextSettings, Personality, ReasoningSummary,
+    SandboxPolicy,
 };
 use check::{Checker, Layer};
 use environment::EnvironmentPolicy;
@@ -116,8 +117,13 @@ pub struct Config {
     /// Tokens; absent: as the catalogue says.
     pub context_window: Option<u32>,
     pub max_output_tokens: Option<u32>,
-    /// Tokens; absent: 90 % of the window.
+    /// Tokens at which the conversation is compacted; absent: 90 % of the window; 0: never by itself.
     pub auto_compact_token_limit: Option<u32>,
+    /// Replaces the built-in request for a summary.
+    pub compact_prompt: Option<String>,
+    /// How urgent requests are, in the provider's words.
+    pub service_tier: Option<String>,
+    pub personality: Personality,
     /// Tokens of a tool's output that the model gets.
     pub tool_output_token_limit: Option<u32>,
     /// Replaces the built-in instructions.

@@ -238,6 +238,10 @@ impl Server {
         Ok(thread::read(self.0.session()?, params).await?)
     }
 
+    async fn thread_compact(&self, params: ThreadCompactParams) -> Result<ThreadCompactResult> {
+        Ok(thread::compact(self.0.session()?, params).await?)
+    }
+
     async fn thread_fork(&self, params: ThreadForkParams) -> Result<ThreadStartResult> {
         Ok(thread::fork(self.0.session()?, params).await?)
     }
@@ -491,6 +495,7 @@ pub(crate) fn service(context: Arc<Context>) -> (LspService<Server>, ClientSocke
         .custom_method(method::THREAD_RESUME, Server::thread_resume)
         .custom_method(method::THREAD_LIST, Server::thread_list)
         .custom_method(method::THREAD_READ, Server::thread_read)
+        .custom_method(method::THREAD_COMPACT, Server::thread_compact)
         .custom_method(method::THREAD_FORK, Server::thread_fork)
         .custom_method(method::THREAD_ROLLBACK, Server::thread_rollback)
         .custom_method(method::THREAD_ARCHIVE, Server::thread_archive)

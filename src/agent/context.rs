@@ -11,6 +11,7 @@ mod mentioned;
 pub mod mentions;
 mod place;
 
+pub(super) use instructions::OPENING as CHANGED_INSTRUCTIONS;
 pub use instructions::{Known, read as read_instructions};
 
 use super::pending::Input;

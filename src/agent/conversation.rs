@@ -11,8 +11,8 @@ use crate::ids::{ThreadId, TurnId};
 use crate::model::item::ResponseItem;
 use crate::protocol::agent::SubAgent;
 use crate::protocol::config::ConfigWarning;
-use crate::protocol::event::{EventKind, RawItem, Warning};
-use crate::protocol::model::{ThreadTokenUsage, TokenUsage};
+use crate::protocol::event::{EventKind, RawItem, TokenUsageUpdated, Warning};
+use crate::protocol::model::{RateLimits, ThreadTokenUsage, TokenUsage};
 use crate::protocol::permission::Permission;
 use crate::protocol::settings::Mode;
 use crate::protocol::turn::Turn;
@@ -43,6 +43,8 @@ pub struct Data {
     /// Said before the first turn, and not yet on the record: a thread without a turn leaves nothing behind.
     unrecorded: Vec<ResponseItem>,
     pub usage: ThreadTokenUsage,
+    /// What the provider said last of the account's allowance.
+    pub rate_limits: Option<RateLimits>,
     /// What the person allowed for the rest of the session.
     pub grants: SessionGrants,
     /// Folders that the person made writable for the rest of the session.
@@ -86,6 +88,12 @@ pub fn is_itself(folder: &Path) -> bool {
 }
 
 impl Data {
+    /// The numbers of a conversation that goes on: the latest tells how much its history takes.
+    pub fn set_usage(&mut self, usage: ThreadTokenUsage) {
+        self.usage = usage;
+        self.history.count(usage.last.total_tokens);
+    }
+
     /// The person opened folders for writing: patches and commands may, from now on.
     pub fn grant(&mut self, folders: &[PathBuf]) {
         for folder in folders {
@@ -102,6 +110,7 @@ impl Conversation {
             history,
             unrecorded: Vec::new(),
             usage: ThreadTokenUsage::default(),
+            rate_limits: None,
             grants: SessionGrants::default(),
             granted_roots: Vec::new(),
             permissions: Vec::new(),
@@ -158,16 +167,34 @@ impl Conversation {
         granted.into_iter().filter(|folder| is_itself(folder)).collect()
     }
 
-    /// Puts items into the history and onto the record.
+    /// Puts items into the history and onto the record, in the same order.
     pub fn say(&self, items: impl IntoIterator<Item = ResponseItem>) {
         for item in items {
             let mut data = self.data();
-            for first in std::mem::take(&mut data.unrecorded) {
-                self.record(RolloutItem::ResponseItem(first));
-            }
+            self.record_first(&mut data);
             let line = self.record(RolloutItem::ResponseItem(item.clone()));
             self.add(&mut data, item, line);
         }
+    }
+
+    /// Records what was said before the first turn.
+    fn record_first(&self, data: &mut Data) {
+        for item in std::mem::take(&mut data.unrecorded) {
+            self.record(RolloutItem::ResponseItem(item));
+        }
+    }
+
+    /// Puts a shorter history in the place of the first `replaced` items, on the record too. What was said since stays
+    /// behind it. `summary` is for readers that know nothing of replaced histories.
+    pub fn replace(&self, replaced: usize, mut items: Vec<ResponseItem>, summary: String) {
+        let mut data = self.data();
+        self.record_first(&mut data);
+        items.extend_from_slice(data.history.items().get(replaced..).unwrap_or_default());
+        data.history = History::new(items.clone());
+        self.record(RolloutItem::Compacted {
+            message: summary,
+            replacement_history: Some(items),
+        });
     }
 
     /// Puts items into the history, and onto the record as soon as something else is said.
@@ -249,28 +276,41 @@ impl Conversation {
         self.publish(turn, EventKind::Warning(Warning { message }));
     }
 
-    /// Adds the usage of one response. Returns the new numbers.
-    pub fn add_usage(&self, last: TokenUsage, window: Option<u32>) -> ThreadTokenUsage {
+    /// Adds the usage of one response to the sum; it tells how much the history takes now.
+    pub fn add_usage(&self, last: TokenUsage, window: Option<u32>) {
         let mut data = self.data();
         add(&mut data.usage.total, last);
         data.usage.last = last;
         data.usage.model_context_window = window;
-        data.usage
+        data.history.count(last.total_tokens);
     }
 
-    /// Adds the usage of a response to what was not this conversation. Returns the new numbers.
-    pub fn add_usage_apart(&self, last: TokenUsage) -> ThreadTokenUsage {
-        let mut data = self.data();
-        add(&mut data.usage.total, last);
-        data.usage
+    /// Adds the usage of a response to what was not this conversation.
+    pub fn add_usage_apart(&self, last: TokenUsage) {
+        add(&mut self.data().usage.total, last);
     }
 
-    /// The window is used up: what the numbers say from now on.
-    pub fn fill_window(&self, window: Option<u32>) -> ThreadTokenUsage {
+    /// The provider finds the conversation too long: the window counts as used up.
+    pub fn fill_window(&self, window: Option<u32>) {
         let mut data = self.data();
         data.usage.last.total_tokens = window.unwrap_or(data.usage.last.total_tokens);
         data.usage.model_context_window = window;
-        data.usage
+        let tokens = data.usage.last.total_tokens;
+        data.history.count(tokens);
+    }
+
+    /// What an answer said of the account's allowance; what it did not say stays.
+    pub fn note_limits(&self, limits: RateLimits) {
+        self.data().rate_limits.get_or_insert_default().merge(limits);
+    }
+
+    /// The numbers as they stand, for the person.
+    pub fn numbers(&self) -> EventKind {
+        let data = self.data();
+        EventKind::TokenUsageUpdated(TokenUsageUpdated {
+            token_usage: data.usage,
+            rate_limits: data.rate_limits.clone(),
+        })
     }
 }
 

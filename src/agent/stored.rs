@@ -279,7 +279,8 @@ impl Agent {
             data.environment = prompt::Environment::told(data.history.items());
             data.instructions = context::Known::told(data.history.items());
             data.mode = mode::told(data.history.items());
-            data.usage = stored.usage.unwrap_or_default();
+            data.set_usage(stored.usage.unwrap_or_default());
+            data.rate_limits = stored.rate_limits;
             data.turns = stored.turns;
             data.preview = stored.preview.clone();
             data.updated_at_ms = stored.updated_at_ms;

@@ -309,6 +309,12 @@ impl Turn {
         items.find(|item| item.id() == id).cloned()
     }
 
+    /// All items of this turn so far, those that are open last.
+    pub fn items(&self) -> Vec<ThreadItem> {
+        let shown = self.shown();
+        shown.done.iter().chain(&shown.open).cloned().collect()
+    }
+
     /// How it ended, or that it runs.
     pub fn status(&self) -> TurnStatus {
         self.shown().status
@@ -496,8 +502,9 @@ impl Turn {
             Ended::Interrupted => (TurnStatus::Interrupted, None),
             Ended::Failed(error) => (TurnStatus::Failed, Some(error)),
         };
-        // Of the person's own commands it knows nothing.
-        if status == TurnStatus::Interrupted && shown.kind != TurnKind::OwnCommands {
+        // Of the person's own commands it knows nothing, and a compaction that was stopped has changed nothing.
+        let is_apart = matches!(shown.kind, TurnKind::OwnCommands | TurnKind::Compaction);
+        if status == TurnStatus::Interrupted && !is_apart {
             // What the model must know of a stopped turn.
             self.say([super::prompt::interrupted()]);
         }
@@ -559,7 +566,8 @@ fn stopped(mut item: ThreadItem) -> ThreadItem {
         | ThreadItem::ToolCall { status, .. }
         | ThreadItem::CollabAgentToolCall { status, .. }
         | ThreadItem::McpToolCall { status, .. }
-        | ThreadItem::Undo { status, .. } => *status = ItemStatus::Interrupted,
+        | ThreadItem::Undo { status, .. }
+        | ThreadItem::ContextCompaction { status, .. } => *status = ItemStatus::Interrupted,
         ThreadItem::UserMessage { .. }
         | ThreadItem::Reasoning { .. }
         | ThreadItem::Plan { .. }

@@ -29,8 +29,15 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
     // Instructions of a request win over the person's file.
     let base = text(values, "base_instructions");
     let base_instructions = match &instructions_file {
-        Some(path) if base.is_none() => instructions(path, warnings),
+        Some(path) if base.is_none() => instructions("model_instructions_file", path, warnings),
         _ => base,
+    };
+    let compact_prompt = text(values, "compact_prompt").filter(|text| !text.trim().is_empty());
+    let compact_prompt = match text(values, "experimental_compact_prompt_file") {
+        Some(path) if compact_prompt.is_none() => {
+            instructions("experimental_compact_prompt_file", Path::new(&path), warnings)
+        }
+        _ => compact_prompt,
     };
     let (permissions, default_permissions) = permission_profiles(home, merged, warnings);
     let empty = Map::new();
@@ -61,7 +68,10 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
         verbosity: text(values, "model_verbosity"),
         context_window: count(values, "model_context_window").filter(|tokens| *tokens > 0),
         max_output_tokens: count(values, "model_max_output_tokens").filter(|tokens| *tokens > 0),
-        auto_compact_token_limit: count(values, "model_auto_compact_token_limit").filter(|tokens| *tokens > 0),
+        auto_compact_token_limit: count(values, "model_auto_compact_token_limit"),
+        compact_prompt,
+        service_tier: text(values, "service_tier").filter(|tier| !tier.trim().is_empty()),
+        personality: parsed(values, "personality").unwrap_or_default(),
         tool_output_token_limit: count(values, "tool_output_token_limit"),
         base_instructions,
         developer_instructions: text(values, "developer_instructions").filter(|text| !text.trim().is_empty()),
@@ -309,15 +319,14 @@ fn history(values: &Map<String, Value>) -> History {
     }
 }
 
-fn instructions(path: &Path, warnings: &mut Vec<ConfigWarning>) -> Option<String> {
+fn instructions(key: &str, path: &Path, warnings: &mut Vec<ConfigWarning>) -> Option<String> {
     let problem = match read_text(path) {
         Ok(Some(text)) if !text.trim().is_empty() => return Some(text),
         Ok(Some(_)) => "it is empty".to_owned(),
         Ok(None) => "there is no such file".to_owned(),
         Err(cause) => cause.to_string(),
     };
-    let message =
-        format!("The instructions of model_instructions_file are not used, the built-in ones are: {problem}.");
+    let message = format!("The instructions of {key} are not used, the built-in ones are: {problem}.");
     warnings.push(ConfigWarning {
         message,
         path: Some(path.to_owned()),

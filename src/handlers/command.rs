@@ -8,7 +8,7 @@ pub use review::{Decide, NextChange, ShowProposal};
 
 use super::prompt::PromptCall;
 use super::review as reviews;
-use super::{sandbox, terminal, undo};
+use super::{sandbox, terminal, thread, undo};
 use crate::agent::AgentError;
 use crate::agent::person::OwnCommand;
 use crate::agent::thread::{Start, ThreadHandle};
@@ -44,6 +44,7 @@ pub const REJECT_ALL: &str = "countersign.rejectAll";
 pub const NEW_THREAD: &str = "countersign.newThread";
 pub const UNDO: &str = "countersign.undoLastTurn";
 pub const SHOW_DIFF: &str = "countersign.showTurnDiff";
+pub const COMPACT: &str = "countersign.compactThread";
 pub const OPEN_THREAD: &str = "countersign.openThread";
 pub const FORK_THREAD: &str = "countersign.forkThread";
 pub const ROLL_BACK: &str = "countersign.rollBack";
@@ -83,6 +84,10 @@ const COMMANDS: &[(&str, Run)] = &[
     }),
     (SHOW_DIFF, |session, arguments| {
         undo::show_diff(session, optional(SHOW_DIFF, arguments)?.unwrap_or_default());
+        Ok(())
+    }),
+    (COMPACT, |session, arguments| {
+        thread::compact_last(session, optional(COMPACT, arguments)?.unwrap_or_default());
         Ok(())
     }),
     (REVIEW_CHANGES, |session, arguments| {

@@ -11,7 +11,9 @@ use crate::protocol::command::{ThreadShellCommandParams, ThreadShellCommandResul
 use crate::protocol::error;
 use crate::protocol::thread::*;
 use crate::server::call::after_reply;
+use crate::server::presenter::Severity;
 use crate::server::session::Session;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 pub async fn start(session: &Session, params: ThreadStartParams) -> Result<ThreadStartResult, RequestError> {
@@ -182,6 +184,46 @@ pub async fn shell_command(
     };
     after_reply(move || drop(started));
     Ok(result)
+}
+
+/// Has the conversation summed up; the turn that does it follows the answer.
+pub async fn compact(session: &Session, params: ThreadCompactParams) -> Result<ThreadCompactResult, RequestError> {
+    let thread = session.agent().reach(&params.thread_id).await?;
+    let started = thread.compact().await?;
+    let turn_id = started.turn.id.clone();
+    after_reply(move || drop(started));
+    Ok(ThreadCompactResult { turn_id })
+}
+
+/// What the command may name; without it the conversation that was used last is meant.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Which {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thread_id: Option<ThreadId>,
+}
+
+/// Has a conversation summed up, in the background; its turn shows as any other.
+pub(super) fn compact_last(session: &Session, which: Which) {
+    let session = session.clone();
+    tokio::spawn(async move {
+        let agent = session.agent();
+        let thread = match which.thread_id {
+            Some(id) => agent.reach(&id).await.map_err(|error| error.to_string()),
+            None => {
+                let live = agent.live().into_iter();
+                let last = live.max_by_key(|thread| thread.snapshot(false).updated_at_ms);
+                last.ok_or_else(|| "No conversation is open, so there is nothing to sum up.".to_owned())
+            }
+        };
+        let started = match thread {
+            Ok(thread) => thread.compact().await.map_err(|error| error.to_string()),
+            Err(message) => Err(message),
+        };
+        if let Err(message) = started {
+            session.presenter().message(Severity::Error, &message);
+        }
+    });
 }
 
 /// Takes a message that the person did not write.

@@ -180,6 +180,14 @@ impl ModelClient {
         if let Ok(turn) = HeaderValue::from_str(&request.turn_id) {
             headers.insert("x-client-request-id", turn);
         }
+        headers.insert("x-countersign-task", HeaderValue::from_static(request.task.as_str()));
+        tracing::debug!(
+            task = request.task.as_str(),
+            model = request.model,
+            turn = request.turn_id,
+            bytes = body.len(),
+            "request"
+        );
         let send = self.http().await?.post(url).headers(headers).body(body).send();
         let response = match tokio::time::timeout(context.idle_limit, send).await {
             Ok(sent) => sent.map_err(transport_kind)?,

@@ -9,7 +9,7 @@ use crate::protocol::document::FilesChanged;
 use crate::protocol::guardian::GuardianAssessment;
 use crate::protocol::item::{PlanStep, ThreadItem};
 use crate::protocol::mcp::{McpElicitation, McpElicitationAction, McpServerStatus};
-use crate::protocol::model::ThreadTokenUsage;
+use crate::protocol::model::{RateLimits, ThreadTokenUsage};
 use crate::protocol::proposal::{Proposal, ProposalMoved};
 use crate::protocol::question::UserInputRequest;
 use crate::protocol::queue::TurnQueue;
@@ -158,7 +158,7 @@ events! {
     ReviewFindingsChanged = "countersign/review/findingsChanged" (ReviewFindingsChanged),
     /// The plan as it stands.
     PlanUpdated = "countersign/turn/planUpdated" (PlanUpdated),
-    /// Tokens used; after each response.
+    /// Tokens used, and what is left of the allowance: once after each response, and when a compaction has made room.
     TokenUsageUpdated = "countersign/thread/tokenUsage" (TokenUsageUpdated),
     /// A patch waits for the person.
     ProposalCreated = "countersign/proposal/created" (ProposalChanged),
@@ -303,7 +303,12 @@ params! {
         findings: Vec<OpenFinding>,
     }
     PlanUpdated { explanation: Option<String>, steps: Vec<PlanStep> }
-    TokenUsageUpdated { token_usage: ThreadTokenUsage }
+    TokenUsageUpdated {
+        token_usage: ThreadTokenUsage,
+        /// The latest that the provider has said of the account's allowance; absent where it says nothing.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rate_limits: Option<RateLimits>,
+    }
     ProposalChanged { proposal: Proposal }
     ApprovalRequested { approval: Approval }
     ApprovalResolved {

@@ -365,6 +365,40 @@ pub enum ThreadItem {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
+    /// The conversation so far is replaced by a summary for the model, so that it fits its context window. What the person
+    /// sees of it stays as it is.
+    ContextCompaction {
+        /// `auto-compact-N` where nobody asked for it; N counts up.
+        id: ItemId,
+        reason: CompactionReason,
+        /// `failed` and `interrupted`: the conversation is as it was.
+        status: ItemStatus,
+        /// Tokens of the conversation before it, partly estimated.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tokens_before: Option<u32>,
+        /// Tokens of what is left of it, estimated.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tokens_after: Option<u32>,
+        /// The summary that the model goes on with.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        summary: Option<String>,
+        /// Why there is none, in words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+    },
+}
+
+/// Why a conversation is compacted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub enum CompactionReason {
+    /// The person asked for it.
+    Requested,
+    /// It has reached the limit: `model_auto_compact_token_limit`, or nine tenths of the context window.
+    Limit,
+    /// The provider refused it as too long.
+    TooLong,
 }
 
 impl ThreadItem {
@@ -382,7 +416,8 @@ impl ThreadItem {
             | Self::McpToolCall { id, .. }
             | Self::EnteredReviewMode { id, .. }
             | Self::ExitedReviewMode { id, .. }
-            | Self::Undo { id, .. } => id,
+            | Self::Undo { id, .. }
+            | Self::ContextCompaction { id, .. } => id,
         }
     }
 }

@@ -105,6 +105,9 @@ requests! { CLIENT_REQUESTS, each_client_request, dispatch_span:
     TURN_UNDO = "countersign/turn/undo" (TurnUndoParams) -> TurnUndoResult,
     /// What a turn has changed, as one diff.
     TURN_DIFF = "countersign/turn/diff" (TurnDiffParams) -> TurnDiffResult,
+    /// Has the conversation summed up, so that it takes less of the model's context window. Answered at once; it is a turn of
+    /// its own, which takes the place of one that runs.
+    THREAD_COMPACT = "countersign/thread/compact" (ThreadCompactParams) -> ThreadCompactResult,
     /// Runs a command of the person's own in their shell, beside what the agent does or as a turn of its own. Answered at
     /// once; the command shows as an item. The model hears nothing of it.
     THREAD_SHELL_COMMAND = "countersign/thread/shellCommand" (ThreadShellCommandParams) -> ThreadShellCommandResult,

@@ -7,7 +7,7 @@ use crate::model::item::ResponseItem;
 use crate::protocol::agent::SubAgent;
 use crate::protocol::event::{Event, EventKind};
 use crate::protocol::item::{ThreadItem, UserInput};
-use crate::protocol::model::{ThreadTokenUsage, TokenUsage};
+use crate::protocol::model::{RateLimits, ThreadTokenUsage, TokenUsage};
 use crate::protocol::review::{ReviewFinding, ReviewOutput};
 use crate::protocol::settings::{ApprovalPolicy, ReasoningSummary, SandboxPolicy, ThreadSettings};
 use crate::protocol::thread::{GitInfo, ThreadMemoryMode};
@@ -408,6 +408,9 @@ pub enum EventMsg {
     TokenCount {
         #[serde(default)]
         info: Option<TokenInfo>,
+        /// What the provider said of the account's allowance.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rate_limits: Option<Value>,
     },
     /// Twin of the person's message, for readers that show previews by it.
     UserMessage {
@@ -540,6 +543,7 @@ impl RolloutItem {
             EventKind::TokenUsageUpdated(body) => {
                 vec![EventMsg::TokenCount {
                     info: Some(body.token_usage.into()),
+                    rate_limits: body.rate_limits.as_ref().map(RateLimits::to_json),
                 }]
             }
             EventKind::TurnCompleted(body) => {

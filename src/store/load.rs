@@ -8,7 +8,7 @@ use super::{StoreError, history, summary, turns};
 use crate::ids::ThreadId;
 use crate::model::item::ResponseItem;
 use crate::protocol::item::ThreadItem;
-use crate::protocol::model::ThreadTokenUsage;
+use crate::protocol::model::{RateLimits, ThreadTokenUsage};
 use crate::protocol::turn::Turn;
 use serde::Deserialize;
 use serde_json::Value;
@@ -29,6 +29,8 @@ pub struct Stored {
     /// What the person is to see.
     pub turns: Vec<Turn>,
     pub usage: Option<ThreadTokenUsage>,
+    /// What the provider said last of the account's allowance.
+    pub rate_limits: Option<RateLimits>,
     /// The settings of the last request.
     pub last_context: Option<TurnContextRecord>,
     /// The person's first words; empty if there are none.
@@ -130,6 +132,7 @@ pub(super) fn understand(path: &Path, lines: &Lines) -> Result<Stored, StoreErro
         history: replayed.history,
         turns: turns::reconstruct(&lines.lines),
         usage: replayed.usage,
+        rate_limits: replayed.rate_limits,
         last_context: items().fold(None, |last, item| match item {
             RolloutItem::TurnContext(context) => Some(context.clone()),
             _ => last,

@@ -179,6 +179,8 @@ fn settings() -> ThreadSettings {
         mode: Default::default(),
         permissions: Some("own".into()),
         runtime_workspace_roots: vec!["/data/more".into()],
+        service_tier: None,
+        personality: Default::default(),
         sandbox_policy: SandboxPolicy::WorkspaceWrite {
             writable_roots: vec!["/data".into()],
             network_access: true,
@@ -432,7 +434,10 @@ async fn resuming_goes_on_in_the_same_file() {
     };
     play.event(
         &TurnId::fresh(),
-        EventKind::TokenUsageUpdated(event::TokenUsageUpdated { token_usage: usage }),
+        EventKind::TokenUsageUpdated(event::TokenUsageUpdated {
+            token_usage: usage,
+            rate_limits: None,
+        }),
     );
     play.recorder.close().await.unwrap();
     let path = play.recorder.path().to_owned();

@@ -89,8 +89,6 @@ export type At = {
   turnId?: TurnId | null;
   /** Rises by one with each event of the thread. Deltas that were joined on their way carry the last number. */
   seq: number;
-  /** Whose copy this is, for those that `thread/subscribe` asked for. Absent: what the client gets of its threads anyway. */
-  subscriptionId?: SubscriptionId | null;
 };
 
 export type ChangedKind = "created" | "changed" | "deleted";
@@ -238,6 +236,9 @@ export type CommandTerminateResult = {
   /** False if no such command runs (any more). */
   stopped: boolean;
 };
+
+/** Why a conversation is compacted. */
+export type CompactionReason = "requested" | "limit" | "tooLong";
 
 export type ConfigReadParams = {
   /** Adds the project layers of this folder. */
@@ -784,12 +785,6 @@ export type McpTool = {
   inputSchema: JsonValue;
 };
 
-/** A gap, both ends included. */
-export type MissingEvents = {
-  firstSeq: number;
-  lastSeq: number;
-};
-
 /** How far the agent may go in a thread. */
 export type Mode = "agent" | "plan" | "ask";
 
@@ -936,6 +931,9 @@ export type PermissionProfilesResult = {
   /** The profile that threads begin with; absent where `sandbox_mode` decides and no profile says the same. */
   default?: string | null;
 };
+
+/** The tone of the agent's answers (configuration key `personality`). */
+export type Personality = "none" | "friendly" | "pragmatic";
 
 export type PlanStep = {
   step: string;
@@ -1127,9 +1125,25 @@ export type QueuedInput = {
   queuedAtMs: number;
 };
 
-export type RawItem = {
-  /** In the form that threads are stored in, with its `type`. */
-  item: JsonValue;
+/** What the provider says of the account's allowance. What is absent is not known. */
+export type RateLimits = {
+  primary?: RateWindow | null;
+  secondary?: RateWindow | null;
+  /** Name of the account's plan. */
+  plan?: string | null;
+  hasCredits?: boolean | null;
+  unlimitedCredits?: boolean | null;
+  /** In the provider's words. */
+  creditBalance?: string | null;
+};
+
+/** A window of the account's allowance. */
+export type RateWindow = {
+  /** 0 to 100. */
+  usedPercent: number;
+  windowMinutes?: number | null;
+  /** Seconds since the epoch. */
+  resetsAt?: number | null;
 };
 
 /** How much of its reasoning the model is asked to sum up. */
@@ -1344,6 +1358,9 @@ export type SettingsOverride = {
   /** Folders of the workspace beside `cwd`, in place of those before. Relative ones start from `cwd`. */
   runtimeWorkspaceRoots?: Array<string> | null;
   editApproval?: EditApproval | null;
+  /** `null` clears it, absence leaves it. */
+  serviceTier?: string | null;
+  personality?: Personality | null;
   editorContext?: EditorContextChange | null;
   /**
    * Absent: the mode stays, unless all of `model`, `effort`, `summary`, `cwd`, `approvalPolicy` and one of `sandboxPolicy` and
@@ -1361,9 +1378,6 @@ export type SubAgent = {
   /** 1 for an agent of the thread that the person talks to, 2 for an agent of such an agent. */
   depth: number;
 };
-
-/** One place to which a client has a thread's events sent once more. A UUIDv7. */
-export type SubscriptionId = string;
 
 /** A command that runs on, or has ended and was not read to its end by the agent. */
 export type Terminal = {
@@ -1492,6 +1506,15 @@ export type ThreadArchiveResult = Record<symbol, never>;
 export type ThreadArchived = Record<symbol, never>;
 
 export type ThreadClosed = Record<symbol, never>;
+
+export type ThreadCompactParams = {
+  threadId: ThreadId;
+};
+
+export type ThreadCompactResult = {
+  /** The turn that does it. */
+  turnId: TurnId;
+};
 
 export type ThreadConfigured = {
   settings: ThreadSettings;
@@ -1681,6 +1704,22 @@ export type ThreadItem =
   status: ItemStatus;
   /** What became of it, in words. */
   message?: string | null;
+  }
+  | {
+    "type": "contextCompaction";
+  /** `auto-compact-N` where nobody asked for it; N counts up. */
+  id: ItemId;
+    reason: CompactionReason;
+  /** `failed` and `interrupted`: the conversation is as it was. */
+  status: ItemStatus;
+  /** Tokens of the conversation before it, partly estimated. */
+  tokensBefore?: number | null;
+  /** Tokens of what is left of it, estimated. */
+  tokensAfter?: number | null;
+  /** The summary that the model goes on with. */
+  summary?: string | null;
+  /** Why there is none, in words. */
+  message?: string | null;
   };
 
 export type ThreadListParams = {
@@ -1844,6 +1883,9 @@ export type ThreadSettings = {
    */
   runtimeWorkspaceRoots: Array<string>;
   editApproval: EditApproval;
+  /** How urgent requests are, in the provider's words, such as `flex` or `priority`; absent means the provider's default. */
+  serviceTier?: string | null;
+  personality: Personality;
   /** What of the editor the model is told with the person's words. */
   editorContext: EditorContextSettings;
   mode: Mode;
@@ -1903,24 +1945,6 @@ export type ThreadStatusChanged = {
   status: ThreadStatus;
 };
 
-export type ThreadSubscribeParams = {
-  /** A live thread. */
-  threadId: ThreadId;
-  /** Also the events after this number, as far as they are kept. Absent: only what comes. */
-  afterSeq?: number | null;
-  /** Also the items of the history (`item/raw`): first those that are there, then each as it is added. */
-  raw?: boolean;
-};
-
-export type ThreadSubscribeResult = {
-  /** Stands in each event that is sent for this subscription. */
-  subscriptionId: SubscriptionId;
-  /** Number of the thread's latest event at this moment. */
-  lastSeq: number;
-  /** What was asked for with `afterSeq` and is not kept any more; `thread/read` tells what came of it. */
-  missing?: MissingEvents | null;
-};
-
 /** Usage of a thread: of the latest response, the running sum, and the window it counts against. */
 export type ThreadTokenUsage = {
   last: TokenUsage;
@@ -1938,12 +1962,6 @@ export type ThreadUnarchiveResult = {
 
 export type ThreadUnarchived = Record<symbol, never>;
 
-export type ThreadUnsubscribeParams = {
-  subscriptionId: SubscriptionId;
-};
-
-export type ThreadUnsubscribeResult = Record<symbol, never>;
-
 /** Tokens of one response, or of a thread so far. */
 export type TokenUsage = {
   inputTokens: number;
@@ -1955,6 +1973,8 @@ export type TokenUsage = {
 
 export type TokenUsageUpdated = {
   tokenUsage: ThreadTokenUsage;
+  /** The latest that the provider has said of the account's allowance; absent where it says nothing. */
+  rateLimits?: RateLimits | null;
 };
 
 /**
@@ -2058,7 +2078,7 @@ export type TurnError = {
 };
 
 /** The machine-readable side of a turn's error; the message says the same in words and what to do. */
-export type TurnErrorKind = "missingKey" | "unauthorized" | "modelNotFound" | "contextWindowExceeded" | "usageLimitExceeded" | "rateLimitExceeded" | "serverOverloaded" | "badRequest" | "serverError" | "connectionFailed" | "streamDisconnected" | "incomplete" | "tooManyRounds" | "sandboxError" | "toolServerFailed" | "undoFailed" | "reviewFailed" | "other" | "internal";
+export type TurnErrorKind = "missingKey" | "unauthorized" | "modelNotFound" | "contextWindowExceeded" | "usageLimitExceeded" | "rateLimitExceeded" | "serverOverloaded" | "badRequest" | "serverError" | "connectionFailed" | "streamDisconnected" | "incomplete" | "tooManyRounds" | "sandboxError" | "toolServerFailed" | "undoFailed" | "reviewFailed" | "internal";
 
 /** From one input of the person to the agent's final answer. A UUIDv7. */
 export type TurnId = string;
@@ -2360,10 +2380,6 @@ export interface ClientRequests {
   "countersign/thread/memoryMode/set": { params: ThreadMemoryModeSetParams; result: ThreadMemoryModeSetResult };
   /** Looks for words in stored threads, newest first by last use. */
   "countersign/thread/search": { params: ThreadSearchParams; result: ThreadSearchResult };
-  /** Has a live thread's events sent once more, under an id of their own. Questions to the person are not asked twice. */
-  "countersign/thread/subscribe": { params: ThreadSubscribeParams; result: ThreadSubscribeResult };
-  /** Ends such a subscription. What the client gets of its threads anyway goes on. */
-  "countersign/thread/unsubscribe": { params: ThreadUnsubscribeParams; result: ThreadUnsubscribeResult };
   /** Starts a turn, or steers the running one. Answered at once; the story follows as notifications. */
   "countersign/turn/start": { params: TurnStartParams; result: TurnStartResult };
   /** Adds input to the running turn. */
@@ -2386,6 +2402,8 @@ export interface ClientRequests {
   "countersign/turn/undo": { params: TurnUndoParams; result: TurnUndoResult };
   /** What a turn has changed, as one diff. */
   "countersign/turn/diff": { params: TurnDiffParams; result: TurnDiffResult };
+  /** Has the conversation summed up, so that it takes less of the model's context window. Answered at once; it is a turn of its own, which takes the place of one that runs. */
+  "countersign/thread/compact": { params: ThreadCompactParams; result: ThreadCompactResult };
   /** Runs a command of the person's own in their shell, beside what the agent does or as a turn of its own. Answered at once; the command shows as an item. The model hears nothing of it. */
   "countersign/thread/shellCommand": { params: ThreadShellCommandParams; result: ThreadShellCommandResult };
   /** Puts a message into a thread that the person did not write: another agent's, or a program's. */
@@ -2510,8 +2528,6 @@ export interface Notifications {
   "countersign/item/started": At & ItemStarted;
   /** An item is done; this is its final form. */
   "countersign/item/completed": At & ItemCompleted;
-  /** An item of the history as the model is told it. Only to subscriptions with `raw`, one for each item, in the order of the history; `seq` is that of the event before it. */
-  "countersign/item/raw": At & RawItem;
   /** More text of the answer. */
   "countersign/item/agentMessage/delta": At & ItemDelta;
   /** More text of a part of the reasoning's summary. */
@@ -2536,7 +2552,7 @@ export interface Notifications {
   "countersign/review/findingsChanged": At & ReviewFindingsChanged;
   /** The plan as it stands. */
   "countersign/turn/planUpdated": At & PlanUpdated;
-  /** Tokens used; after each response. */
+  /** Tokens used, and what is left of the allowance: once after each response, and when a compaction has made room. */
   "countersign/thread/tokenUsage": At & TokenUsageUpdated;
   /** A patch waits for the person. */
   "countersign/proposal/created": At & ProposalChanged;
@@ -2566,7 +2582,7 @@ export interface Notifications {
   "countersign/guardian/assessment": At & GuardianAssessment;
   /** Something the person should know; never ends a turn. */
   "countersign/warning": At & Warning;
-  /** A turn failed, and `turn/completed` follows; or, outside of any turn, a tool server did not start, or the thread ends and could not be recorded to its end. */
+  /** A turn failed, and `turn/completed` follows; or, outside of any turn, a tool server did not start. */
   "countersign/error": At & ErrorEvent;
   /** More output of a command that `command/exec` runs with `streamOutput`. All of it comes before the answer. */
   "countersign/command/output": CommandOutput;

@@ -271,7 +271,8 @@ impl View {
             | ThreadItem::UserMessage { .. }
             | ThreadItem::CollabAgentToolCall { .. }
             | ThreadItem::AgentMail { .. }
-            | ThreadItem::Undo { .. } => Ok(()),
+            | ThreadItem::Undo { .. }
+            | ThreadItem::ContextCompaction { .. } => Ok(()),
         }
     }
 

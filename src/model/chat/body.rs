@@ -44,6 +44,9 @@ fn optional_parts(request: &ModelRequest, openai: bool, body: &mut Map<String, V
         let name = if openai { "max_completion_tokens" } else { "max_tokens" };
         body.insert(name.into(), json!(most));
     }
+    if let Some(tier) = &request.service_tier {
+        body.insert("service_tier".into(), json!(tier));
+    }
     if !request.metadata.is_empty() {
         body.insert("metadata".into(), json!(request.metadata));
     }
@@ -286,15 +289,12 @@ mod tests {
             model: "some-model".into(),
             instructions: "Be brief.".into(),
             input: Arc::new(input),
-            tools: vec![],
             parallel_tool_calls: true,
-            effort: None,
             summary: ReasoningSummary::Auto,
-            output_schema: None,
-            max_output_tokens: None,
             cache_key: "thread-1".into(),
             metadata: Default::default(),
             turn_id: "turn-1".into(),
+            ..ModelRequest::default()
         }
     }
 

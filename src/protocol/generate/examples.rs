@@ -170,6 +170,13 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
         value(started()),
     );
     add(
+        THREAD_COMPACT,
+        value(ThreadCompactParams {
+            thread_id: THREAD.into(),
+        }),
+        value(ThreadCompactResult { turn_id: TURN.into() }),
+    );
+    add(
         THREAD_SHELL_COMMAND,
         value(ThreadShellCommandParams {
             thread_id: THREAD.into(),
@@ -1037,6 +1044,15 @@ fn events() -> Vec<EventKind> {
                 },
                 model_context_window: Some(272_000),
             },
+            rate_limits: Some(RateLimits {
+                primary: Some(RateWindow {
+                    used_percent: 12.5,
+                    window_minutes: Some(300),
+                    resets_at: Some(AT_MS / 1000),
+                }),
+                plan: Some("plus".into()),
+                ..RateLimits::default()
+            }),
         }),
         EventKind::ProposalCreated(event::ProposalChanged {
             proposal: proposal(ProposalStatus::Proposed, HunkStatus::Pending),
@@ -1174,6 +1190,8 @@ fn settings() -> ThreadSettings {
         permissions: Some(":workspace".into()),
         runtime_workspace_roots: vec!["/home/ada/shared".into()],
         edit_approval: EditApproval::Ask,
+        service_tier: None,
+        personality: Personality::None,
         editor_context: EditorContextSettings::default(),
         mode: Mode::Agent,
     }

@@ -50,6 +50,7 @@ pub(super) fn of(method: &str) -> Notes {
         "thread/subscribe" => notes(
             "What is sent for it follows the answer: the history where it is wanted, then what is kept of the events after \
              `afterSeq`, then all that comes, until `thread/closed`. Deltas are not kept; the completed item says it all. \
+             What a compaction or a rollback leaves of the history is not told again: who needs it as it is then subscribes anew. \
              Numbers count from the start of the live thread, so one beyond the latest is of an earlier life and is refused.",
             &[error::THREAD_NOT_LOADED],
         ),
@@ -108,6 +109,13 @@ pub(super) fn of(method: &str) -> Notes {
                 error::COMMAND_NOT_FOUND,
                 error::COMMAND_RUNNING,
             ],
+        ),
+        "thread/compact" => notes(
+            "A turn that runs is stopped first and completes as interrupted, `replaced`. Then `turn/started` comes, one item \
+             `contextCompaction`, `thread/tokenUsage` with what is left, and `turn/completed`; if there is no summary, it has \
+             failed and the conversation is as it was. What the person says meanwhile begins the next turn. The same happens by \
+             itself inside a turn, at nine tenths of the context window or at `model_auto_compact_token_limit`.",
+            &[error::THREAD_NOT_LOADED, error::THREAD_CLOSED],
         ),
         "thread/shellCommand" => notes(
             "Answered as soon as the thread has taken the command. If a turn runs, the command shows there as one item more, \

@@ -47,6 +47,7 @@ pub(super) fn doing(item: &ThreadItem) -> Option<String> {
         },
         ThreadItem::AgentMail { author, .. } => format!("Reading what {author} says"),
         ThreadItem::Undo { .. } => "Taking changes back".to_owned(),
+        ThreadItem::ContextCompaction { .. } => "Summing up the conversation to make room".to_owned(),
         ThreadItem::EnteredReviewMode { review, .. } => format!("Reviewing {}", cut(review, 80)),
         ThreadItem::Plan { .. } | ThreadItem::UserMessage { .. } | ThreadItem::ExitedReviewMode { .. } => return None,
     })
@@ -152,6 +153,20 @@ pub(super) fn done(item: &ThreadItem) -> Option<String> {
         ThreadItem::Undo { status, message, .. } => {
             let message = message.as_deref().unwrap_or_default();
             format!("undo ({}): {message}", status_word(*status))
+        }
+        ThreadItem::ContextCompaction {
+            status,
+            tokens_before,
+            tokens_after,
+            message,
+            ..
+        } => {
+            let tokens = match (tokens_before, tokens_after) {
+                (Some(before), Some(after)) => format!(" from about {before} to about {after} tokens"),
+                _ => String::new(),
+            };
+            let why = message.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
+            format!("summing up the conversation ({}){tokens}{why}", status_word(*status))
         }
     })
 }

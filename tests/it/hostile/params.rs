@@ -47,7 +47,7 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
             ("expectedTurnId", id),
             ("input", json!([{"type": "text", "text": "hello"}])),
         ],
-        "turn/interrupt" | "turn/undo" | "turn/diff" | "turn/queue/list" | "turn/queue/remove"
+        "turn/interrupt" | "thread/compact" | "turn/undo" | "turn/diff" | "turn/queue/list" | "turn/queue/remove"
         | "turn/queue/resume" => {
             vec![("threadId", id)]
         }
