@@ -740,18 +740,20 @@ async fn contributors_hear_of_the_beginning_and_the_end_once_however_it_comes() 
 async fn a_record_that_cannot_be_finished_is_an_error_and_then_comes_the_end() {
     let alone = Alone::new(json!([[say("One.")]]), Vec::new()).await;
     let thread = alone.thread().await;
+    // Something is in the way of its file, which is made with the first turn.
+    let recorder = thread.conversation().recorder.as_ref().expect("a record");
+    let folder = recorder.path().parent().expect("a folder").to_owned();
+    let _not_made_yet = std::fs::remove_dir_all(&folder);
+    std::fs::write(&folder, "in the way").expect("a file");
     alone.run(&thread, "Go").await;
     let mut events = thread.subscribe(None);
-    // It is gone under the thread.
-    let recorder = thread.conversation().recorder.as_ref().expect("a record");
-    recorder.close().await.expect("closed");
     thread.close().await;
     let mut last = Vec::new();
     while let Some(event) = within(events.next()).await {
         last.push(event.kind);
     }
     match &last[..] {
-        [EventKind::Error(error), EventKind::ThreadClosed(_)] => {
+        [.., EventKind::Error(error), EventKind::ThreadClosed(_)] => {
             assert_eq!(error.error.kind, TurnErrorKind::Other);
             assert!(error.error.message.contains("recorded to its end"), "{error:?}");
         }

@@ -37,7 +37,7 @@ fn tool() -> Value {
 /// Shows S-445, S-446.
 #[tokio::test]
 async fn a_thread_is_followed_until_the_subscription_ends() {
-    let stage = Stage::new(json!([[say("One.")], [say("Two.")]])).await;
+    let mut stage = Stage::new(json!([[say("One.")], [say("Two.")]])).await;
     let thread = stage.thread().await;
     let unknown = json!({"threadId": "01890000-0000-7000-8000-000000000000"});
     let refused = stage.client.request("countersign/thread/subscribe", unknown).await;
@@ -72,12 +72,9 @@ async fn a_thread_is_followed_until_the_subscription_ends() {
     assert_eq!(told.keys().collect::<Vec<_>>(), ["", &other[..]]);
     let refused = stage.client.request("countersign/thread/unsubscribe", end).await;
     assert_eq!(refused.expect_err("it has ended").data["kind"], "subscriptionNotFound");
+    // The other ends with its thread, after the last event, which both have before the server ends.
     stage.client.heed("countersign/thread/closed");
-    // The other ends with its thread, after the last event.
-    stage
-        .client
-        .call("countersign/thread/archive", json!({"threadId": thread}))
-        .await;
+    let id = stage.client.send_request("shutdown", Value::Null);
     let mut closed = Vec::new();
     while closed.len() < 2 {
         let (method, params) = stage.next().await;
@@ -89,11 +86,9 @@ async fn a_thread_is_followed_until_the_subscription_ends() {
         closed.contains(&json!(other)) && closed.contains(&Value::Null),
         "{closed:?}"
     );
-    stage.client.ignore("countersign/thread/archived");
-    stage.client.settle().await;
-    let end = json!({"subscriptionId": other});
-    let refused = stage.client.request("countersign/thread/unsubscribe", end).await;
-    assert!(refused.is_err());
+    assert_eq!(stage.client.expect_answer(json!(id)).await, Ok(Value::Null));
+    stage.client.notify("exit", Value::Null);
+    assert_eq!(stage.client.expect_end().await, 0);
 }
 
 #[tokio::test]
