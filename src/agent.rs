@@ -13,6 +13,7 @@ pub mod command;
 mod compaction;
 mod consult;
 pub mod context;
+pub mod contributors;
 pub mod conversation;
 pub mod desk;
 pub mod editor;
@@ -61,6 +62,7 @@ use crate::snapshot::Snapshots;
 use crate::store::{self, Recorder, SessionMeta, StoreError};
 use crate::tools::{Registry, dynamic};
 use crate::workspace::Workspace;
+use contributors::{Beginning, Contributor, Contributors};
 use conversation::Conversation;
 use desk::Desk;
 use history::History;
@@ -264,11 +266,11 @@ pub struct Opened {
 
 impl Agent {
     pub fn new(setup: Setup) -> Self {
-        Self::with_tools(setup, Registry::standard())
+        Self::with(setup, Registry::standard(), Vec::new())
     }
 
-    /// An agent whose model is offered these tools and no others.
-    pub fn with_tools(setup: Setup, tools: Registry) -> Self {
+    /// An agent whose model is offered these tools and no others, and with these who hear of its threads beside our own.
+    pub fn with(setup: Setup, tools: Registry, contributors: Vec<Arc<dyn Contributor>>) -> Self {
         let proposals = proposals::Proposals::new(setup.workspace.clone(), &setup.home);
         let index = store::Index::new(&setup.home);
         let desk = Desk {
@@ -277,6 +279,7 @@ impl Agent {
             questions: questions::Questions::default(),
             agents: subagents::Agents::default(),
             proposals,
+            contributors: Contributors::with(contributors),
             terminals: terminals::Terminals::default(),
             tools,
             servers: crate::mcp::Shelf::default(),
@@ -492,10 +495,12 @@ impl Agent {
         if let Some(recorder) = &conversation.recorder {
             tokio::spawn(warn_of_trouble(recorder.trouble(), Arc::downgrade(&conversation)));
         }
-        servers::begin(self.desk(), &conversation, &loaded.config, &settings.cwd);
-        if conversation.agent.is_none() {
-            notifier::attach(self.desk(), &conversation, &loaded.config);
-        }
+        self.desk().contributors.started(&Beginning {
+            desk: self.desk(),
+            conversation: &conversation,
+            config: &loaded.config,
+            cwd: &settings.cwd,
+        });
         place
             .insert(ThreadHandle::spawn(thread::Parts {
                 conversation,

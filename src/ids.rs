@@ -64,4 +64,6 @@ ids! {
     ElicitationId,
     /// One thing that a review found.
     FindingId,
+    /// One place to which a client has a thread's events sent once more. A UUIDv7.
+    SubscriptionId,
 }

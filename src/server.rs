@@ -2,6 +2,7 @@
 //! transport, life cycle, everything that is sent.
 
 pub(crate) mod call;
+pub(crate) mod dispatch;
 pub mod editor;
 pub(crate) mod frame;
 pub mod idle;
@@ -15,6 +16,8 @@ pub mod presenter;
 pub mod run;
 pub mod session;
 pub mod stop;
+pub mod subscriptions;
+pub mod trace;
 pub mod transport;
 pub mod wire;
 
@@ -267,6 +270,14 @@ impl Server {
         Ok(thread::memory_mode_set(self.0.session()?, params).await?)
     }
 
+    async fn thread_subscribe(&self, params: ThreadSubscribeParams) -> Result<ThreadSubscribeResult> {
+        Ok(thread::subscribe(self.0.session()?, params).await?)
+    }
+
+    async fn thread_unsubscribe(&self, params: ThreadUnsubscribeParams) -> Result<ThreadUnsubscribeResult> {
+        Ok(thread::unsubscribe(self.0.session()?, params).await?)
+    }
+
     async fn thread_search(&self, params: ThreadSearchParams) -> Result<ThreadSearchResult> {
         Ok(thread::search(self.0.session()?, params).await?)
     }
@@ -493,6 +504,8 @@ pub(crate) fn service(context: Arc<Context>) -> (LspService<Server>, ClientSocke
         .custom_method(method::THREAD_NAME_SET, Server::thread_name_set)
         .custom_method(method::THREAD_MEMORY_MODE_SET, Server::thread_memory_mode_set)
         .custom_method(method::THREAD_SEARCH, Server::thread_search)
+        .custom_method(method::THREAD_SUBSCRIBE, Server::thread_subscribe)
+        .custom_method(method::THREAD_UNSUBSCRIBE, Server::thread_unsubscribe)
         .custom_method(method::THREAD_SHELL_COMMAND, Server::thread_shell_command)
         .custom_method(method::THREAD_SEND, Server::thread_send)
         .custom_method(method::COMMAND_EXEC, Server::command_exec)

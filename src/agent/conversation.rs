@@ -5,13 +5,13 @@ use super::history::History;
 use super::prompt::Environment;
 use super::reviewer::Reviews;
 use super::servers::ThreadServers;
-use super::stream::Stream;
+use super::stream::{Listening, Stream};
 use crate::exec::decide::SessionGrants;
 use crate::ids::{ThreadId, TurnId};
 use crate::model::item::ResponseItem;
 use crate::protocol::agent::SubAgent;
 use crate::protocol::config::ConfigWarning;
-use crate::protocol::event::{EventKind, TokenUsageUpdated, Warning};
+use crate::protocol::event::{EventKind, RawItem, TokenUsageUpdated, Warning};
 use crate::protocol::model::{RateLimits, ThreadTokenUsage, TokenUsage};
 use crate::protocol::permission::Permission;
 use crate::protocol::settings::Mode;
@@ -172,8 +172,8 @@ impl Conversation {
         for item in items {
             let mut data = self.data();
             self.record_first(&mut data);
-            self.record(RolloutItem::ResponseItem(item.clone()));
-            data.history.push(item);
+            let line = self.record(RolloutItem::ResponseItem(item.clone()));
+            self.add(&mut data, item, line);
         }
     }
 
@@ -202,8 +202,24 @@ impl Conversation {
         let mut data = self.data();
         for item in items {
             data.unrecorded.push(item.clone());
+            self.add(&mut data, item, 0);
+        }
+    }
+
+    /// Adds an item to the history and shows it to those who watch that, in one order.
+    fn add(&self, data: &mut Data, item: ResponseItem, line: u64) {
+        if History::keeps(&item) {
+            self.stream.publish_raw(line, || raw_item(&item));
             data.history.push(item);
         }
+    }
+
+    /// Events from now on, or after a number; with `raw` the items of the history, too.
+    pub fn listen(&self, after: Option<u64>, raw: bool) -> Listening {
+        // Locked until the subscriber is there, so that no item is told twice or not at all.
+        let data = self.data();
+        let so_far = raw.then(|| data.history.items().iter().map(raw_item).collect());
+        self.stream.listen(after, so_far)
     }
 
     /// Keeps something that the model is to know before it is asked again: at any moment, also between a call and its
@@ -233,10 +249,9 @@ impl Conversation {
         self.say(notes);
     }
 
-    pub fn record(&self, item: RolloutItem) {
-        if let Some(recorder) = &self.recorder {
-            recorder.record([item]);
-        }
+    /// Says how far the record must have come for the item to be on it.
+    pub fn record(&self, item: RolloutItem) -> u64 {
+        self.recorder.as_ref().map_or(0, |recorder| recorder.record([item]))
     }
 
     /// Waits until all that was recorded is in the file, or refused by it; the recorder's own trouble tells the person.
@@ -297,6 +312,15 @@ impl Conversation {
             rate_limits: data.rate_limits.clone(),
         })
     }
+}
+
+/// An item as those see it who asked for it.
+fn raw_item(item: &ResponseItem) -> EventKind {
+    let item = serde_json::to_value(item).unwrap_or_else(|error| {
+        tracing::error!(%error, "an item of the history cannot be shown");
+        serde_json::Value::Null
+    });
+    EventKind::RawItem(RawItem { item })
 }
 
 fn add(total: &mut TokenUsage, last: TokenUsage) {

@@ -1,6 +1,7 @@
 //! What all threads of a server share.
 
 use super::approvals::Approvals;
+use super::contributors::Contributors;
 use super::editor::Editor;
 use super::proposals::Proposals;
 use super::provider::Clients;
@@ -32,6 +33,8 @@ pub struct Desk {
     /// Agents that work for agents.
     pub agents: Agents,
     pub proposals: Proposals,
+    /// Who hears of each thread's beginning and end.
+    pub contributors: Contributors,
     /// Commands that run on beside the conversations.
     pub terminals: Terminals,
     pub tools: Registry,

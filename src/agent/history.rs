@@ -23,8 +23,13 @@ impl History {
         }
     }
 
+    /// Whether an item has a place here: one that nobody understands has none.
+    pub fn keeps(item: &ResponseItem) -> bool {
+        !matches!(item, ResponseItem::Other)
+    }
+
     pub fn push(&mut self, item: ResponseItem) {
-        if !matches!(item, ResponseItem::Other) {
+        if Self::keeps(&item) {
             Arc::make_mut(&mut self.items).push(item);
         }
     }

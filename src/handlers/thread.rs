@@ -4,10 +4,11 @@ use super::sandbox;
 use crate::agent::Opened;
 use crate::agent::person::OwnCommand;
 use crate::agent::stream::Stream;
-use crate::ids::ThreadId;
+use crate::ids::{SubscriptionId, ThreadId};
 use crate::lsp::error::RequestError;
 use crate::protocol::agent::{ThreadSendParams, ThreadSendResult};
 use crate::protocol::command::{ThreadShellCommandParams, ThreadShellCommandResult};
+use crate::protocol::error;
 use crate::protocol::thread::*;
 use crate::server::call::after_reply;
 use crate::server::presenter::Severity;
@@ -123,6 +124,48 @@ fn opened_result(session: &Session, opened: Opened, include_turns: bool) -> Thre
         sandbox::tell_what_is_missing(&session);
     });
     result
+}
+
+pub async fn subscribe(
+    session: &Session,
+    params: ThreadSubscribeParams,
+) -> Result<ThreadSubscribeResult, RequestError> {
+    let thread = session.agent().reach(&params.thread_id).await?;
+    let listening = thread.conversation().listen(params.after_seq, params.raw);
+    if let Some(after) = params.after_seq.filter(|after| *after > listening.last_seq) {
+        return Err(RequestError::invalid_params(format!(
+            "Thread {} has come to event {} and not yet to {after}: that number is of an earlier life of it. Subscribe without \
+             afterSeq, or with 0 for all that is kept.",
+            params.thread_id, listening.last_seq
+        )));
+    }
+    let subscription_id = SubscriptionId::fresh();
+    let held = session
+        .subscriptions()
+        .begin(subscription_id.clone(), listening.subscription);
+    after_reply(move || drop(held));
+    let gap = |(first_seq, last_seq)| MissingEvents { first_seq, last_seq };
+    Ok(ThreadSubscribeResult {
+        subscription_id,
+        last_seq: listening.last_seq,
+        missing: listening.missing.map(gap),
+    })
+}
+
+pub async fn unsubscribe(
+    session: &Session,
+    params: ThreadUnsubscribeParams,
+) -> Result<ThreadUnsubscribeResult, RequestError> {
+    match session.subscriptions().end(&params.subscription_id).await {
+        true => Ok(ThreadUnsubscribeResult {}),
+        false => Err(RequestError::failed(
+            error::SUBSCRIPTION_NOT_FOUND,
+            format!(
+                "There is no subscription {}: it was ended already, or its thread has ended. Nothing is sent for it.",
+                params.subscription_id
+            ),
+        )),
+    }
 }
 
 /// Runs a command of the person's own; its events follow the answer.

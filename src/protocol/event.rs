@@ -2,7 +2,7 @@
 //!
 //! An [`Event`] is a notification to the client and, for those kinds that are kept, a line of the rollout.
 
-use crate::ids::{ApprovalId, ElicitationId, ItemId, ProposalId, QuestionsId, ThreadId, TurnId};
+use crate::ids::{ApprovalId, ElicitationId, ItemId, ProposalId, QuestionsId, SubscriptionId, ThreadId, TurnId};
 use crate::protocol::agent::AgentState;
 use crate::protocol::approval::Approval;
 use crate::protocol::document::FilesChanged;
@@ -30,6 +30,9 @@ pub struct At {
     pub turn_id: Option<TurnId>,
     /// Rises by one with each event of the thread. Deltas that were joined on their way carry the last number.
     pub seq: u64,
+    /// Whose copy this is, for those that `thread/subscribe` asked for. Absent: what the client gets of its threads anyway.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subscription_id: Option<SubscriptionId>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -126,6 +129,9 @@ events! {
     ItemStarted = "countersign/item/started" (ItemStarted),
     /// An item is done; this is its final form.
     ItemCompleted = "countersign/item/completed" (ItemCompleted),
+    /// An item of the history as the model is told it. Only to subscriptions with `raw`, one for each item, in the order of
+    /// the history; `seq` is that of the event before it.
+    RawItem = "countersign/item/raw" (RawItem),
     /// More text of the answer.
     AgentMessageDelta = "countersign/item/agentMessage/delta" (ItemDelta),
     /// More text of a part of the reasoning's summary.
@@ -182,7 +188,8 @@ events! {
     GuardianAssessed = "countersign/guardian/assessment" (GuardianAssessment),
     /// Something the person should know; never ends a turn.
     Warning = "countersign/warning" (Warning),
-    /// A turn failed, and `turn/completed` follows; or, outside of any turn, a tool server did not start.
+    /// A turn failed, and `turn/completed` follows; or, outside of any turn, a tool server did not start, or the thread ends and
+    /// could not be recorded to its end.
     Error = "countersign/error" (ErrorEvent),
 }
 
@@ -241,6 +248,10 @@ params! {
     }
     ItemStarted { item: ThreadItem, started_at_ms: i64 }
     ItemCompleted { item: ThreadItem, completed_at_ms: i64 }
+    RawItem {
+        /// In the form that threads are stored in, with its `type`.
+        item: serde_json::Value,
+    }
     ItemDelta { item_id: ItemId, delta: String }
     ItemPartDelta {
         item_id: ItemId,

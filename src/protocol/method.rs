@@ -7,14 +7,30 @@ use super::{
     terminal::*, thread::*, tool::*, turn::*, undo::*,
 };
 
+/// A span has its name and its fields from the first.
+macro_rules! span {
+    ($name:expr, $method:ident, $submission:ident) => {
+        tracing::info_span!(
+            $name,
+            submission_id = $submission,
+            kind = $method,
+            trace_id = tracing::field::Empty,
+            parent_span_id = tracing::field::Empty,
+            trace_state = tracing::field::Empty
+        )
+    };
+}
+
 macro_rules! requests {
-    ($table:ident, $each:ident: $($(#[doc = $doc:literal])* $name:ident = $method:literal ($params:ident) -> $result:ident),* $(,)?) => {
+    ($table:ident, $each:ident $(, $span:ident)?: $($(#[doc = $doc:literal])* $name:ident = $method:literal ($params:ident) -> $result:ident),* $(,)?) => {
         $($(#[doc = $doc])* pub const $name: &str = $method;)*
 
         /// Method, params type, result type and meaning.
         pub const $table: &[(&str, &str, &str, &str)] = &[
             $(($method, stringify!($params), stringify!($result), concat!($($doc),*)),)*
         ];
+
+        requests! { @span $($span)?: $($method),* }
 
         /// Shows the generator the types of every row.
         #[cfg(test)]
@@ -25,9 +41,20 @@ macro_rules! requests {
             )*
         }
     };
+    (@span : $($method:literal),*) => {};
+    (@span $span:ident: $($method:literal),*) => {
+        /// What is logged while a request is carried out stands under its kind and number, and under the caller's own trace
+        /// where it sent one. Requests of LSP share one name.
+        pub fn $span(method: &str, submission: i64) -> tracing::Span {
+            match method {
+                $($method => span!(concat!("op.dispatch.", $method), method, submission),)*
+                _ => span!("op.dispatch", method, submission),
+            }
+        }
+    };
 }
 
-requests! { CLIENT_REQUESTS, each_client_request:
+requests! { CLIENT_REQUESTS, each_client_request, dispatch_span:
     /// Starts a thread. The answer comes before any notification of the thread.
     THREAD_START = "countersign/thread/start" (ThreadStartParams) -> ThreadStartResult,
     /// Brings a stored thread back, or joins it if it is live.
@@ -52,6 +79,10 @@ requests! { CLIENT_REQUESTS, each_client_request:
     THREAD_MEMORY_MODE_SET = "countersign/thread/memoryMode/set" (ThreadMemoryModeSetParams) -> ThreadMemoryModeSetResult,
     /// Looks for words in stored threads, newest first by last use.
     THREAD_SEARCH = "countersign/thread/search" (ThreadSearchParams) -> ThreadSearchResult,
+    /// Has a live thread's events sent once more, under an id of their own. Questions to the person are not asked twice.
+    THREAD_SUBSCRIBE = "countersign/thread/subscribe" (ThreadSubscribeParams) -> ThreadSubscribeResult,
+    /// Ends such a subscription. What the client gets of its threads anyway goes on.
+    THREAD_UNSUBSCRIBE = "countersign/thread/unsubscribe" (ThreadUnsubscribeParams) -> ThreadUnsubscribeResult,
     /// Starts a turn, or steers the running one. Answered at once; the story follows as notifications.
     TURN_START = "countersign/turn/start" (TurnStartParams) -> TurnStartResult,
     /// Adds input to the running turn.

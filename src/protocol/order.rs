@@ -44,6 +44,10 @@ impl Order {
         let (Some(id), Some(seq)) = (params["threadId"].as_str(), params["seq"].as_u64()) else {
             return Ok(());
         };
+        // A copy, which may begin anywhere in the story.
+        if params["subscriptionId"].is_string() {
+            return Ok(());
+        }
         if method == "thread/started" {
             // A thread that was closed and is brought back counts on or anew.
             let seq = self

@@ -1,6 +1,6 @@
 //! Threads: conversations, live and stored.
 
-use crate::ids::{ThreadId, TurnId};
+use crate::ids::{SubscriptionId, ThreadId, TurnId};
 use crate::protocol::agent::SubAgent;
 use crate::protocol::settings::{SettingsOverride, ThreadSettings};
 use crate::protocol::tool::DynamicToolSpec;
@@ -260,6 +260,54 @@ pub struct ThreadRollbackResult {
     /// For the person: what was dropped, and that files stay as they are.
     pub message: String,
 }
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadSubscribeParams {
+    /// A live thread.
+    pub thread_id: ThreadId,
+    /// Also the events after this number, as far as they are kept. Absent: only what comes.
+    #[serde(default)]
+    pub after_seq: Option<u64>,
+    /// Also the items of the history (`item/raw`): first those that are there, then each as it is added.
+    #[serde(default)]
+    pub raw: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadSubscribeResult {
+    /// Stands in each event that is sent for this subscription.
+    pub subscription_id: SubscriptionId,
+    /// Number of the thread's latest event at this moment.
+    pub last_seq: u64,
+    /// What was asked for with `afterSeq` and is not kept any more; `thread/read` tells what came of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing: Option<MissingEvents>,
+}
+
+/// A gap, both ends included.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct MissingEvents {
+    pub first_seq: u64,
+    pub last_seq: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadUnsubscribeParams {
+    pub subscription_id: SubscriptionId,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadUnsubscribeResult {}
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]

@@ -767,6 +767,7 @@ impl EventMsg {
             | TurnErrorKind::UndoFailed
             | TurnErrorKind::ToolServerFailed
             | TurnErrorKind::ReviewFailed
+            | TurnErrorKind::Other
             | TurnErrorKind::Internal => json!("other"),
         };
         Self::Error {

@@ -3,10 +3,12 @@
 
 mod always;
 mod approval;
+mod catalogue;
 mod client_tools;
 mod compaction;
 mod context;
 mod diff;
+mod dispatch;
 mod grants;
 mod injected;
 mod instructions;
@@ -26,10 +28,12 @@ mod queue;
 mod retry;
 mod review;
 mod reviewer;
+mod shutdown;
 mod stage;
 mod steer;
 mod stored;
 mod subagents;
+mod subscribe;
 mod terminals;
 mod thread;
 mod tools;

@@ -77,6 +77,7 @@ impl Play {
     fn event(&mut self, turn: &TurnId, kind: EventKind) {
         self.seq += 1;
         let at = At {
+            subscription_id: None,
             thread_id: self.thread.clone(),
             turn_id: Some(turn.clone()),
             seq: self.seq,

@@ -89,6 +89,8 @@ export type At = {
   turnId?: TurnId | null;
   /** Rises by one with each event of the thread. Deltas that were joined on their way carry the last number. */
   seq: number;
+  /** Whose copy this is, for those that `thread/subscribe` asked for. Absent: what the client gets of its threads anyway. */
+  subscriptionId?: SubscriptionId | null;
 };
 
 export type ChangedKind = "created" | "changed" | "deleted";
@@ -785,6 +787,12 @@ export type McpTool = {
   inputSchema: JsonValue;
 };
 
+/** A gap, both ends included. */
+export type MissingEvents = {
+  firstSeq: number;
+  lastSeq: number;
+};
+
 /** How far the agent may go in a thread. */
 export type Mode = "agent" | "plan" | "ask";
 
@@ -1146,6 +1154,11 @@ export type RateWindow = {
   resetsAt?: number | null;
 };
 
+export type RawItem = {
+  /** In the form that threads are stored in, with its `type`. */
+  item: JsonValue;
+};
+
 /** How much of its reasoning the model is asked to sum up. */
 export type ReasoningSummary = "auto" | "concise" | "detailed" | "none";
 
@@ -1378,6 +1391,9 @@ export type SubAgent = {
   /** 1 for an agent of the thread that the person talks to, 2 for an agent of such an agent. */
   depth: number;
 };
+
+/** One place to which a client has a thread's events sent once more. A UUIDv7. */
+export type SubscriptionId = string;
 
 /** A command that runs on, or has ended and was not read to its end by the agent. */
 export type Terminal = {
@@ -1945,6 +1961,24 @@ export type ThreadStatusChanged = {
   status: ThreadStatus;
 };
 
+export type ThreadSubscribeParams = {
+  /** A live thread. */
+  threadId: ThreadId;
+  /** Also the events after this number, as far as they are kept. Absent: only what comes. */
+  afterSeq?: number | null;
+  /** Also the items of the history (`item/raw`): first those that are there, then each as it is added. */
+  raw?: boolean;
+};
+
+export type ThreadSubscribeResult = {
+  /** Stands in each event that is sent for this subscription. */
+  subscriptionId: SubscriptionId;
+  /** Number of the thread's latest event at this moment. */
+  lastSeq: number;
+  /** What was asked for with `afterSeq` and is not kept any more; `thread/read` tells what came of it. */
+  missing?: MissingEvents | null;
+};
+
 /** Usage of a thread: of the latest response, the running sum, and the window it counts against. */
 export type ThreadTokenUsage = {
   last: TokenUsage;
@@ -1961,6 +1995,12 @@ export type ThreadUnarchiveResult = {
 };
 
 export type ThreadUnarchived = Record<symbol, never>;
+
+export type ThreadUnsubscribeParams = {
+  subscriptionId: SubscriptionId;
+};
+
+export type ThreadUnsubscribeResult = Record<symbol, never>;
 
 /** Tokens of one response, or of a thread so far. */
 export type TokenUsage = {
@@ -2078,7 +2118,7 @@ export type TurnError = {
 };
 
 /** The machine-readable side of a turn's error; the message says the same in words and what to do. */
-export type TurnErrorKind = "missingKey" | "unauthorized" | "modelNotFound" | "contextWindowExceeded" | "usageLimitExceeded" | "rateLimitExceeded" | "serverOverloaded" | "badRequest" | "serverError" | "connectionFailed" | "streamDisconnected" | "incomplete" | "tooManyRounds" | "sandboxError" | "toolServerFailed" | "undoFailed" | "reviewFailed" | "internal";
+export type TurnErrorKind = "missingKey" | "unauthorized" | "modelNotFound" | "contextWindowExceeded" | "usageLimitExceeded" | "rateLimitExceeded" | "serverOverloaded" | "badRequest" | "serverError" | "connectionFailed" | "streamDisconnected" | "incomplete" | "tooManyRounds" | "sandboxError" | "toolServerFailed" | "undoFailed" | "reviewFailed" | "other" | "internal";
 
 /** From one input of the person to the agent's final answer. A UUIDv7. */
 export type TurnId = string;
@@ -2380,6 +2420,10 @@ export interface ClientRequests {
   "countersign/thread/memoryMode/set": { params: ThreadMemoryModeSetParams; result: ThreadMemoryModeSetResult };
   /** Looks for words in stored threads, newest first by last use. */
   "countersign/thread/search": { params: ThreadSearchParams; result: ThreadSearchResult };
+  /** Has a live thread's events sent once more, under an id of their own. Questions to the person are not asked twice. */
+  "countersign/thread/subscribe": { params: ThreadSubscribeParams; result: ThreadSubscribeResult };
+  /** Ends such a subscription. What the client gets of its threads anyway goes on. */
+  "countersign/thread/unsubscribe": { params: ThreadUnsubscribeParams; result: ThreadUnsubscribeResult };
   /** Starts a turn, or steers the running one. Answered at once; the story follows as notifications. */
   "countersign/turn/start": { params: TurnStartParams; result: TurnStartResult };
   /** Adds input to the running turn. */
@@ -2528,6 +2572,8 @@ export interface Notifications {
   "countersign/item/started": At & ItemStarted;
   /** An item is done; this is its final form. */
   "countersign/item/completed": At & ItemCompleted;
+  /** An item of the history as the model is told it. Only to subscriptions with `raw`, one for each item, in the order of the history; `seq` is that of the event before it. */
+  "countersign/item/raw": At & RawItem;
   /** More text of the answer. */
   "countersign/item/agentMessage/delta": At & ItemDelta;
   /** More text of a part of the reasoning's summary. */
@@ -2582,7 +2628,7 @@ export interface Notifications {
   "countersign/guardian/assessment": At & GuardianAssessment;
   /** Something the person should know; never ends a turn. */
   "countersign/warning": At & Warning;
-  /** A turn failed, and `turn/completed` follows; or, outside of any turn, a tool server did not start. */
+  /** A turn failed, and `turn/completed` follows; or, outside of any turn, a tool server did not start, or the thread ends and could not be recorded to its end. */
   "countersign/error": At & ErrorEvent;
   /** More output of a command that `command/exec` runs with `streamOutput`. All of it comes before the answer. */
   "countersign/command/output": CommandOutput;

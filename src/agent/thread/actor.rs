@@ -16,11 +16,11 @@ use crate::agent::{AgentError, mode, permissions, review, sampling, settings};
 use crate::config::Config;
 use crate::config::permissions::Profile;
 use crate::ids::TurnId;
-use crate::protocol::event::{EventKind, ThreadClosed, TurnQueueChanged};
+use crate::protocol::event::{ErrorEvent, EventKind, ThreadClosed, TurnQueueChanged};
 use crate::protocol::item::{ItemStatus, ThreadItem, UserInput};
 use crate::protocol::queue::TurnQueue;
 use crate::protocol::settings::{SettingsOverride, ThreadSettings};
-use crate::protocol::turn::{InterruptedBy, Metadata, TurnKind, TurnStatus};
+use crate::protocol::turn::{InterruptedBy, Metadata, TurnError, TurnErrorKind, TurnKind, TurnStatus};
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, Weak};
@@ -589,17 +589,28 @@ impl Actor {
         }
         self.keep_mail();
         self.show_running(None);
-        self.desk.agents.close_below(&self.conversation.id).await;
-        self.desk.findings.close(&self.conversation.id);
-        self.desk.terminals.end_thread(&self.conversation.id).await;
-        self.conversation.servers.release();
-        if let Some(recorder) = &self.conversation.recorder
+        let conversation = &self.conversation;
+        let turns = conversation.data().turns.len();
+        tracing::info!(thread = %conversation.id, turns, "the thread ends");
+        self.desk.contributors.stopped(&self.desk, conversation).await;
+        if let Some(recorder) = &conversation.recorder
             && let Err(error) = recorder.close().await
         {
-            self.conversation
-                .warn(None, format!("The end of the thread could not be recorded: {error}"));
+            tracing::error!(thread = %conversation.id, %error, "the record of a thread could not be finished");
+            let message = format!(
+                "The conversation could not be recorded to its end: {error}. Its last steps may be missing when it \
+                 is resumed. Make sure that the home folder has room and can be written. Your files are as they were left."
+            );
+            let error = TurnError {
+                message,
+                kind: TurnErrorKind::Other,
+                http_status: None,
+            };
+            conversation
+                .stream
+                .publish(None, EventKind::Error(ErrorEvent { error }));
         }
-        self.conversation
+        conversation
             .stream
             .publish(None, EventKind::ThreadClosed(ThreadClosed {}));
     }

@@ -39,6 +39,7 @@ pub(super) struct Example {
 
 const THREAD: &str = "0199a213-81c0-7800-8aa1-bbab2a035a53";
 const FORK: &str = "0199a213-b7d2-7c41-9a5e-31c0e2f4a6d8";
+const SUBSCRIPTION: &str = "0199a214-02b6-7d10-b1e3-5c1e8f0a7d44";
 const TURN: &str = "0199a213-9f10-7d21-9c39-7a1f6f2f0c11";
 const AT_MS: i64 = 1_767_225_600_000;
 
@@ -64,6 +65,7 @@ pub(super) fn all_events() -> BTreeMap<&'static str, Example> {
             | EventKind::ThreadDeleted(_)
             | EventKind::ThreadNameUpdated(_)
             | EventKind::ThreadRolledBack(_)
+            | EventKind::RawItem(_)
             | EventKind::TerminalStarted(_)
             | EventKind::TerminalOutput(_)
             | EventKind::TerminalExited(_)
@@ -75,6 +77,7 @@ pub(super) fn all_events() -> BTreeMap<&'static str, Example> {
                 thread_id: THREAD.into(),
                 turn_id,
                 seq: 7,
+                subscription_id: None,
             },
             kind,
         };
@@ -310,6 +313,29 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
             num_turns: 1,
             message: "The last turn is gone from the conversation. Files stay as they are; undo is for those.".into(),
         }),
+    );
+    add(
+        THREAD_SUBSCRIBE,
+        value(ThreadSubscribeParams {
+            thread_id: THREAD.into(),
+            after_seq: Some(12),
+            raw: false,
+        }),
+        value(ThreadSubscribeResult {
+            subscription_id: SUBSCRIPTION.into(),
+            last_seq: 5102,
+            missing: Some(MissingEvents {
+                first_seq: 13,
+                last_seq: 840,
+            }),
+        }),
+    );
+    add(
+        THREAD_UNSUBSCRIBE,
+        value(ThreadUnsubscribeParams {
+            subscription_id: SUBSCRIPTION.into(),
+        }),
+        value(ThreadUnsubscribeResult {}),
     );
     add(
         THREAD_ARCHIVE,
@@ -944,6 +970,9 @@ fn events() -> Vec<EventKind> {
         EventKind::ItemStarted(event::ItemStarted {
             item: command(ItemStatus::InProgress),
             started_at_ms: AT_MS,
+        }),
+        EventKind::RawItem(event::RawItem {
+            item: json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Fix the test."}]}),
         }),
         EventKind::ItemCompleted(event::ItemCompleted {
             item: message,

@@ -47,6 +47,17 @@ pub(super) fn of(method: &str) -> Notes {
              conversation as it is.",
             &[error::ROLLBACK_FAILED, error::THREAD_NOT_LOADED, error::THREAD_CLOSED],
         ),
+        "thread/subscribe" => notes(
+            "What is sent for it follows the answer: the history where it is wanted, then what is kept of the events after \
+             `afterSeq`, then all that comes, until `thread/closed`. Deltas are not kept; the completed item says it all. \
+             What a compaction or a rollback leaves of the history is not told again: who needs it as it is then subscribes anew. \
+             Numbers count from the start of the live thread, so one beyond the latest is of an earlier life and is refused.",
+            &[error::THREAD_NOT_LOADED],
+        ),
+        "thread/unsubscribe" => notes(
+            "Nothing is sent for the subscription after the answer.",
+            &[error::SUBSCRIPTION_NOT_FOUND],
+        ),
         "thread/archive" => notes(
             "A live thread is ended: its turn is stopped and `thread/closed` comes before `thread/archived`.",
             &[
@@ -377,4 +388,6 @@ pub(super) const ORDER: &[&str] = &[
      starts in the same folders; its events name no turn, and no other event of its thread needs to come before.",
     "`thread/tokenUsage` comes after each response of the model. `error` comes before the `turn/completed` of the turn \
      that failed. `warning` and `turn/retrying` end nothing.",
+    "What `thread/subscribe` asked for comes beside all this, with `subscriptionId`: the same events with the same numbers and in \
+     the same order, from where the subscription begins. Whoever follows threads by the rules above leaves it aside.",
 ];

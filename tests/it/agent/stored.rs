@@ -55,7 +55,7 @@ fn archived_files(stage: &Stage) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Shows S-316, S-317, S-320.
+/// Shows S-316, S-317, S-320, S-044.
 #[tokio::test]
 async fn a_rollback_drops_turns_and_leaves_files() {
     let usage = |total: u64| json!({"usage": {"input_tokens": total, "output_tokens": 0, "total_tokens": total}});

@@ -38,6 +38,8 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
         "thread/rollback" => vec![("threadId", id), ("numTurns", json!(1))],
         "thread/name/set" => vec![("threadId", id), ("name", json!("a name"))],
         "thread/memoryMode/set" => vec![("threadId", id), ("mode", json!("disabled"))],
+        "thread/subscribe" => vec![("threadId", id)],
+        "thread/unsubscribe" => vec![("subscriptionId", id)],
         "thread/search" => vec![("searchTerm", json!("words"))],
         "turn/start" => vec![("threadId", id), ("input", json!([{"type": "text", "text": "hello"}]))],
         "turn/steer" => vec![
