@@ -1395,7 +1395,8 @@ fn the_index_says_what_the_files_say() {
 
 #[test]
 fn without_its_index_a_list_is_the_same() {
-    let spoil: [(&str, &dyn Fn(&Path)); 5] = [
+    type Spoil<'a> = (&'a str, &'a dyn Fn(&Path));
+    let spoil: [Spoil<'_>; 5] = [
         ("lost", &|path| std::fs::remove_file(path).unwrap()),
         ("empty", &|path| std::fs::write(path, "").unwrap()),
         ("no database", &|path| {

@@ -192,7 +192,7 @@ async fn at_the_limit_the_turn_makes_room_and_goes_on() {
     assert!(requests[2].calls().is_empty());
     assert_eq!(told(&requests[5]), ["Work", &summary_of("SUMMARY TWO")]);
     let lines = stage.rollout(&thread);
-    let at = |fits: &dyn Fn(&Value) -> bool| lines.iter().position(|line| fits(line)).expect("a line");
+    let at = |fits: &dyn Fn(&Value) -> bool| lines.iter().position(fits).expect("a line");
     let output = at(&|line| line["payload"]["type"] == "function_call_output" && line["payload"]["call_id"] == "one");
     assert!(output < at(&|line| line["type"] == "compacted"));
     let contexts = lines.iter().filter(|line| line["type"] == "turn_context").count();

@@ -294,8 +294,11 @@ async fn threads_are_put_away_and_brought_back() {
     let files = archived_files(&stage);
     assert_eq!(files.len(), 1);
     assert_eq!(files[0].file_name(), path.file_name());
-    assert_eq!(list(&stage, json!({})).await, [kept.clone()]);
-    assert_eq!(list(&stage, json!({"archived": true})).await, [running.clone()]);
+    assert_eq!(list(&stage, json!({})).await, std::slice::from_ref(&kept));
+    assert_eq!(
+        list(&stage, json!({"archived": true})).await,
+        std::slice::from_ref(&running)
+    );
     assert_eq!(stage.read(&running).await["archived"], true);
     let not_now = [
         ("thread/archive", json!({"threadId": running})),
@@ -376,7 +379,7 @@ async fn a_deleted_thread_leaves_nothing() {
     assert_eq!(stage.until_event("thread/deleted").await.last()["threadId"], thread);
     assert!(!path.exists());
     assert!(!had_record || !record.exists());
-    assert_eq!(list(&stage, json!({})).await, [other.clone()]);
+    assert_eq!(list(&stage, json!({})).await, std::slice::from_ref(&other));
     assert_eq!(
         refused(&stage, "thread/read", json!({"threadId": thread})).await.0,
         "threadNotFound"

@@ -244,13 +244,16 @@ impl Play {
                 }
             }
             "child" => {
-                let child = std::process::Command::new("setsid")
+                let mut child = std::process::Command::new("setsid")
                     .args(["sleep", "1000"])
                     .stdin(std::process::Stdio::null())
                     .stdout(std::process::Stdio::null())
                     .spawn()
                     .expect("a child");
-                text(json!([std::process::id(), child.id()]).to_string())
+                let answer = json!([std::process::id(), child.id()]).to_string();
+                // Nobody waits for it: it is to be ended with the server.
+                drop(std::thread::spawn(move || child.wait()));
+                text(answer)
             }
             "write_file" => {
                 let path = arguments["path"].as_str().expect("a path");
