@@ -257,6 +257,11 @@ pub trait Tool: Send + Sync {
         false
     }
 
+    /// No call changes anything, whatever else runs beside it.
+    fn changes_nothing(&self) -> bool {
+        self.only_reads()
+    }
+
     /// Calls that are commands: the person is asked about them before their turn has come, so that the questions about the
     /// commands of one answer do not wait for one another.
     fn asks_first(&self) -> bool {
@@ -350,7 +355,7 @@ impl Registry {
 
 /// Whether a tool changes nothing whatever it is called with.
 pub fn ask_only(tool: &dyn Tool) -> bool {
-    tool.only_reads() || tool.spec().name() == "update_plan"
+    tool.changes_nothing() || tool.spec().name() == "update_plan"
 }
 
 /// Whether a tool is held to reading by the sandbox, where that is asked for.

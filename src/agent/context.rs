@@ -22,6 +22,7 @@ use crate::model::item::ResponseItem;
 use crate::protocol::item::{LineRange, SentContext, UserInput};
 use crate::tools::image;
 use place::Ground;
+use std::cell::Cell;
 use std::sync::Arc;
 
 /// An input with all that belongs to it.
@@ -84,11 +85,18 @@ fn read(turn: &Turn, input: &Input) -> Told {
         roots: &turn.roots,
         home: home_of(&turn.desk),
         reader: &reader,
+        searches: Cell::new(place::MOST_SEARCHES),
     };
     let mut told = Told::default();
-    let content = called::sent(&turn.desk, &turn.config, &input.content, &mut told);
-    let words: Vec<&str> = content.iter().filter_map(text_of).collect();
-    mentioned::read(&words, &content, input.context.as_ref(), &ground, &mut told);
+    let content = match input.by_agent {
+        true => input.content.clone(),
+        false => {
+            let content = called::sent(&turn.desk, &turn.config, &input.content, &mut told);
+            let words: Vec<&str> = content.iter().filter_map(text_of).collect();
+            mentioned::read(&words, &content, input.context.as_ref(), &ground, &mut told);
+            content
+        }
+    };
     if let Some(context) = &input.context {
         let since = turn.conversation.data().told_edits;
         let last = editor::read(context, turn.settings.editor_context, since, &ground, &mut told);

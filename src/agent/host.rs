@@ -125,7 +125,17 @@ impl Host for Arc<Turn> {
     }
 
     fn call_server_tool(&self, call: ServerCall) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
-        Box::pin(servers::call(self, call))
+        Box::pin(async move {
+            if !call.tool.read_only {
+                self.may_change()?;
+                if self.is_apart() {
+                    return Ok(ToolOutput::not_done(
+                        "Nothing was done: a review only reads, and this tool may change something.",
+                    ));
+                }
+            }
+            servers::call(self, call).await
+        })
     }
 
     fn show_plan(&self, item_id: ItemId, explanation: Option<String>, steps: Vec<PlanStep>) {
@@ -161,7 +171,7 @@ impl Turn {
         };
         match self.is_apart() {
             // It only reads in every mode, and looks by commands.
-            true => all,
+            true => all.only(|tool| review::allows(tool) || tool.changes_nothing()),
             false => mode::offered(self.settings.mode, all),
         }
     }

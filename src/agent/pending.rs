@@ -14,6 +14,9 @@ pub struct Input {
     pub context: Option<EditorContext>,
     pub client_id: Option<String>,
     pub metadata: Metadata,
+    /// An agent wrote it, not the person: it is text and nothing else, so it runs no command, calls no prompt and mentions
+    /// nothing.
+    pub by_agent: bool,
 }
 
 impl From<Input> for UnansweredInput {

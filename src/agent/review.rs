@@ -134,7 +134,7 @@ async fn review(turn: &Arc<Turn>, target: ReviewTarget) -> Ended {
     let subject = match found {
         Ok(subject) => subject,
         Err(Nothing::Unresolved(message)) => return Ended::Failed(failure(message)),
-        Err(Nothing::Unchanged(message)) => return unchanged(turn, target, message).await,
+        Err(Nothing::Unchanged(message)) => return unchanged(turn, target, message),
     };
     if let Err(ended) = whole::find_provider(turn, |_window| ()).await {
         return ended;
@@ -183,7 +183,7 @@ async fn find(turn: &Arc<Turn>, target: ReviewTarget) -> Result<Subject, Nothing
 }
 
 /// There is no difference, so there are no findings either.
-async fn unchanged(turn: &Arc<Turn>, target: ReviewTarget, message: String) -> Ended {
+fn unchanged(turn: &Turn, target: ReviewTarget, message: String) -> Ended {
     let folder = turn.settings.cwd.clone();
     turn.desk.findings.outdate(&About { target, folder });
     turn.complete_item(ThreadItem::AgentMessage {
@@ -191,10 +191,7 @@ async fn unchanged(turn: &Arc<Turn>, target: ReviewTarget, message: String) -> E
         text: message,
         partial: false,
     });
-    // What the person said meanwhile is shown; there is nobody to answer it.
-    while !turn.pending.close_if_empty() {
-        sampling::take_input(turn, turn.pending.take(), false).await;
-    }
+    // What the person said meanwhile goes back to them; there is nobody to answer it.
     Ended::Completed
 }
 

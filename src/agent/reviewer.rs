@@ -333,6 +333,8 @@ impl Turn {
                 ThreadItem::UserMessage { content, .. } => Some(text_of(content)),
                 _ => None,
             })
+            // An agent's first message is its task, which another agent wrote.
+            .skip(usize::from(self.conversation.agent.is_some()))
             .filter(|text| !text.is_empty())
             .collect();
         texts[texts.len().saturating_sub(TOLD_INPUTS)..].to_vec()

@@ -67,7 +67,10 @@ impl Agent {
         }
         let fork_id = ThreadId::fresh();
         let cwd = params.settings.cwd.clone().unwrap_or_default();
-        let fork = SessionMeta::new(fork_id.clone(), &cwd, &self.desk().source);
+        let fork = SessionMeta {
+            model_provider: params.settings.model_provider.clone(),
+            ..SessionMeta::new(fork_id.clone(), &cwd, &self.desk().source)
+        };
         let Resumed {
             recorder,
             stored,
@@ -122,6 +125,7 @@ impl Agent {
         let id = ThreadId::fresh();
         let meta = SessionMeta {
             base_instructions: params.base_instructions.clone(),
+            model_provider: params.settings.model_provider.clone(),
             ..SessionMeta::new(
                 id.clone(),
                 &params.settings.cwd.clone().unwrap_or_default(),
@@ -393,7 +397,7 @@ impl Agent {
             }
             desk.proposals.forget_thread(&thread);
             let records = desk.snapshots.records();
-            turns.iter().for_each(|turn| records.forget(&turn.id));
+            turns.iter().for_each(|turn| records.forget(&thread, &turn.id));
             Ok(())
         });
         deleted.await?;

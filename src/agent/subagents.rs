@@ -78,11 +78,9 @@ impl Agents {
 
     /// Closes whatever works for a thread, the deepest first.
     pub async fn close_below(&self, thread: &ThreadId) {
-        let mut below = self.family().below(thread);
-        below.reverse();
-        for id in below {
-            self.close(&id).await;
-        }
+        // All at once: each may take its time to stop.
+        let below = self.family().below(thread);
+        futures::future::join_all(below.iter().map(|id| self.close(id))).await;
     }
 
     /// Closes one agent. Its thread can still be read.

@@ -100,6 +100,8 @@ pub struct Start {
     pub output_schema: Option<serde_json::Value>,
     pub metadata: Metadata,
     pub client_id: Option<String>,
+    /// See [`Input::by_agent`].
+    pub by_agent: bool,
 }
 
 impl Start {
@@ -110,6 +112,7 @@ impl Start {
             context: self.context.clone(),
             client_id: self.client_id.clone(),
             metadata: self.metadata.clone(),
+            by_agent: self.by_agent,
         }
     }
 }

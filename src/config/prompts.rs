@@ -110,6 +110,16 @@ impl Prompts {
         of_project: bool,
     ) -> Result<Prompt, (Option<u32>, String)> {
         let name = name.map_err(|why| (None, why))?;
+        let is_inside = |folder: &Path| {
+            let real = std::fs::canonicalize(folder);
+            real.is_ok_and(|folder| std::fs::canonicalize(path).is_ok_and(|path| path.starts_with(folder)))
+        };
+        if of_project && !path.parent().is_some_and(is_inside) {
+            return Err((
+                None,
+                "a project's prompt must not be a link out of its folder".to_owned(),
+            ));
+        }
         let text = match layers::read_text_up_to(path, MOST_BYTES) {
             Ok(Some(text)) => text,
             // A link that leads nowhere, or a file that has just gone.

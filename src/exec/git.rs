@@ -2,7 +2,7 @@
 
 mod difference;
 mod reading;
-pub use difference::{DiffError, Difference, diff_to_remote};
+pub use difference::{Difference, diff_to_remote};
 pub use reading::Reading;
 
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};

@@ -234,11 +234,14 @@ fn run_in_namespaces(
         keeper.keep(Charge::InnerKeeper(inner)).exit_code
     };
     let given = ahead.use_if(own_network && factory.is_none());
-    if let Some((inner, socket, sign)) = given.map_err(|error| error.to_string())?
-        && let Some(counted) = stands(inner, &socket)
-    {
-        drop(sign);
-        return Ok(keep(inner, &socket, counted));
+    if let Some(given) = given.map_err(|error| error.to_string())? {
+        if let Some(counted) = stands(given.keeper, &given.socket) {
+            // Nobody who reads the command's streams waits for this process.
+            drop((given.sign, given.streams));
+            return Ok(keep(given.keeper, &given.socket, counted));
+        }
+        // Whoever runs the command in its place needs them here.
+        starter::put_in_place(&given.streams).map_err(|error| error.to_string())?;
     }
     let mut refused = None;
     for flags in attempts {

@@ -1,25 +1,38 @@
 //! `countersign/git/diffToRemote`. Git runs in the background and ends with the request.
 
-use crate::exec::git::{self, DiffError};
+use crate::exec::git::{self, Stop};
 use crate::lsp::error::RequestError;
 use crate::protocol::error;
 use crate::protocol::git::{GitDiffToRemoteParams, GitDiffToRemoteResult};
 use crate::server::session::Session;
 
+/// Ends git when the request is dropped.
+struct EndWithRequest(Stop);
+
+impl Drop for EndWithRequest {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
 pub async fn diff_to_remote(
     session: &Session,
     params: GitDiffToRemoteParams,
 ) -> Result<GitDiffToRemoteResult, RequestError> {
-    let desk = session.agent().desk();
-    let difference = git::diff_to_remote(&params.cwd, &desk.env, &desk.home.join("tmp")).await;
-    match difference {
-        Ok(difference) => Ok(GitDiffToRemoteResult {
-            sha: difference.sha,
-            diff: difference.diff,
-        }),
-        Err(DiffError { folder, reason }) => Err(RequestError::failed(
+    let running = EndWithRequest(Stop::default());
+    let (desk, stop, folder) = (session.agent().desk().clone(), running.0.clone(), params.cwd.clone());
+    let work = move || git::diff_to_remote(&folder, &desk.env, &desk.home.join("tmp"), &stop);
+    match tokio::task::spawn_blocking(work).await {
+        Ok(Ok(git::Difference { sha, diff })) => Ok(GitDiffToRemoteResult { sha, diff }),
+        Ok(Err(reason)) => Err(RequestError::failed(
             error::NO_DIFFERENCE,
-            format!("There is no difference to a remote for {}: {reason}.", folder.display()),
+            format!(
+                "There is no difference to a remote for {}: {reason}.",
+                params.cwd.display()
+            ),
         )),
+        Err(error) => Err(RequestError::internal(format!(
+            "comparing with the remote broke off: {error}"
+        ))),
     }
 }

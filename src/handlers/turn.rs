@@ -21,6 +21,7 @@ pub async fn start(session: &Session, params: TurnStartParams) -> Result<TurnSta
             output_schema: params.output_schema,
             metadata: params.metadata.unwrap_or_default(),
             client_id: params.client_user_message_id,
+            by_agent: false,
         })
         .await?;
     thread.keep_typed(&typed);
@@ -41,6 +42,7 @@ pub async fn steer(session: &Session, params: TurnSteerParams) -> Result<TurnSte
         context: None,
         client_id: params.client_user_message_id,
         metadata: params.metadata.unwrap_or_default(),
+        by_agent: false,
     };
     let started = thread.steer(params.expected_turn_id, input).await?;
     thread.keep_typed(&typed);

@@ -254,16 +254,21 @@ impl Server {
             tokio::time::sleep(pause).await;
             if state.status == McpServerStatus::Ready {
                 // Its connection is over, and nobody has said so yet.
-                self.lost("the connection broke");
+                self.lost(None, "the connection broke");
             }
             self.start();
             tried = true;
         }
     }
 
-    fn lost(&self, why: &str) {
+    /// A connection is over; `of` says which, where another may have come since.
+    fn lost(&self, of: Option<&Arc<Connection>>, why: &str) {
         {
             let mut inner = self.inner();
+            let is_other = |of| !inner.connection.as_ref().is_some_and(|now| Arc::ptr_eq(now, of));
+            if of.is_some_and(is_other) {
+                return;
+            }
             inner.connection = None;
             if inner
                 .ready_since
@@ -367,7 +372,7 @@ async fn follow(server: Weak<Server>, connection: Arc<Connection>, limit: Durati
         tokio::select! {
             why = &mut lost => {
                 if let Some(server) = server.upgrade().filter(|server| !server.end.is_cancelled()) {
-                    server.lost(&why);
+                    server.lost(Some(&connection), &why);
                 }
                 return;
             }
@@ -399,6 +404,9 @@ async fn list_tools(connection: &Connection, limit: Duration) -> Result<Vec<Arc<
         };
         let (page, next) = read_page(answer, "tools");
         for described in &page {
+            if tools.len() >= MOST_TOOLS {
+                break;
+            }
             match ToolInfo::read(described) {
                 Some(tool) if tools.iter().all(|known| known.name != tool.name) => tools.push(Arc::new(tool)),
                 Some(_) => {}

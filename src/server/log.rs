@@ -24,14 +24,17 @@ pub struct LogOptions<'a> {
     pub stderr: bool,
 }
 
+/// What is logged where the person says nothing. What tool servers send is theirs.
+fn default_targets() -> Targets {
+    Targets::new()
+        .with_default(LevelFilter::INFO)
+        .with_target("rmcp", LevelFilter::WARN)
+}
+
 /// Starts logging for the whole process. The error says why no file is written; the server goes on without.
 pub fn install(options: &LogOptions<'_>) -> Result<(), String> {
     let wanted = options.filter.and_then(|filter| filter.parse::<Targets>().ok());
-    let filter = || {
-        wanted
-            .clone()
-            .unwrap_or_else(|| Targets::new().with_default(LevelFilter::INFO))
-    };
+    let filter = || wanted.clone().unwrap_or_else(default_targets);
     let file = LogFile::open(options.folder);
     let to_file = file.as_ref().ok().map(|file| {
         let file = file.clone();

@@ -272,12 +272,19 @@ impl Records {
         }
     }
 
-    /// Gives up a turn's record: its thread is deleted.
-    pub fn forget(&self, turn: &TurnId) {
+    /// Gives up a turn's record: its thread is deleted. That of another thread stays: a copy has the turns of its original.
+    pub fn forget(&self, thread: &ThreadId, turn: &TurnId) {
+        if self.load(turn).is_none_or(|record| record.thread != *thread) {
+            return;
+        }
         let own = ["json", "undone"].map(|extension| self.path(turn, extension));
         let texts = format!("{turn}-");
         let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
-        let is_text = |name: &str| name.starts_with(&texts) && name.ends_with(".text");
+        let is_hash = |rest: &str| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let is_text = |name: &str| {
+            let rest = name.strip_prefix(&texts).and_then(|rest| rest.strip_suffix(".text"));
+            rest.is_some_and(is_hash)
+        };
         let texts = entries
             .filter(|entry| entry.file_name().to_str().is_some_and(is_text))
             .map(|entry| entry.path());

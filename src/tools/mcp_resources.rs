@@ -188,6 +188,10 @@ impl Tool for Read {
         Box::pin(async move {
             let ReadArguments { server, uri } = arguments(call)?;
             let found = find(&self.servers, &server)?;
+            if let Ok(Some(path)) = crate::workspace::uri::to_path(&uri) {
+                // Closed to every tool is closed to this one.
+                host.may_read(&path)?;
+            }
             let work = found.request("resources/read", json!({"uri": uri}));
             let answer = stoppable(host, work)
                 .await?

@@ -62,6 +62,10 @@ impl Tool for ServerTool {
         self.info.read_only || self.server.settings.parallel
     }
 
+    fn changes_nothing(&self) -> bool {
+        self.info.read_only
+    }
+
     fn run<'a>(&'a self, call: &'a Call, host: &'a dyn Host) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let arguments = read(call)?;

@@ -102,12 +102,13 @@ impl Looked {
 /// The patterns of a folder's own file. A line that is no pattern keeps nothing, and costs only itself.
 fn read(folder: &Path) -> Option<Gitignore> {
     let path = folder.join(IGNORE_FILE);
-    let text = match disk::read_text(&path) {
-        Ok(text) => text,
+    let text = match disk::read_bytes(&path) {
+        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(disk::ReadError::NotFound { .. }) => return None,
         Err(error) => {
-            tracing::warn!(%error, "an ignore file is not used");
-            return None;
+            // Nobody knows what it keeps, so all of the folder is kept.
+            tracing::warn!(%error, "an ignore file cannot be read");
+            "*".to_owned()
         }
     };
     let mut builder = GitignoreBuilder::new(folder);

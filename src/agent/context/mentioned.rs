@@ -111,6 +111,9 @@ fn in_words(text: &str, context: Option<&EditorContext>, ground: &Ground<'_>) ->
     let mut targets = Vec::new();
     let mut until = 0;
     for candidate in mentions::candidates(text) {
+        if targets.len() > MOST_MENTIONS {
+            break;
+        }
         if candidate.start < until {
             continue;
         }

@@ -3,6 +3,7 @@
 use super::mentions::looks_like_a_file;
 use crate::agent::permissions::Reader;
 use crate::workspace::{Workspace, uri, walk};
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
 /// Entries of the workspace that are looked through for a name without its folder.
@@ -19,7 +20,12 @@ pub(super) struct Ground<'a> {
     /// The person's home folder.
     pub home: Option<PathBuf>,
     pub reader: &'a Reader,
+    /// Searches of the whole workspace that are left for an input: a pasted text can look like a thousand names.
+    pub searches: Cell<usize>,
 }
+
+/// Names that are looked for in the whole workspace, an input.
+pub(super) const MOST_SEARCHES: usize = 32;
 
 /// What a name names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +66,10 @@ impl Ground<'_> {
         });
         let mut found: Vec<PathBuf> = below.filter(exists).collect();
         found.dedup();
+        if found.len() > 1 {
+            // Of several only those are named that may be.
+            found.retain(|path| self.reader.may_read(path));
+        }
         match found.len() {
             0 => Found::None,
             1 => one(found.pop()),
@@ -74,6 +84,10 @@ impl Ground<'_> {
         if !looks_like_a_file(name) || !wanted.is_relative() || name.starts_with('.') || name.ends_with('/') {
             return Found::None;
         }
+        let Some(left) = self.searches.get().checked_sub(1) else {
+            return Found::None;
+        };
+        self.searches.set(left);
         let open = self.workspace.documents();
         let open = open.iter().filter_map(|document| document.path().map(Path::to_owned));
         let mut found: Vec<PathBuf> = open.filter(|path| path.ends_with(wanted)).collect();

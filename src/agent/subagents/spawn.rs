@@ -7,7 +7,7 @@ use crate::agent::history::History;
 use crate::agent::thread::{Start, ThreadHandle};
 use crate::agent::turn::Turn;
 use crate::agent::{Agent, AgentError, context, now_ms, permissions, prompt};
-use crate::config::Loaded;
+use crate::config::{Config, Loaded};
 use crate::ids::ThreadId;
 use crate::protocol::agent::{AgentStatus, SubAgent};
 use crate::protocol::item::UserInput;
@@ -68,6 +68,7 @@ pub(super) async fn spawn(turn: &Turn, wish: &Spawn) -> Result<(ThreadId, SubAge
         content: vec![UserInput::Text {
             text: wish.message.clone(),
         }],
+        by_agent: true,
         ..Start::default()
     };
     let started = handle.start_turn(start).await;
@@ -143,8 +144,16 @@ impl Agent {
         // Its turns see the same folders as this one, whatever the editor has open beside them.
         let mut left = self.desk().workspace.roots();
         left.retain(|root| !turn.roots.contains(root));
+        // The servers as the person wants them now, which may be others than when the conversation began.
+        let servers = turn.servers.iter();
+        let mcp_servers = servers
+            .map(|server| (server.name.clone(), server.settings.clone()))
+            .collect();
         let loaded = Loaded {
-            config: (*turn.config).clone(),
+            config: Config {
+                mcp_servers,
+                ..(*turn.config).clone()
+            },
             origins: Default::default(),
             warnings: Vec::new(),
             notes: Vec::new(),

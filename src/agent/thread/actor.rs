@@ -125,6 +125,7 @@ impl Actor {
         }
         check_metadata(&input.metadata)?;
         let command = person::in_input(&input.content)
+            .filter(|_| !input.by_agent)
             .map(|text| OwnCommand::new(text, None))
             .transpose()?;
         self.check_sent_along(&input.content)?;

@@ -60,7 +60,9 @@ async fn close(turn: &Arc<Turn>, ended: Ended) {
         let _in_time = tokio::time::timeout(OWN_GRACE, turn.pending.commands_done()).await;
     }
     // Whoever added to a turn that fails is not forgotten: the words are in the conversation.
-    while matches!(ended, Ended::Failed(_)) && !turn.pending.close_if_empty() {
+    // Of work apart there is none; what was said to it goes back to the person.
+    let keeps = matches!(ended, Ended::Failed(_)) && !turn.is_apart();
+    while keeps && !turn.pending.close_if_empty() {
         sampling::take_input(turn, turn.pending.take(), false).await;
     }
     turn.end(ended);

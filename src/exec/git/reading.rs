@@ -47,6 +47,20 @@ impl Reading {
         Ok(reading)
     }
 
+    /// The same where what git notes goes to a folder aside, with its own copy of the index; `objects` are the repository's.
+    #[must_use]
+    pub fn noting_in(&self, aside: &Path, objects: &Path) -> Self {
+        let mut noting = self.clone();
+        let own = [
+            ("GIT_INDEX_FILE", aside.join("index")),
+            ("GIT_OBJECT_DIRECTORY", aside.to_owned()),
+            ("GIT_ALTERNATE_OBJECT_DIRECTORIES", objects.to_owned()),
+        ];
+        let own = own.map(|(name, path)| (name.to_owned(), path.to_string_lossy().into_owned()));
+        noting.env.extend(own);
+        noting
+    }
+
     /// The top of the work tree.
     pub fn top(&self) -> &Path {
         &self.folder

@@ -46,7 +46,7 @@ impl Audit {
         let mut buffer = vec![0; 16 * 1024];
         while !records.complete {
             let left = end.saturating_duration_since(Instant::now()).as_millis();
-            if !sys::poll([Some(self.0.as_raw_fd())], left as libc::c_int)[0] {
+            if left == 0 || !sys::poll([Some(self.0.as_raw_fd())], left as libc::c_int)[0] {
                 break;
             }
             // Records that found no room are lost; the first are here.

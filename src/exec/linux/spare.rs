@@ -85,12 +85,17 @@ impl Ahead {
     ///
     /// # Errors
     /// The command's streams cannot be made this process's own, for the one that is to be forked.
-    pub(super) fn use_if(&mut self, fits: bool) -> io::Result<Option<(libc::pid_t, OwnedFd, Sign)>> {
+    pub(super) fn use_if(&mut self, fits: bool) -> io::Result<Option<Given>> {
         let Some((spare, work)) = self.0.take() else {
             return Ok(None);
         };
         match fits.then(|| spare.give(&work)) {
-            Some(Ok(socket)) => Ok(Some((spare.pid, socket, work.sign))),
+            Some(Ok(socket)) => Ok(Some(Given {
+                keeper: spare.pid,
+                socket,
+                sign: work.sign,
+                streams: work.streams,
+            })),
             _ => {
                 spare.end();
                 starter::put_in_place(&work.streams)?;
@@ -98,6 +103,15 @@ impl Ahead {
             }
         }
     }
+}
+
+/// A keeper that has its order.
+pub(super) struct Given {
+    pub(super) keeper: libc::pid_t,
+    pub(super) socket: OwnedFd,
+    pub(super) sign: Sign,
+    /// The command's, for whoever takes its place should it fail.
+    pub(super) streams: [OwnedFd; 3],
 }
 
 /// What is received at once; the order of most commands fits.
