@@ -3,6 +3,7 @@
 use super::stage::{Setting, Stage, apply_patch, bash, command_output, say};
 use countersign::rehearsal::Recorded;
 use serde_json::{Value, json};
+use std::path::Path;
 
 fn answers(count: usize) -> Value {
     (0..count).map(|_| json!([say("ok")])).collect()
@@ -62,8 +63,9 @@ async fn partial_settings_keep_the_mode_and_whole_ones_are_in_the_usual_one() {
         );
         assert!(offered(at, "read_file") && offered(at, "update_plan"), "{at}");
     }
-    assert_eq!(requests[2].model(), "third");
-    assert_eq!(requests[4].model(), "another");
+    let asked = |at: usize| (requests[at].model(), requests[at].body["reasoning"]["effort"].as_str());
+    assert_eq!(asked(2), ("third", Some("low")));
+    assert_eq!(asked(4), ("another", Some("high")));
     assert_eq!(modes(&requests[5]), ["plan", "ask", "agent", "plan"]);
     assert_eq!(modes(&requests[2]), ["plan"], "told once");
     // The sandbox is told as it is in force.
@@ -119,35 +121,74 @@ async fn in_plan_mode_nothing_is_changed() {
     assert!(!stage.path("made.txt").exists());
 }
 
-/// What is no talk with the model is no turn before: the difference is to what the model was told.
+/// An undo, a review and a compaction are no turn before: the difference is to what the model was told in a turn.
 ///
 /// Shows S-227.
 #[tokio::test]
 async fn the_difference_is_to_the_last_turn_that_the_model_saw() {
-    let stage = Stage::new(answers(3)).await;
+    let verdict = json!({
+        "findings": [], "overall_correctness": "patch is correct", "overall_explanation": "Fine.",
+        "overall_confidence_score": 0.8,
+    });
+    let script = json!([
+        [say("ok")],
+        [say(&verdict.to_string())],
+        [say("ok")],
+        [say("ok")],
+        [say("What was done.")],
+        [say("ok")],
+    ]);
+    let stage = Stage::new(script).await;
     let thread = stage.thread().await;
-    let other = stage.path("other");
-    std::fs::create_dir(&other).expect("a folder");
+    let folder = |name: &str| {
+        let path = stage.path(name);
+        std::fs::create_dir(&path).expect("a folder");
+        path
+    };
+    let (second, third) = (folder("second"), folder("third"));
+    // The settings change with a command of the person's own.
+    let moved = |to: &Path| {
+        let input = json!([{"type": "text", "text": "!true"}]);
+        stage.run_with(json!({"threadId": thread, "input": input, "settings": {"cwd": to}}))
+    };
+    let task = async |method: &str, params: Value| {
+        stage.client.call(method, params).await;
+        stage.until_event("turn/completed").await
+    };
+    let told = |at: usize| {
+        format!(
+            "<environment_context>\n  <cwd>{}</cwd>\n",
+            [&second, &third][at].display()
+        )
+    };
     turn(&stage, &thread, json!({})).await;
-    // The settings change with a command of the person's own, and an undo comes between.
-    let input = json!([{"type": "text", "text": "!true"}]);
-    stage
-        .run_with(json!({"threadId": thread, "input": input, "settings": {"cwd": other}}))
-        .await;
-    stage
-        .client
-        .call("countersign/turn/undo", json!({"threadId": thread}))
-        .await;
-    stage.until(|method, _| method == "turn/completed").await;
+    moved(&second).await;
+    task("countersign/turn/undo", json!({"threadId": thread})).await;
+    let target = json!({"type": "custom", "instructions": "Look at it."});
+    let review = task(
+        "countersign/review/start",
+        json!({"threadId": thread, "target": target}),
+    )
+    .await;
+    assert_eq!(review.status(), "completed", "{review:#?}");
     turn(&stage, &thread, json!({})).await;
     turn(&stage, &thread, json!({})).await;
-    let requests = stage.requests(3);
+    moved(&third).await;
+    let compaction = task("countersign/thread/compact", json!({"threadId": thread})).await;
+    assert_eq!(compaction.status(), "completed", "{compaction:#?}");
+    turn(&stage, &thread, json!({})).await;
+    let requests = stage.requests(6);
     assert_eq!(environments(&requests[0]).len(), 1);
-    let second = environments(&requests[1]);
-    assert_eq!(second.len(), 2, "{second:?}");
+    // The review is told, apart from the conversation.
+    let seen = environments(&requests[1]);
+    assert!(seen.len() == 1 && seen[0].starts_with(&told(0)), "{seen:?}");
+    for at in [2, 3] {
+        let seen = environments(&requests[at]);
+        assert!(seen.len() == 2 && seen[1].starts_with(&told(0)), "{seen:?}");
+    }
+    let seen = environments(&requests[5]);
     assert!(
-        second[1].contains(&format!("<cwd>{}</cwd>", other.display())),
-        "{second:?}"
+        seen.len() == 2 && seen[0].starts_with(&told(0)) && seen[1].starts_with(&told(1)),
+        "{seen:?}"
     );
-    assert_eq!(environments(&requests[2]).len(), 2);
 }
