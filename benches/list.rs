@@ -112,7 +112,7 @@ fn measure(threads: usize) {
         })
         .collect();
     tell(&format!("{threads} threads, first page of a server"), &mut cold);
-    for (what, folder) in [("all", None), ("of a folder", Some("/work/7".into()))] {
+    for (what, folder) in [("all", None), ("of a folder", Some("/home/ada/7".into()))] {
         let mut warm: Vec<_> = (0..50)
             .map(|_| {
                 time(&mut || {

@@ -1277,7 +1277,7 @@ fn home_with(count: usize) -> tempfile::TempDir {
     for number in 0..count {
         let id = id_of(number);
         let mut meta = meta_line(&id);
-        meta["payload"]["cwd"] = json!(format!("/work/{}", number % 3));
+        meta["payload"]["cwd"] = json!(format!("/home/ada/{}", number % 3));
         let path = file_of(home.path(), &id, &[meta, words_line(&format!("Words {number}"))]);
         use_at(&path, 1_000 + number as u64);
     }
@@ -1333,8 +1333,8 @@ fn the_index_says_what_the_files_say() {
         };
         for params in [
             any_provider(),
-            cwd("/work/1"),
-            cwd("/work/1/"),
+            cwd("/home/ada/1"),
+            cwd("/home/ada/1/"),
             cwd("/nowhere"),
             term("wORDS 1"),
             term("%"),
