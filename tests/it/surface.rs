@@ -9,6 +9,7 @@ mod one_off;
 mod plain;
 mod preview;
 mod progress;
+mod prompts;
 mod questions;
 mod review;
 mod undo;
