@@ -6,6 +6,9 @@
 //!
 //! It leaves to others whether a call may be made, who is asked, and how it is shown.
 
+/// Where the SDK's own log lines come from: they carry what servers send.
+pub const SDK_LOG: &str = "rmcp";
+
 mod caller;
 mod connection;
 mod failure;

@@ -171,7 +171,7 @@ impl Turn {
         };
         match self.is_apart() {
             // It only reads in every mode, and looks by commands.
-            true => all.only(|tool| review::allows(tool) || tool.changes_nothing()),
+            true => all,
             false => mode::offered(self.settings.mode, all),
         }
     }

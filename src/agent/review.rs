@@ -92,7 +92,8 @@ pub(super) fn parts(parts: TurnParts) -> TurnParts {
 /// What a reviewer may call: commands, which only read here, and the tools that read the text as the editor has it.
 const TOOLS: &[&str] = &[shell::NAME, "read_file", "list_dir", "grep_files"];
 
-/// Whether a reviewer may call this one of our tools. Those of servers are the person's to allow, as in any turn.
+/// Whether a reviewer has this one of our tools. Those of servers are offered too; a call of one that may change something is
+/// not carried out.
 pub(super) fn allows(tool: &dyn Tool) -> bool {
     TOOLS.contains(&tool.spec().name())
 }

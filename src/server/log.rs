@@ -28,7 +28,7 @@ pub struct LogOptions<'a> {
 fn default_targets() -> Targets {
     Targets::new()
         .with_default(LevelFilter::INFO)
-        .with_target("rmcp", LevelFilter::WARN)
+        .with_target(crate::mcp::SDK_LOG, LevelFilter::WARN)
 }
 
 /// Starts logging for the whole process. The error says why no file is written; the server goes on without.

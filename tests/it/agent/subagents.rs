@@ -457,3 +457,26 @@ async fn agents_can_be_switched_off() {
     let output = requests[1].output("c1").expect("an output");
     assert!(output.contains("switched off"), "{output}");
 }
+
+/// What one agent tells another is text: it runs nothing and calls no prompt, whatever it begins with.
+#[tokio::test]
+async fn a_task_is_never_a_command_of_the_persons() {
+    let outside = tempfile::tempdir_in("/var/tmp").expect("a folder");
+    let made = outside.path().join("made");
+    let task = format!("!touch {}", made.display());
+    let script = json!([
+        of("Main", json!([spawn("c1", "scout", &task), wait("c2")])),
+        {"when": {"last_user": "!touch"}, "outputs": [say("It is only text.")]},
+        {"when": {"input": "only text"}, "outputs": [say("Done.")]},
+    ]);
+    let stage = Stage::new(script).await;
+    let thread = stage.thread().await;
+    stage.start_turn(&thread, "Main task").await;
+    let story = until_over(&stage, &thread).await;
+    assert_eq!(story.last()["turn"]["status"], "completed");
+    assert_eq!(story.item("agentMail")["text"], "It is only text.");
+    assert!(!made.exists(), "the task was run as a command");
+    let commands = story.items("commandExecution");
+    assert!(commands.is_empty(), "{commands:#?}");
+    enough(&stage);
+}
