@@ -32,6 +32,8 @@ pub mod restore;
 pub mod review;
 mod reviewer;
 mod sampling;
+#[cfg(test)]
+mod schedules;
 pub mod servers;
 pub mod settings;
 mod stored;

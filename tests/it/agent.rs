@@ -15,6 +15,8 @@ mod notifier;
 mod patch;
 mod permissions;
 mod person;
+mod play;
+mod plays;
 mod profiles;
 mod prompts;
 mod proposals;

@@ -1411,9 +1411,20 @@ export type Thread = {
   cliVersion: string;
   gitInfo?: GitInfo | null;
   forkedFromId?: ThreadId | null;
+  /** Put away: it is listed only where archived threads are asked for, and resumed only after `thread/unarchive`. */
+  archived: boolean;
+  memoryMode: ThreadMemoryMode;
   /** Empty where the request did not ask for them. */
   turns: Array<Turn>;
 };
+
+export type ThreadArchiveParams = {
+  threadId: ThreadId;
+};
+
+export type ThreadArchiveResult = Record<symbol, never>;
+
+export type ThreadArchived = Record<symbol, never>;
 
 export type ThreadClosed = Record<symbol, never>;
 
@@ -1423,6 +1434,44 @@ export type ThreadConfigured = {
   historyLogId: string;
   /** Entries in that file: one can go back from this number. */
   historyEntryCount: number;
+};
+
+export type ThreadDeleteParams = {
+  /** Letter by letter as lists give it: nothing brings the thread back. */
+  threadId: ThreadId;
+};
+
+export type ThreadDeleteResult = Record<symbol, never>;
+
+export type ThreadDeleted = Record<symbol, never>;
+
+/** The copy is told in full by the answer, as by `thread/start`. */
+export type ThreadForkParams = {
+  /** One of `threadId` and `path` must be there; `path` wins. */
+  threadId?: ThreadId | null;
+  path?: string | null;
+  /** The copy ends with this turn, which must be over. Not together with `beforeTurnId`. */
+  lastTurnId?: TurnId | null;
+  /** The copy ends before this turn. */
+  beforeTurnId?: TurnId | null;
+  /** What they leave out is as in the thread that is copied. */
+  settings?: SettingsOverride;
+  /** Free overrides by configuration key, above every other layer. */
+  config?: { [key in string]: JsonValue } | null;
+  /** Replaces the instructions of the thread that is copied. */
+  baseInstructions?: string | null;
+  /** Added as a developer message, behind what is copied. */
+  developerInstructions?: string | null;
+  /** Leave nothing of the copy on disk. */
+  ephemeral?: boolean;
+};
+
+export type ThreadFound = {
+  thread: Thread;
+  /** The first place in the thread, with some words around it. */
+  snippet: string;
+  /** The turn it is in. Absent where it is the thread's name. */
+  turnId?: TurnId | null;
 };
 
 /** A conversation. A UUID; also the end of its rollout file's name. */
@@ -1556,6 +1605,10 @@ export type ThreadListParams = {
   cwd?: string | null;
   /** Only threads whose preview or name holds this text, whatever the case. */
   searchTerm?: string | null;
+  /** Where threads were started (`vscode`, `neovim`, `exec`, …). Absent or empty: wherever a person holds them. */
+  sources?: Array<string> | null;
+  /** The archived threads in place of the others. */
+  archived?: boolean;
 };
 
 /** Newest first by last use. */
@@ -1563,6 +1616,32 @@ export type ThreadListResult = {
   data: Array<Thread>;
   /** Absent on the last page. */
   nextCursor?: string | null;
+};
+
+/** Whether memories may be made of a thread later. Nothing in the conversation depends on it. */
+export type ThreadMemoryMode = "enabled" | "disabled";
+
+export type ThreadMemoryModeSetParams = {
+  threadId: ThreadId;
+  mode: ThreadMemoryMode;
+};
+
+export type ThreadMemoryModeSetResult = {
+  thread: Thread;
+};
+
+export type ThreadNameSetParams = {
+  threadId: ThreadId;
+  /** What lists show in place of the preview: one line, not blank. */
+  name: string;
+};
+
+export type ThreadNameSetResult = {
+  thread: Thread;
+};
+
+export type ThreadNameUpdated = {
+  name: string | null;
 };
 
 export type ThreadReadParams = {
@@ -1579,6 +1658,54 @@ export type ThreadResumeParams = {
   threadId?: ThreadId | null;
   path?: string | null;
   settings?: SettingsOverride;
+};
+
+export type ThreadRollbackParams = {
+  threadId: ThreadId;
+  /**
+   * Turns to drop, counted from the last; at least 1. More than there are drops all. Only turns with words of the person
+   * count: an undo, or a turn of their own commands, goes with the turn before it.
+   */
+  numTurns: number;
+};
+
+export type ThreadRollbackResult = {
+  /** With the turns that are left. */
+  thread: Thread;
+  /** Turns that were dropped. */
+  numTurns: number;
+  /** For the person: what was dropped, and that files stay as they are. */
+  message: string;
+};
+
+export type ThreadRolledBack = {
+  /** How many were dropped. */
+  numTurns: number;
+};
+
+export type ThreadSearchParams = {
+  /** Looked for in what the person and the agent said, whatever the case. */
+  searchTerm: string;
+  /** From the `nextCursor` of the page before. */
+  cursor?: string | null;
+  /** Default 25, at least 1. */
+  limit?: number | null;
+  /** Absent or empty: all. */
+  modelProviders?: Array<string> | null;
+  /** Only threads of this folder. */
+  cwd?: string | null;
+  /** The archived threads in place of the others. */
+  archived?: boolean;
+};
+
+/** Newest first by last use. */
+export type ThreadSearchResult = {
+  data: Array<ThreadFound>;
+  /**
+   * Absent once all threads were looked through. A page can be short, or empty, and yet have one: a request looks through
+   * a bounded amount of text.
+   */
+  nextCursor?: string | null;
 };
 
 /** The settings in force for a thread; a turn works on a snapshot of them. */
@@ -1663,6 +1790,16 @@ export type ThreadTokenUsage = {
   total: TokenUsage;
   modelContextWindow?: number | null;
 };
+
+export type ThreadUnarchiveParams = {
+  threadId: ThreadId;
+};
+
+export type ThreadUnarchiveResult = {
+  thread: Thread;
+};
+
+export type ThreadUnarchived = Record<symbol, never>;
 
 /** Tokens of one response, or of a thread so far. */
 export type TokenUsage = {
@@ -1964,6 +2101,22 @@ export interface ClientRequests {
   "countersign/thread/list": { params: ThreadListParams; result: ThreadListResult };
   /** Reads a thread without loading it. */
   "countersign/thread/read": { params: ThreadReadParams; result: ThreadReadResult };
+  /** Copies a thread, live or stored, into a new one: whole, or up to a turn. The new thread is live. */
+  "countersign/thread/fork": { params: ThreadForkParams; result: ThreadStartResult };
+  /** Drops the last turns of a live thread from the conversation. Files stay as they are. */
+  "countersign/thread/rollback": { params: ThreadRollbackParams; result: ThreadRollbackResult };
+  /** Puts a thread away; a live one is ended first. */
+  "countersign/thread/archive": { params: ThreadArchiveParams; result: ThreadArchiveResult };
+  /** Brings an archived thread back into the list. */
+  "countersign/thread/unarchive": { params: ThreadUnarchiveParams; result: ThreadUnarchiveResult };
+  /** Deletes a thread, archived or not, with its proposals and what it noted for undo. A live one is ended first. */
+  "countersign/thread/delete": { params: ThreadDeleteParams; result: ThreadDeleteResult };
+  /** Gives a thread a name. */
+  "countersign/thread/name/set": { params: ThreadNameSetParams; result: ThreadNameSetResult };
+  /** Says whether memories may be made of a thread later. */
+  "countersign/thread/memoryMode/set": { params: ThreadMemoryModeSetParams; result: ThreadMemoryModeSetResult };
+  /** Looks for words in stored threads, newest first by last use. */
+  "countersign/thread/search": { params: ThreadSearchParams; result: ThreadSearchResult };
   /** Starts a turn, or steers the running one. Answered at once; the story follows as notifications. */
   "countersign/turn/start": { params: TurnStartParams; result: TurnStartResult };
   /** Adds input to the running turn. */
@@ -2076,8 +2229,18 @@ export interface Notifications {
   "countersign/thread/configured": At & ThreadConfigured;
   /** Idle, active, waiting. */
   "countersign/thread/statusChanged": At & ThreadStatusChanged;
-  /** The thread's last event. */
+  /** The thread's last event while it is live. */
   "countersign/thread/closed": At & ThreadClosed;
+  /** The thread was put away; it need not have been live. */
+  "countersign/thread/archived": At & ThreadArchived;
+  /** The thread was brought back from where archived ones are. */
+  "countersign/thread/unarchived": At & ThreadUnarchived;
+  /** The thread is gone for good; nothing of it follows. */
+  "countersign/thread/deleted": At & ThreadDeleted;
+  /** The thread has another name. */
+  "countersign/thread/nameUpdated": At & ThreadNameUpdated;
+  /** The thread's last turns were dropped from the conversation. Files stay as they are. */
+  "countersign/thread/rolledBack": At & ThreadRolledBack;
   /** A turn runs. */
   "countersign/turn/started": At & TurnStarted;
   /** The turn's last event, exactly one for each `turn/started`. */
