@@ -50,7 +50,7 @@ fn thread(number: usize, turns: usize) -> String {
             + "\n"
     };
     let meta = json!({
-        "id": id, "timestamp": "2026-01-01T00:00:00.000Z", "cwd": format!("/work/{}", number % 20),
+        "id": id, "timestamp": "2026-01-01T00:00:00.000Z", "cwd": format!("/home/ada/{}", number % 20),
         "originator": "countersign", "cli_version": "0.1.0", "source": "vscode", "model_provider": "openai",
     });
     let mut text = line("session_meta", meta, 0);

@@ -6,21 +6,26 @@
 pub mod apart;
 pub mod apply;
 pub mod approvals;
+mod aside;
 mod asking;
 mod calls;
+mod client_tools;
 pub mod command;
+mod compaction;
+mod consult;
 pub mod context;
+pub mod contributors;
 pub mod conversation;
 pub mod desk;
 pub mod editor;
 pub mod history;
 mod host;
-mod images;
 mod line;
 pub mod mail;
 mod mode;
 pub mod notifier;
 pub mod one_off;
+pub mod open;
 pub mod pending;
 pub mod permissions;
 pub mod person;
@@ -28,6 +33,7 @@ pub mod prompt;
 pub mod proposals;
 mod propose;
 pub mod provider;
+pub mod questions;
 pub mod restore;
 pub mod review;
 mod reviewer;
@@ -38,6 +44,7 @@ pub mod servers;
 pub mod settings;
 mod stored;
 pub mod stream;
+pub mod subagents;
 pub mod terminals;
 pub mod thread;
 pub mod turn;
@@ -51,12 +58,14 @@ use crate::protocol::error as kinds;
 use crate::protocol::event::{EventKind, ThreadStarted};
 use crate::protocol::settings::{SettingsOverride, ThreadSettings};
 use crate::protocol::thread::{
-    GitInfo, Thread, ThreadListParams, ThreadListResult, ThreadMemoryMode, ThreadStartParams, ThreadStatus,
+    GitInfo, Thread, ThreadListParams, ThreadListResult, ThreadMemoryMode, ThreadOrigin, ThreadStartParams,
+    ThreadStatus,
 };
 use crate::snapshot::Snapshots;
 use crate::store::{self, Recorder, SessionMeta, StoreError};
-use crate::tools::Registry;
+use crate::tools::{Registry, dynamic};
 use crate::workspace::Workspace;
+use contributors::{Beginning, Contributor, Contributors};
 use conversation::Conversation;
 use desk::Desk;
 use history::History;
@@ -139,6 +148,8 @@ pub enum AgentError {
     BadReview(String),
     #[error("{0}")]
     BadSettings(String),
+    #[error(transparent)]
+    BadTool(#[from] crate::tools::dynamic::BadTool),
     #[error("Neither a thread id nor a path was given. Name the thread to resume.")]
     NothingToResume,
     #[error(transparent)]
@@ -169,6 +180,7 @@ impl AgentError {
             Self::EmptyInput
             | Self::NothingToResume
             | Self::BadCommand(_)
+            | Self::BadTool(_)
             | Self::QueuedTwice(_)
             | Self::BadMetadata(_)
             | Self::BadRequest(_)
@@ -257,17 +269,20 @@ pub struct Opened {
 
 impl Agent {
     pub fn new(setup: Setup) -> Self {
-        Self::with_tools(setup, Registry::standard())
+        Self::with(setup, Registry::standard(), Vec::new())
     }
 
-    /// An agent whose model is offered these tools and no others.
-    pub fn with_tools(setup: Setup, tools: Registry) -> Self {
+    /// An agent whose model is offered these tools and no others, and with these who hear of its threads beside our own.
+    pub fn with(setup: Setup, tools: Registry, contributors: Vec<Arc<dyn Contributor>>) -> Self {
         let proposals = proposals::Proposals::new(setup.workspace.clone(), &setup.home);
         let index = store::Index::new(&setup.home);
         let desk = Desk {
             workspace: setup.workspace,
             approvals: approvals::Approvals::default(),
+            questions: questions::Questions::default(),
+            agents: subagents::Agents::default(),
             proposals,
+            contributors: Contributors::with(contributors),
             terminals: terminals::Terminals::default(),
             tools,
             servers: crate::mcp::Shelf::default(),
@@ -295,9 +310,9 @@ impl Agent {
             index,
             resuming: tokio::sync::RwLock::default(),
         };
-        Self {
-            shared: Arc::new(shared),
-        }
+        let shared = Arc::new(shared);
+        shared.desk.agents.belongs_to(&shared);
+        Self { shared }
     }
 
     pub fn desk(&self) -> &Arc<Desk> {
@@ -360,6 +375,7 @@ impl Agent {
     pub async fn start_thread(&self, params: ThreadStartParams) -> Result<Opened, AgentError> {
         let cwd = params.settings.cwd.clone().unwrap_or_else(|| self.default_folder());
         settings::check_folder(&cwd)?;
+        let client_tools = dynamic::declared(&params.dynamic_tools, &self.desk().tools)?;
         let loaded = self.load_config(Some(&cwd), params.config.as_ref())?;
         let settings = settings::initial(&loaded.config, cwd, &params.settings)?;
         let id = ThreadId::fresh();
@@ -373,6 +389,7 @@ impl Agent {
             model_provider: Some(settings.model_provider.clone()),
             instructions: Some(instructions.text.clone()).filter(|text| !text.is_empty()),
             base_instructions: base.clone(),
+            dynamic_tools: params.dynamic_tools,
             git,
             ..SessionMeta::new(id.clone(), &settings.cwd, &self.desk().source)
         };
@@ -383,6 +400,7 @@ impl Agent {
         };
         let path = recorder.as_ref().map(|recorder| recorder.path().to_owned());
         let conversation = Arc::new(Conversation::new(id.clone(), recorder, History::default()));
+        conversation.data().client_tools = client_tools;
         let thread = Thread {
             id,
             preview: String::new(),
@@ -398,6 +416,7 @@ impl Agent {
             cli_version: env!("CARGO_PKG_VERSION").to_owned(),
             git_info,
             forked_from_id: None,
+            agent: None,
             archived: false,
             memory_mode: ThreadMemoryMode::default(),
             turns: Vec::new(),
@@ -437,6 +456,8 @@ impl Agent {
             edit_approval: Some(now.edit_approval),
             editor_context: Some(now.editor_context.into()),
             mode: Some(now.mode),
+            service_tier: Some(now.service_tier),
+            personality: Some(now.personality),
         };
         let params = ThreadStartParams {
             settings,
@@ -477,8 +498,12 @@ impl Agent {
         if let Some(recorder) = &conversation.recorder {
             tokio::spawn(warn_of_trouble(recorder.trouble(), Arc::downgrade(&conversation)));
         }
-        servers::begin(self.desk(), &conversation, &loaded.config, &settings.cwd);
-        notifier::attach(self.desk(), &conversation, &loaded.config);
+        self.desk().contributors.started(&Beginning {
+            desk: self.desk(),
+            conversation: &conversation,
+            config: &loaded.config,
+            cwd: &settings.cwd,
+        });
         place
             .insert(ThreadHandle::spawn(thread::Parts {
                 conversation,
@@ -502,6 +527,19 @@ impl Agent {
         self.thread(id).ok_or_else(|| AgentError::UnknownThread(id.clone()))
     }
 
+    /// Takes a message that the person did not write.
+    pub async fn send(
+        &self,
+        params: crate::protocol::agent::ThreadSendParams,
+    ) -> Result<crate::protocol::agent::ThreadSendResult, AgentError> {
+        subagents::send(self, params).await
+    }
+
+    /// A thread that is being closed is no live one any more.
+    fn forget(&self, id: &ThreadId) -> Option<ThreadHandle> {
+        self.threads().remove(id)
+    }
+
     /// A live thread, or one that is being brought back at this moment.
     pub async fn reach(&self, id: &ThreadId) -> Result<ThreadHandle, AgentError> {
         if let Some(live) = self.thread(id) {
@@ -520,7 +558,7 @@ impl Agent {
     pub fn read_thread(&self, id: &ThreadId, include_turns: bool) -> Result<Thread, AgentError> {
         match self.thread(id) {
             Some(handle) => Ok(handle.snapshot(include_turns)),
-            None => Ok(store::read(&self.desk().home, id, include_turns)?),
+            None => Ok(self.read_stored(id, include_turns)?),
         }
     }
 
@@ -564,6 +602,9 @@ impl Agent {
             .load_config(None, None)
             .map(|loaded| loaded.config.model_provider)
             .unwrap_or_default();
+        if params.origin == ThreadOrigin::Codex {
+            return Ok(self.list_of_others(params)?);
+        }
         let recorders = self.live().into_iter();
         let written: Vec<PathBuf> = recorders
             .filter_map(|live| Some(live.conversation().recorder.as_ref()?.path().to_owned()))

@@ -19,7 +19,8 @@ pub(crate) mod tree;
 
 use crate::protocol::config::{ConfigReadResult, ConfigWarning};
 use crate::protocol::settings::{
-    ApprovalPolicy, ApprovalsReviewer, EditApproval, EditorContextSettings, ReasoningSummary, SandboxPolicy,
+    ApprovalPolicy, ApprovalsReviewer, EditApproval, EditorContextSettings, Personality, ReasoningSummary,
+    SandboxPolicy,
 };
 use check::{Checker, Layer};
 use environment::EnvironmentPolicy;
@@ -59,6 +60,21 @@ pub struct Loaded {
     pub notes: Vec<ConfigWarning>,
     /// The effective values by key, secrets included; see [`Loaded::read_result`].
     pub values: Value,
+}
+
+/// How many agents there may be in one conversation (`[agents]`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Those that are not closed.
+    pub threads: usize,
+    /// 1: agents start no agents.
+    pub depth: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { threads: 6, depth: 1 }
+    }
 }
 
 /// The effective values.
@@ -101,8 +117,13 @@ pub struct Config {
     /// Tokens; absent: as the catalogue says.
     pub context_window: Option<u32>,
     pub max_output_tokens: Option<u32>,
-    /// Tokens; absent: 90 % of the window.
+    /// Tokens at which the conversation is compacted; absent: 90 % of the window; 0: never by itself.
     pub auto_compact_token_limit: Option<u32>,
+    /// Replaces the built-in request for a summary.
+    pub compact_prompt: Option<String>,
+    /// How urgent requests are, in the provider's words.
+    pub service_tier: Option<String>,
+    pub personality: Personality,
     /// Tokens of a tool's output that the model gets.
     pub tool_output_token_limit: Option<u32>,
     /// Replaces the built-in instructions.
@@ -138,6 +159,10 @@ pub struct Config {
     pub features: BTreeMap<String, bool>,
     /// Folders that hold the project's own rules on commands, outermost first; none of a project that is not trusted.
     pub rule_folders: Vec<PathBuf>,
+    /// How many agents may work for agents, and how deep.
+    pub agents: Limits,
+    /// How long a tool of the client's may take to answer; absent: without end.
+    pub dynamic_tool_timeout: Option<Duration>,
     /// Folders that hold the project's own prompts, outermost first; none of a project that is not trusted.
     pub prompt_folders: Vec<PathBuf>,
     /// Longest wait for a command in a terminal that nothing is typed into.
@@ -488,9 +513,35 @@ impl Config {
         self.features.get(name).copied().unwrap_or(default)
     }
 
+    /// The same for a feature that has had several names, the latest first.
+    fn feature_named(&self, names: &[&str], default: bool) -> bool {
+        let set = names.iter().find_map(|name| self.features.get(*name).copied());
+        set.unwrap_or(default)
+    }
+
     /// Whether the model is offered terminals: commands that outlive their call.
     pub fn unified_exec(&self) -> bool {
-        self.feature("unified_exec", true)
+        self.feature_named(&["unified_exec", "streamable_shell"], true)
+    }
+
+    /// Whether the model is offered to look at image files.
+    pub fn view_image(&self) -> bool {
+        self.feature_named(&["view_image", "view_image_tool"], true)
+    }
+
+    /// Whether the provider may search the web for the model.
+    pub fn web_search(&self) -> bool {
+        self.feature_named(&["web_search", "web_search_request"], false)
+    }
+
+    /// Whether the model may start other agents.
+    pub fn multi_agent(&self) -> bool {
+        self.feature_named(&["multi_agent", "collab"], true)
+    }
+
+    /// Whether the workspace is looked at before commands, so that what they change can be taken back.
+    pub fn snapshots(&self) -> bool {
+        self.feature_named(&["snapshots", "ghost_commit", "undo"], true)
     }
 }
 

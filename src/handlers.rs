@@ -22,6 +22,7 @@ pub mod permission;
 pub mod progress;
 pub mod prompt;
 pub mod proposal;
+pub mod question;
 pub mod queue;
 pub mod review;
 pub mod sandbox;

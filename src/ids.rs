@@ -54,12 +54,16 @@ ids! {
     ProposalId,
     /// One contiguous change of one file in a proposal; stable for the proposal's life.
     HunkId,
-    /// One question to the person.
+    /// One question to the person about a command or a permission.
     ApprovalId,
+    /// What the model asks the person at one time: one to three questions.
+    QuestionsId,
     /// One input that waits for its turn.
     QueuedId,
     /// One question of a tool server to the person.
     ElicitationId,
     /// One thing that a review found.
     FindingId,
+    /// One place to which a client has a thread's events sent once more. A UUIDv7.
+    SubscriptionId,
 }

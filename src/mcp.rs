@@ -10,6 +10,7 @@ mod caller;
 mod connection;
 mod failure;
 mod launch;
+mod listening;
 pub mod names;
 pub mod result;
 mod schema;

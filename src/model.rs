@@ -16,7 +16,7 @@ mod failure;
 pub mod http;
 pub mod item;
 mod json;
-pub mod limits;
+mod limits;
 pub mod local;
 mod names;
 mod responses;
@@ -32,14 +32,37 @@ pub use error::{ErrorKind, ModelError};
 pub use stream::ModelStream;
 
 use crate::model::item::{ResponseItem, ToolSpec};
-use crate::model::limits::RateLimits;
-use crate::protocol::model::TokenUsage;
+use crate::protocol::model::{RateLimits, TokenUsage};
 use crate::protocol::settings::ReasoningSummary;
 use crate::protocol::turn::Metadata;
 use std::sync::Arc;
 
+/// What a request is for. Sent as `x-countersign-task`, so that logs tell requests apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Task {
+    /// The agent's own loop.
+    #[default]
+    Turn,
+    Review,
+    /// A summary of the conversation.
+    Compaction,
+    /// A question is judged in the person's place.
+    Approval,
+}
+
+impl Task {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Turn => "turn",
+            Self::Review => "review",
+            Self::Compaction => "compaction",
+            Self::Approval => "approval",
+        }
+    }
+}
+
 /// One sampling step: all that the model is to know.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ModelRequest {
     pub model: String,
     pub instructions: String,
@@ -59,6 +82,9 @@ pub struct ModelRequest {
     pub cache_key: String,
     /// Sent as `x-client-request-id`, to be found in the provider's logs.
     pub turn_id: String,
+    pub task: Task,
+    /// How urgent it is, in the provider's words.
+    pub service_tier: Option<String>,
 }
 
 /// What a stream says, in order.

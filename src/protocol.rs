@@ -8,6 +8,7 @@
 //! Conventions: camelCase, ids as strings, times in milliseconds since the Unix epoch (`…Ms`), lines counted
 //! from 0, line ranges half open. An absent optional field means "no change" in requests and "not known" in answers.
 
+pub mod agent;
 pub mod approval;
 pub mod command;
 pub mod config;
@@ -28,11 +29,13 @@ pub mod order;
 pub mod permission;
 pub mod prompt;
 pub mod proposal;
+pub mod question;
 pub mod queue;
 pub mod review;
 pub mod sandbox;
 pub mod settings;
 pub mod terminal;
 pub mod thread;
+pub mod tool;
 pub mod turn;
 pub mod undo;

@@ -2,6 +2,7 @@
 //! transport, life cycle, everything that is sent.
 
 pub(crate) mod call;
+pub(crate) mod dispatch;
 pub mod editor;
 pub(crate) mod frame;
 pub mod idle;
@@ -15,6 +16,8 @@ pub mod presenter;
 pub mod run;
 pub mod session;
 pub mod stop;
+pub mod subscriptions;
+pub mod trace;
 pub mod transport;
 pub mod wire;
 
@@ -22,9 +25,11 @@ pub use call::after_reply;
 
 use crate::handlers::{
     Context, approval, code_action, code_lens, command, config, document, file, git, guardian, history, lifecycle, mcp,
-    model, one_off, permission, progress, prompt, proposal, queue, review, sandbox, terminal, thread, turn, undo,
+    model, one_off, permission, progress, prompt, proposal, question, queue, review, sandbox, terminal, thread, turn,
+    undo,
 };
 use crate::lsp::error::RequestError;
+use crate::protocol::agent::{ThreadSendParams, ThreadSendResult};
 use crate::protocol::approval::{ApprovalRespondParams, ApprovalRespondResult};
 use crate::protocol::command::{
     CommandExecParams, CommandExecResult, CommandTerminateParams, CommandTerminateResult, ThreadShellCommandParams,
@@ -50,6 +55,7 @@ use crate::protocol::proposal::{
     ProposalDecideParams, ProposalDecideResult, ProposalEditParams, ProposalEditResult, ProposalListParams,
     ProposalListResult, ProposalReadParams, ProposalReadResult,
 };
+use crate::protocol::question::{UserInputRespondParams, UserInputRespondResult};
 use crate::protocol::queue::{
     TurnQueueAddParams, TurnQueueAddResult, TurnQueueEditParams, TurnQueueListParams, TurnQueueRemoveParams,
     TurnQueueReorderParams, TurnQueueResult, TurnQueueResumeParams,
@@ -232,6 +238,10 @@ impl Server {
         Ok(thread::read(self.0.session()?, params).await?)
     }
 
+    async fn thread_compact(&self, params: ThreadCompactParams) -> Result<ThreadCompactResult> {
+        Ok(thread::compact(self.0.session()?, params).await?)
+    }
+
     async fn thread_fork(&self, params: ThreadForkParams) -> Result<ThreadStartResult> {
         Ok(thread::fork(self.0.session()?, params).await?)
     }
@@ -260,12 +270,24 @@ impl Server {
         Ok(thread::memory_mode_set(self.0.session()?, params).await?)
     }
 
+    async fn thread_subscribe(&self, params: ThreadSubscribeParams) -> Result<ThreadSubscribeResult> {
+        Ok(thread::subscribe(self.0.session()?, params).await?)
+    }
+
+    async fn thread_unsubscribe(&self, params: ThreadUnsubscribeParams) -> Result<ThreadUnsubscribeResult> {
+        Ok(thread::unsubscribe(self.0.session()?, params).await?)
+    }
+
     async fn thread_search(&self, params: ThreadSearchParams) -> Result<ThreadSearchResult> {
         Ok(thread::search(self.0.session()?, params).await?)
     }
 
     async fn thread_shell_command(&self, params: ThreadShellCommandParams) -> Result<ThreadShellCommandResult> {
         Ok(thread::shell_command(self.0.session()?, params).await?)
+    }
+
+    async fn thread_send(&self, params: ThreadSendParams) -> Result<ThreadSendResult> {
+        Ok(thread::send(self.0.session()?, params).await?)
     }
 
     async fn command_exec(&self, params: CommandExecParams) -> Result<CommandExecResult> {
@@ -365,6 +387,10 @@ impl Server {
 
     async fn approval_respond(&self, params: ApprovalRespondParams) -> Result<ApprovalRespondResult> {
         Ok(approval::respond(self.0.session()?, params)?)
+    }
+
+    async fn user_input_respond(&self, params: UserInputRespondParams) -> Result<UserInputRespondResult> {
+        Ok(question::respond(self.0.session()?, params))
     }
 
     async fn terminal_list(&self, params: TerminalListParams) -> Result<TerminalListResult> {
@@ -469,6 +495,7 @@ pub(crate) fn service(context: Arc<Context>) -> (LspService<Server>, ClientSocke
         .custom_method(method::THREAD_RESUME, Server::thread_resume)
         .custom_method(method::THREAD_LIST, Server::thread_list)
         .custom_method(method::THREAD_READ, Server::thread_read)
+        .custom_method(method::THREAD_COMPACT, Server::thread_compact)
         .custom_method(method::THREAD_FORK, Server::thread_fork)
         .custom_method(method::THREAD_ROLLBACK, Server::thread_rollback)
         .custom_method(method::THREAD_ARCHIVE, Server::thread_archive)
@@ -477,7 +504,10 @@ pub(crate) fn service(context: Arc<Context>) -> (LspService<Server>, ClientSocke
         .custom_method(method::THREAD_NAME_SET, Server::thread_name_set)
         .custom_method(method::THREAD_MEMORY_MODE_SET, Server::thread_memory_mode_set)
         .custom_method(method::THREAD_SEARCH, Server::thread_search)
+        .custom_method(method::THREAD_SUBSCRIBE, Server::thread_subscribe)
+        .custom_method(method::THREAD_UNSUBSCRIBE, Server::thread_unsubscribe)
         .custom_method(method::THREAD_SHELL_COMMAND, Server::thread_shell_command)
+        .custom_method(method::THREAD_SEND, Server::thread_send)
         .custom_method(method::COMMAND_EXEC, Server::command_exec)
         .custom_method(method::COMMAND_TERMINATE, Server::command_terminate)
         .custom_method(method::FILE_SEARCH, Server::file_search)
@@ -502,6 +532,7 @@ pub(crate) fn service(context: Arc<Context>) -> (LspService<Server>, ClientSocke
         .custom_method(method::REVIEW_FINDINGS, Server::review_findings)
         .custom_method(method::REVIEW_DISMISS, Server::review_dismiss)
         .custom_method(method::APPROVAL_RESPOND, Server::approval_respond)
+        .custom_method(method::USER_INPUT_RESPOND, Server::user_input_respond)
         .custom_method(method::TERMINAL_LIST, Server::terminal_list)
         .custom_method(method::TERMINAL_READ, Server::terminal_read)
         .custom_method(method::TERMINAL_WRITE, Server::terminal_write)

@@ -77,6 +77,8 @@ pub enum SnapshotError {
     TooSlow { limit: Duration },
     #[error("it was stopped")]
     Stopped,
+    #[error("it is switched off in the configuration, features.snapshots")]
+    SwitchedOff,
     #[error("{} is not a folder that can be read: {message}", root.display())]
     Folder { root: PathBuf, message: String },
     #[error("{message}")]

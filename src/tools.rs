@@ -3,22 +3,28 @@
 //! A tool says its name, its schema and what a call does; deciding, asking, confining and showing are the
 //! [`Host`]'s, so that they are the same for all tools.
 
+pub mod agents;
 pub mod apply_patch;
+pub mod dynamic;
 pub mod exec_command;
 pub mod grep_files;
+pub mod image;
 pub mod list_dir;
 pub mod mcp_resources;
 pub mod read_file;
 pub mod request_permissions;
+pub mod request_user_input;
 pub mod server_tool;
 pub mod shell;
 pub mod update_plan;
+pub mod view_image;
 pub mod write_stdin;
 
 use crate::ids::ItemId;
 use crate::model::item::{LocalShellAction, ToolSpec};
 use crate::protocol::item::PlanStep;
 use crate::protocol::permission::Permission;
+use crate::protocol::question::UserQuestion;
 use crate::workspace::Workspace;
 use futures::future::BoxFuture;
 use serde::de::DeserializeOwned;
@@ -30,35 +36,35 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolOutput {
     pub text: String,
-    /// As `data:` URLs; shown to the model after the text.
+    /// As `data:` or `https:` URLs; shown to the model after the text.
     pub images: Vec<String>,
     /// Absent where the call was not carried out (refused, denied, not possible).
     pub success: Option<bool>,
 }
 
 impl ToolOutput {
-    pub fn ok(text: impl Into<String>) -> Self {
+    /// A text; `success` says whether it tells of one.
+    pub fn new(text: impl Into<String>, success: bool) -> Self {
         Self {
             text: text.into(),
             images: Vec::new(),
-            success: Some(true),
+            success: Some(success),
         }
     }
 
+    pub fn ok(text: impl Into<String>) -> Self {
+        Self::new(text, true)
+    }
+
     pub fn failed(text: impl Into<String>) -> Self {
-        Self {
-            text: text.into(),
-            images: Vec::new(),
-            success: Some(false),
-        }
+        Self::new(text, false)
     }
 
     /// The call was not carried out; the text says why.
     pub fn not_done(text: impl Into<String>) -> Self {
         Self {
-            text: text.into(),
-            images: Vec::new(),
             success: None,
+            ..Self::new(text, false)
         }
     }
 }
@@ -167,6 +173,21 @@ pub trait Host: Send + Sync {
         reason: Option<String>,
     ) -> BoxFuture<'_, Result<ToolOutput, ToolError>>;
 
+    /// Asks the person, and tells what they answered.
+    fn ask_person(&self, item_id: ItemId, questions: Vec<UserQuestion>)
+    -> BoxFuture<'_, Result<ToolOutput, ToolError>>;
+
+    /// Starts other agents, writes to them, waits for them.
+    fn collaborate(&self, item_id: ItemId, collab: agents::Collab) -> BoxFuture<'_, Result<ToolOutput, ToolError>>;
+
+    /// Has the client carry out a tool that it brought along.
+    fn call_client(
+        &self,
+        item_id: ItemId,
+        tool: String,
+        arguments: serde_json::Value,
+    ) -> BoxFuture<'_, Result<ToolOutput, ToolError>>;
+
     /// Decides on, asks about, confines and runs a command. A patch inside it is treated as a patch.
     fn run_command(&self, call: CommandCall) -> BoxFuture<'_, Result<ToolOutput, ToolError>>;
 
@@ -266,8 +287,15 @@ impl Registry {
             Arc::new(read_file::ReadFile),
             Arc::new(list_dir::ListDir),
             Arc::new(grep_files::GrepFiles),
+            Arc::new(view_image::ViewImage),
             Arc::new(update_plan::UpdatePlan),
             Arc::new(request_permissions::RequestPermissions),
+            Arc::new(request_user_input::RequestUserInput),
+            Arc::new(agents::SpawnAgent),
+            Arc::new(agents::SendMessage),
+            Arc::new(agents::WaitAgents),
+            Arc::new(agents::ListAgents),
+            Arc::new(agents::CloseAgent),
         ];
         Self::new(tools)
     }
@@ -291,10 +319,16 @@ impl Registry {
         Self::new(others.cloned().collect())
     }
 
-    /// The same with these tools behind its own.
+    /// The same with more tools. One whose name is taken already is left out.
     #[must_use]
     pub fn with(&self, more: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
-        Self::new(self.tools.iter().cloned().chain(more).collect())
+        let mut tools: Vec<_> = self.tools.to_vec();
+        for tool in more {
+            if tools.iter().all(|known| known.spec().name() != tool.spec().name()) {
+                tools.push(tool);
+            }
+        }
+        Self::new(tools)
     }
 
     pub fn specs(&self) -> Vec<ToolSpec> {

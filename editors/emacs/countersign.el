@@ -127,5 +127,10 @@ The overlay moves along with the text, the diagnostic's positions do not."
   (interactive)
   (countersign--execute "countersign.undoLastTurn"))
 
+(defun countersign-compact ()
+  "Sum the conversation up to make room in the model's context window."
+  (interactive)
+  (countersign--execute "countersign.compactThread"))
+
 (provide 'countersign)
 ;;; countersign.el ends here

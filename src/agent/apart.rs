@@ -8,7 +8,7 @@ use super::history::History;
 use super::review::Entered;
 use super::turn::Turn;
 use crate::model::item::ResponseItem;
-use crate::protocol::model::{ThreadTokenUsage, TokenUsage};
+use crate::protocol::model::TokenUsage;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 #[derive(Debug, Default)]
@@ -67,7 +67,7 @@ impl Turn {
     }
 
     /// Counts the tokens of one response. Of a turn apart they are spent, but fill nothing of the conversation's window.
-    pub fn add_usage(&self, last: TokenUsage, window: Option<u32>) -> ThreadTokenUsage {
+    pub fn add_usage(&self, last: TokenUsage, window: Option<u32>) {
         match &self.apart {
             None => self.conversation.add_usage(last, window),
             Some(_) => self.conversation.add_usage_apart(last),

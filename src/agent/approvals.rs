@@ -1,30 +1,30 @@
-//! Open questions to the person: the waiter is registered first, the first answer wins, silence never approves.
+//! Questions about commands and permissions: asked on every surface there is, and silence never approves.
 
-use super::turn::Turn;
+use super::open::{Ask, Open};
+use super::turn::{Turn, WaitsFor};
 use crate::ids::{ApprovalId, ThreadId};
 use crate::protocol::approval::{Approval, ApprovalDecision, ApprovalResponse};
 use crate::protocol::event::{ApprovalRequested, ApprovalResolved, EventKind};
 use crate::protocol::turn::InterruptedBy;
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::sync::oneshot;
 
-/// All open questions of a server; cheap to clone.
-#[derive(Clone, Default)]
-pub struct Approvals {
-    open: Arc<Mutex<BTreeMap<ApprovalId, Waiter>>>,
-}
+/// The open ones of a server.
+pub type Approvals = Open<Approval>;
 
-struct Waiter {
-    approval: Approval,
-    answer: oneshot::Sender<ApprovalResponse>,
-}
+impl Ask for Approval {
+    type Id = ApprovalId;
+    type Answer = ApprovalResponse;
 
-/// A registered question. Dropping it withdraws the question.
-pub struct Question {
-    id: ApprovalId,
-    desk: Approvals,
-    answer: oneshot::Receiver<ApprovalResponse>,
+    fn id(&self) -> &ApprovalId {
+        Self::id(self)
+    }
+
+    fn thread_id(&self) -> &ThreadId {
+        Self::thread_id(self)
+    }
+
+    fn unanswered() -> ApprovalResponse {
+        ApprovalResponse::decline()
+    }
 }
 
 impl ApprovalResponse {
@@ -39,71 +39,11 @@ impl ApprovalResponse {
     }
 }
 
-impl Approvals {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<ApprovalId, Waiter>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Registers a question. Only after this may it be shown to anybody.
-    pub fn open(&self, approval: Approval) -> Question {
-        let (sender, answer) = oneshot::channel();
-        let id = approval.id().clone();
-        if self
-            .lock()
-            .insert(
-                id.clone(),
-                Waiter {
-                    approval,
-                    answer: sender,
-                },
-            )
-            .is_some()
-        {
-            tracing::warn!(approval = %id, "a second question under one id; the first one counts as declined");
-        }
-        Question {
-            id,
-            desk: self.clone(),
-            answer,
-        }
-    }
-
-    /// Settles a question. False if it is not open (any more): then the answer has no effect.
-    pub fn answer(&self, id: &ApprovalId, response: ApprovalResponse) -> bool {
-        let Some(waiter) = self.lock().remove(id) else {
-            tracing::info!(approval = %id, "an answer to a question that is not open was ignored");
-            return false;
-        };
-        waiter.answer.send(response).is_ok()
-    }
-
-    /// The open questions, of one thread or of all, oldest first.
-    pub fn pending(&self, thread: Option<&ThreadId>) -> Vec<Approval> {
-        self.lock()
-            .values()
-            .filter(|waiter| thread.is_none_or(|id| waiter.approval.thread_id() == id))
-            .map(|waiter| waiter.approval.clone())
-            .collect()
-    }
-}
-
-impl Question {
-    /// The answer. A question that is withdrawn while it waits counts as declined.
-    pub async fn answered(&mut self) -> ApprovalResponse {
-        (&mut self.answer).await.unwrap_or_else(|_| ApprovalResponse::decline())
-    }
-}
-
-impl Drop for Question {
-    fn drop(&mut self) {
-        self.desk.lock().remove(&self.id);
-    }
-}
-
 impl Turn {
     /// Asks the person, on every surface there is. `None` if the turn was stopped before the answer; the question is
     /// withdrawn then. The answer `cancel` stops the turn.
     pub async fn ask(&self, mut approval: Approval) -> Option<ApprovalResponse> {
+        approval.set_agent(self.conversation.agent_name());
         if let Some(answer) = self.reviewed(&approval).await {
             return answer;
         }
@@ -112,7 +52,7 @@ impl Turn {
             command.risk = risk;
         }
         let mut question = self.desk.approvals.open(approval.clone());
-        let _waiting = self.waiting();
+        let _waiting = self.waiting(WaitsFor::Approval);
         let mut asked = Asked {
             turn: self,
             id: approval.id().clone(),
@@ -158,6 +98,7 @@ mod tests {
     use super::*;
     use crate::protocol::approval::CommandApproval;
     use crate::protocol::item::Confined;
+    use std::sync::{Arc, Mutex};
 
     fn approval(id: &str) -> Approval {
         Approval::Command(CommandApproval {
@@ -165,6 +106,7 @@ mod tests {
             thread_id: "t".into(),
             turn_id: "u".into(),
             item_id: "i".into(),
+            agent: None,
             command: vec!["true".to_owned()],
             cwd: "/".into(),
             actions: Vec::new(),

@@ -3,6 +3,7 @@
 use super::history::output_for;
 use super::line::{self, Place};
 use super::turn::Turn;
+use crate::model::catalogue;
 use crate::model::item::{ContentPart, ResponseItem, ToolOutputPayload};
 use crate::protocol::item::{ItemStatus, ThreadItem};
 use crate::tools::{Call, Host, Look, Payload, Tool, ToolError, ToolOutput};
@@ -56,11 +57,7 @@ impl Calls {
         let tools = self.turn.tools();
         let run = match tools.find(&call.tool) {
             None => {
-                let names = tools.names().join(", ");
-                let text = format!(
-                    "unsupported call: there is no tool named {}. The tools are: {names}.",
-                    call.tool
-                );
+                let text = self.turn.no_such_tool(&call.tool);
                 tokio::spawn(async move { Ok(ToolOutput::not_done(text)) })
             }
             Some(tool) => self.spawn(tool, call).await,
@@ -156,43 +153,45 @@ impl Calls {
                 }
             };
             spent |= ended.is_none();
-            let text = match ended {
-                Some(Ok(Ok(output))) => {
-                    outputs.push(output_for(&started.item, &started.call_id, payload(output)));
-                    continue;
-                }
-                Some(Ok(Err(ToolError::Answer(text)))) => text,
+            let output: ToolOutputPayload = match ended {
+                Some(Ok(Ok(output))) => payload(&self.turn, output),
+                Some(Ok(Err(ToolError::Answer(text)))) => text.into(),
                 Some(Ok(Err(ToolError::Fatal(message)))) => {
                     fatal.get_or_insert_with(|| message.clone());
-                    message
+                    message.into()
                 }
                 Some(Err(error)) => {
-                    format!("The tool broke off: {error}. This is a fault of Countersign; try another way.")
+                    format!("The tool broke off: {error}. This is a fault of Countersign; try another way.").into()
                 }
                 None => {
                     started.run.abort();
                     "The person stopped the turn before this call gave an output; what it had begun may have happened, so look \
                      before you rely on it."
                         .to_owned()
+                        .into()
                 }
             };
-            outputs.push(output_for(&started.item, &started.call_id, text));
+            outputs.push(output_for(&started.item, &started.call_id, output));
         }
         (outputs, fatal)
     }
 }
 
-/// An output as the history keeps it: parts where there are images.
-fn payload(output: ToolOutput) -> ToolOutputPayload {
-    if output.images.is_empty() {
-        return ToolOutputPayload::Text(output.text);
+/// An output as it goes to the model: with its images, if the model takes any.
+fn payload(turn: &Turn, output: ToolOutput) -> ToolOutputPayload {
+    let ToolOutput { text, images, .. } = output;
+    if images.is_empty() {
+        return text.into();
     }
-    let images = output
-        .images
+    if !catalogue::takes_images(&turn.provider().model) {
+        let note = "(images were left out: your model takes none)";
+        return [text.as_str(), note].join("\n").trim_start().to_owned().into();
+    }
+    let text = (!text.is_empty()).then_some(ContentPart::InputText { text });
+    let images = images
         .into_iter()
         .map(|image_url| ContentPart::InputImage { image_url });
-    let text = ContentPart::InputText { text: output.text };
-    ToolOutputPayload::Parts(std::iter::once(text).chain(images).collect())
+    ToolOutputPayload::Parts(text.into_iter().chain(images).collect())
 }
 
 impl Drop for Calls {

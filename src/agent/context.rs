@@ -11,14 +11,17 @@ mod mentioned;
 pub mod mentions;
 mod place;
 
+pub(super) use instructions::OPENING as CHANGED_INSTRUCTIONS;
 pub use instructions::{Known, read as read_instructions};
 
+use super::aside;
 use super::pending::Input;
 use super::permissions::home_of;
 use super::prompt;
 use super::turn::Turn;
 use crate::model::item::ResponseItem;
 use crate::protocol::item::{LineRange, SentContext, UserInput};
+use crate::tools::image;
 use place::Ground;
 use std::sync::Arc;
 
@@ -58,7 +61,7 @@ pub async fn gather(turn: &Arc<Turn>, inputs: Vec<Input>) -> Vec<Gathered> {
     };
     let reading = {
         let (turn, inputs) = (turn.clone(), inputs.clone());
-        tokio::task::spawn_blocking(move || -> Vec<Told> { inputs.iter().map(|input| read(&turn, input)).collect() })
+        aside::begin(move || -> Vec<Told> { inputs.iter().map(|input| read(&turn, input)).collect() })
     };
     let read = tokio::select! {
         biased;
@@ -95,7 +98,12 @@ fn read(turn: &Turn, input: &Input) -> Told {
     let image = |path: &std::path::Path| {
         let path = turn.settings.cwd.join(path);
         let refused = reader.check(&path).map_err(|refused| refused.in_short());
-        refused.and_then(|()| super::images::data_url(&path))
+        let read = || {
+            image::read(&path)
+                .map(|image| image.url)
+                .map_err(|error| error.to_string())
+        };
+        refused.and_then(|()| read())
     };
     told.message = prompt::user_message(&content, &turn.settings.cwd, &image);
     told
@@ -113,7 +121,7 @@ fn text_of(piece: &UserInput) -> Option<&str> {
 pub async fn tell_instructions(turn: &Arc<Turn>) -> Vec<String> {
     let looking = {
         let turn = turn.clone();
-        tokio::task::spawn_blocking(move || instructions::difference(&turn))
+        aside::begin(move || instructions::difference(&turn))
     };
     let looked = tokio::select! {
         biased;

@@ -5,20 +5,22 @@ use super::history::History;
 use super::prompt::Environment;
 use super::reviewer::Reviews;
 use super::servers::ThreadServers;
-use super::stream::Stream;
+use super::stream::{Listening, Stream};
 use crate::exec::decide::SessionGrants;
 use crate::ids::{ThreadId, TurnId};
 use crate::model::item::ResponseItem;
+use crate::protocol::agent::SubAgent;
 use crate::protocol::config::ConfigWarning;
-use crate::protocol::event::{EventKind, Warning};
-use crate::protocol::model::{ThreadTokenUsage, TokenUsage};
+use crate::protocol::event::{EventKind, RawItem, TokenUsageUpdated, Warning};
+use crate::protocol::model::{RateLimits, ThreadTokenUsage, TokenUsage};
 use crate::protocol::permission::Permission;
 use crate::protocol::settings::Mode;
 use crate::protocol::turn::Turn;
 use crate::store::{Recorder, RolloutItem};
+use crate::tools::Tool;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_util::task::TaskTracker;
 
 pub struct Conversation {
@@ -30,6 +32,8 @@ pub struct Conversation {
     pub recorder: Option<Recorder>,
     /// The tool servers of the thread.
     pub servers: ThreadServers,
+    /// What makes it a sub-agent's.
+    pub agent: Option<SubAgent>,
     data: Mutex<Data>,
 }
 
@@ -39,6 +43,8 @@ pub struct Data {
     /// Said before the first turn, and not yet on the record: a thread without a turn leaves nothing behind.
     unrecorded: Vec<ResponseItem>,
     pub usage: ThreadTokenUsage,
+    /// What the provider said last of the account's allowance.
+    pub rate_limits: Option<RateLimits>,
     /// What the person allowed for the rest of the session.
     pub grants: SessionGrants,
     /// Folders that the person made writable for the rest of the session.
@@ -72,6 +78,8 @@ pub struct Data {
     notes: Vec<ResponseItem>,
     /// What the person was told of their rules last.
     reports: Vec<ConfigWarning>,
+    /// Tools that the client brought along.
+    pub client_tools: Vec<Arc<dyn Tool>>,
 }
 
 /// Whether a folder is there, and no link leads to it.
@@ -80,6 +88,12 @@ pub fn is_itself(folder: &Path) -> bool {
 }
 
 impl Data {
+    /// The numbers of a conversation that goes on: the latest tells how much its history takes.
+    pub fn set_usage(&mut self, usage: ThreadTokenUsage) {
+        self.usage = usage;
+        self.history.count(usage.last.total_tokens);
+    }
+
     /// The person opened folders for writing: patches and commands may, from now on.
     pub fn grant(&mut self, folders: &[PathBuf]) {
         for folder in folders {
@@ -96,6 +110,7 @@ impl Conversation {
             history,
             unrecorded: Vec::new(),
             usage: ThreadTokenUsage::default(),
+            rate_limits: None,
             grants: SessionGrants::default(),
             granted_roots: Vec::new(),
             permissions: Vec::new(),
@@ -113,6 +128,7 @@ impl Conversation {
             reviews: Reviews::default(),
             notes: Vec::new(),
             reports: Vec::new(),
+            client_tools: Vec::new(),
         };
         let stream = Stream::new(id.clone());
         if let Some(recorder) = &recorder {
@@ -124,8 +140,20 @@ impl Conversation {
             id,
             recorder,
             servers: ThreadServers::default(),
+            agent: None,
             data: Mutex::new(data),
         }
+    }
+
+    /// The same as a sub-agent's.
+    #[must_use]
+    pub fn with_agent(self, agent: Option<SubAgent>) -> Self {
+        Self { agent, ..self }
+    }
+
+    /// The sub-agent's name.
+    pub fn agent_name(&self) -> Option<String> {
+        self.agent.as_ref().map(|agent| agent.name.clone())
     }
 
     pub fn data(&self) -> MutexGuard<'_, Data> {
@@ -139,16 +167,34 @@ impl Conversation {
         granted.into_iter().filter(|folder| is_itself(folder)).collect()
     }
 
-    /// Puts items into the history and onto the record.
+    /// Puts items into the history and onto the record, in the same order.
     pub fn say(&self, items: impl IntoIterator<Item = ResponseItem>) {
         for item in items {
-            let first = std::mem::take(&mut self.data().unrecorded);
-            first
-                .into_iter()
-                .for_each(|item| self.record(RolloutItem::ResponseItem(item)));
-            self.record(RolloutItem::ResponseItem(item.clone()));
-            self.data().history.push(item);
+            let mut data = self.data();
+            self.record_first(&mut data);
+            let line = self.record(RolloutItem::ResponseItem(item.clone()));
+            self.add(&mut data, item, line);
         }
+    }
+
+    /// Records what was said before the first turn.
+    fn record_first(&self, data: &mut Data) {
+        for item in std::mem::take(&mut data.unrecorded) {
+            self.record(RolloutItem::ResponseItem(item));
+        }
+    }
+
+    /// Puts a shorter history in the place of the first `replaced` items, on the record too. What was said since stays
+    /// behind it. `summary` is for readers that know nothing of replaced histories.
+    pub fn replace(&self, replaced: usize, mut items: Vec<ResponseItem>, summary: String) {
+        let mut data = self.data();
+        self.record_first(&mut data);
+        items.extend_from_slice(data.history.items().get(replaced..).unwrap_or_default());
+        data.history = History::new(items.clone());
+        self.record(RolloutItem::Compacted {
+            message: summary,
+            replacement_history: Some(items),
+        });
     }
 
     /// Puts items into the history, and onto the record as soon as something else is said.
@@ -156,8 +202,24 @@ impl Conversation {
         let mut data = self.data();
         for item in items {
             data.unrecorded.push(item.clone());
+            self.add(&mut data, item, 0);
+        }
+    }
+
+    /// Adds an item to the history and shows it to those who watch that, in one order.
+    fn add(&self, data: &mut Data, item: ResponseItem, line: u64) {
+        if History::keeps(&item) {
+            self.stream.publish_raw(line, || raw_item(&item));
             data.history.push(item);
         }
+    }
+
+    /// Events from now on, or after a number; with `raw` the items of the history, too.
+    pub fn listen(&self, after: Option<u64>, raw: bool) -> Listening {
+        // Locked until the subscriber is there, so that no item is told twice or not at all.
+        let data = self.data();
+        let so_far = raw.then(|| data.history.items().iter().map(raw_item).collect());
+        self.stream.listen(after, so_far)
     }
 
     /// Keeps something that the model is to know before it is asked again: at any moment, also between a call and its
@@ -187,10 +249,9 @@ impl Conversation {
         self.say(notes);
     }
 
-    pub fn record(&self, item: RolloutItem) {
-        if let Some(recorder) = &self.recorder {
-            recorder.record([item]);
-        }
+    /// Says how far the record must have come for the item to be on it.
+    pub fn record(&self, item: RolloutItem) -> u64 {
+        self.recorder.as_ref().map_or(0, |recorder| recorder.record([item]))
     }
 
     /// Waits until all that was recorded is in the file, or refused by it; the recorder's own trouble tells the person.
@@ -215,29 +276,51 @@ impl Conversation {
         self.publish(turn, EventKind::Warning(Warning { message }));
     }
 
-    /// Adds the usage of one response. Returns the new numbers.
-    pub fn add_usage(&self, last: TokenUsage, window: Option<u32>) -> ThreadTokenUsage {
+    /// Adds the usage of one response to the sum; it tells how much the history takes now.
+    pub fn add_usage(&self, last: TokenUsage, window: Option<u32>) {
         let mut data = self.data();
         add(&mut data.usage.total, last);
         data.usage.last = last;
         data.usage.model_context_window = window;
-        data.usage
+        data.history.count(last.total_tokens);
     }
 
-    /// Adds the usage of a response to what was not this conversation. Returns the new numbers.
-    pub fn add_usage_apart(&self, last: TokenUsage) -> ThreadTokenUsage {
-        let mut data = self.data();
-        add(&mut data.usage.total, last);
-        data.usage
+    /// Adds the usage of a response to what was not this conversation.
+    pub fn add_usage_apart(&self, last: TokenUsage) {
+        add(&mut self.data().usage.total, last);
     }
 
-    /// The window is used up: what the numbers say from now on.
-    pub fn fill_window(&self, window: Option<u32>) -> ThreadTokenUsage {
+    /// The provider finds the conversation too long: the window counts as used up.
+    pub fn fill_window(&self, window: Option<u32>) {
         let mut data = self.data();
         data.usage.last.total_tokens = window.unwrap_or(data.usage.last.total_tokens);
         data.usage.model_context_window = window;
-        data.usage
+        let tokens = data.usage.last.total_tokens;
+        data.history.count(tokens);
     }
+
+    /// What an answer said of the account's allowance; what it did not say stays.
+    pub fn note_limits(&self, limits: RateLimits) {
+        self.data().rate_limits.get_or_insert_default().merge(limits);
+    }
+
+    /// The numbers as they stand, for the person.
+    pub fn numbers(&self) -> EventKind {
+        let data = self.data();
+        EventKind::TokenUsageUpdated(TokenUsageUpdated {
+            token_usage: data.usage,
+            rate_limits: data.rate_limits.clone(),
+        })
+    }
+}
+
+/// An item as those see it who asked for it.
+fn raw_item(item: &ResponseItem) -> EventKind {
+    let item = serde_json::to_value(item).unwrap_or_else(|error| {
+        tracing::error!(%error, "an item of the history cannot be shown");
+        serde_json::Value::Null
+    });
+    EventKind::RawItem(RawItem { item })
 }
 
 fn add(total: &mut TokenUsage, last: TokenUsage) {

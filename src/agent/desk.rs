@@ -1,11 +1,14 @@
 //! What all threads of a server share.
 
 use super::approvals::Approvals;
+use super::contributors::Contributors;
 use super::editor::Editor;
 use super::proposals::Proposals;
 use super::provider::Clients;
+use super::questions::Questions;
 use super::review::Findings;
 use super::servers::Elicitations;
+use super::subagents::Agents;
 use super::terminals::Terminals;
 use super::undo::Persons;
 use crate::config::Config;
@@ -26,7 +29,12 @@ use tokio_util::task::TaskTracker;
 pub struct Desk {
     pub workspace: Workspace,
     pub approvals: Approvals,
+    pub questions: Questions,
+    /// Agents that work for agents.
+    pub agents: Agents,
     pub proposals: Proposals,
+    /// Who hears of each thread's beginning and end.
+    pub contributors: Contributors,
     /// Commands that run on beside the conversations.
     pub terminals: Terminals,
     pub tools: Registry,

@@ -1,6 +1,8 @@
 //! What the agent needs of an editor. The server implements it; tests may play an editor of their own.
 
 use crate::ids::ThreadId;
+use crate::protocol::tool::{ToolCallParams, ToolCallResult};
+use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -62,6 +64,12 @@ pub trait Editor: Send + Sync + 'static {
     /// Whether [`Editor::save`] saves without a question to the person.
     fn saves_on_request(&self) -> bool {
         false
+    }
+
+    /// Has the client carry out a tool that it brought along. Dropping what is given back takes the call back. The error says
+    /// why there is no result, as the end of a sentence.
+    fn call_tool(&self, _call: ToolCallParams) -> BoxFuture<'static, Result<ToolCallResult, String>> {
+        async { Err("the editor takes no calls of tools".to_owned()) }.boxed()
     }
 
     /// Tells the person something, without asking.

@@ -5,17 +5,21 @@ use super::permissions::{self, Asked};
 use super::turn::Turn;
 use super::{command, mode, propose, review, servers, terminals};
 use crate::config::permissions::is_built_in;
+use crate::config::provider::WireApi;
 use crate::exec::Confinement;
 use crate::ids::ItemId;
+use crate::model::catalogue;
+use crate::model::item::ToolSpec;
 use crate::protocol::event::{EventKind, PlanUpdated};
 use crate::protocol::item::{Confined, PlanStep, ThreadItem};
 use crate::protocol::permission::Permission;
+use crate::protocol::question::UserQuestion;
 use crate::protocol::settings::SandboxPolicy;
 use crate::store::proposals::Bounds;
 use crate::tools::server_tool::ServerCall;
 use crate::tools::{
-    CommandCall, Host, Reading, Registry, TerminalStart, TerminalWrite, ToolError, ToolOutput, apply_patch,
-    exec_command, write_stdin,
+    CommandCall, Host, Reading, Registry, TerminalStart, TerminalWrite, ToolError, ToolOutput, agents, apply_patch,
+    exec_command, request_user_input, view_image, write_stdin,
 };
 use crate::workspace::Workspace;
 use futures::future::BoxFuture;
@@ -59,6 +63,27 @@ impl Host for Arc<Turn> {
             };
             Ok(self.ask_for(asked).await.output())
         })
+    }
+
+    fn ask_person(
+        &self,
+        item_id: ItemId,
+        questions: Vec<UserQuestion>,
+    ) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
+        Box::pin(async move { Ok(super::questions::ask(self, item_id, questions).await) })
+    }
+
+    fn collaborate(&self, item_id: ItemId, collab: agents::Collab) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
+        Box::pin(async move { Ok(super::subagents::carry_out(self, item_id, collab).await) })
+    }
+
+    fn call_client(
+        &self,
+        item_id: ItemId,
+        tool: String,
+        arguments: serde_json::Value,
+    ) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
+        Box::pin(async move { Ok(super::client_tools::call(self, item_id, tool, arguments).await) })
     }
 
     fn run_command(&self, call: CommandCall) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
@@ -118,26 +143,106 @@ impl Host for Arc<Turn> {
 }
 
 impl Turn {
-    /// What the model may call in this conversation.
+    /// What the model may call in this conversation: our tools as far as they are on, then the client's.
     pub fn tools(&self) -> Registry {
-        let left_out = [
-            (!self.config.include_apply_patch_tool).then_some(apply_patch::NAME),
-            (!self.config.unified_exec()).then_some(exec_command::NAME),
-            (!self.config.unified_exec()).then_some(write_stdin::NAME),
-        ];
-        let own = left_out
+        let ours = self.desk.tools.clone();
+        let on = self
+            .left_out()
             .into_iter()
-            .flatten()
-            .fold(self.desk.tools.clone(), |tools, name| tools.without(name));
-        let own = match self.is_apart() {
-            true => own.only(review::allows),
-            false => own,
+            .fold(ours, |tools, (name, _)| tools.without(name));
+        let on = match self.is_apart() {
+            true => on.only(review::allows),
+            // Work apart from the conversation is not the client's.
+            false => on.with(self.conversation.data().client_tools.clone()),
         };
         let all = match self.servers.is_empty() {
-            true => own,
-            false => own.with(self.server_tools()),
+            true => on,
+            false => on.with(self.server_tools()),
         };
-        mode::offered(self.settings.mode, all)
+        match self.is_apart() {
+            // It only reads in every mode, and looks by commands.
+            true => all,
+            false => mode::offered(self.settings.mode, all),
+        }
+    }
+
+    /// What the model is offered.
+    pub fn tool_specs(&self) -> Vec<ToolSpec> {
+        let mut specs = self.tools().specs();
+        if self.searches_the_web() {
+            specs.push(ToolSpec::WebSearch {});
+        }
+        specs
+    }
+
+    /// Whether the provider may search the web for the model. Only one of the two wire APIs knows of it.
+    fn searches_the_web(&self) -> bool {
+        let wire = self.provider.get().map(|provider| provider.client.provider().wire_api);
+        self.config.web_search() && !self.is_apart() && wire == Some(WireApi::Responses)
+    }
+
+    /// Tools of ours that this conversation does not have, each with the reason, in words.
+    fn left_out(&self) -> Vec<(&'static str, &'static str)> {
+        let model = self.provider.get().map(|provider| provider.model.as_str());
+        let blind = model.is_some_and(|model| !catalogue::takes_images(model));
+        let apart = (self.is_apart(), "this work is done without it");
+        let terminals = (!self.config.unified_exec(), "terminals are switched off");
+        let depth = self.conversation.agent.as_ref().map_or(0, |agent| agent.depth);
+        let collab = (!self.config.multi_agent(), "working with other agents is switched off");
+        let deepest = (
+            depth >= self.config.agents.depth,
+            "you are an agent that starts no others",
+        );
+        // Whoever is nobody's agent and has none has nobody to write to.
+        let alone = (depth == 0 && deepest.0, "there are no other agents");
+        let collab = match apart.0 {
+            true => apart,
+            false => collab,
+        };
+        [
+            (
+                apply_patch::NAME,
+                (
+                    !self.config.include_apply_patch_tool,
+                    "it is switched off: send patches through shell",
+                ),
+            ),
+            (exec_command::NAME, terminals),
+            (write_stdin::NAME, terminals),
+            (
+                view_image::NAME,
+                (!self.config.view_image(), "looking at images is switched off"),
+            ),
+            (view_image::NAME, apart),
+            (request_user_input::NAME, apart),
+            (
+                view_image::NAME,
+                (blind, "your model takes no images, so none can be shown to you"),
+            ),
+            (agents::SPAWN, collab),
+            (agents::SPAWN, deepest),
+            (agents::CLOSE, collab),
+            (agents::CLOSE, deepest),
+            (agents::SEND, collab),
+            (agents::SEND, alone),
+            (agents::WAIT, collab),
+            (agents::WAIT, alone),
+            (agents::LIST, collab),
+            (agents::LIST, alone),
+        ]
+        .into_iter()
+        .filter_map(|(name, (is_out, why))| is_out.then_some((name, why)))
+        .collect()
+    }
+
+    /// What the model is told that calls a tool which is not there.
+    pub fn no_such_tool(&self, name: &str) -> String {
+        let left_out = self.left_out();
+        if let Some((_, why)) = left_out.iter().find(|(known, _)| *known == name) {
+            return format!("unsupported call: there is no tool named {name} in this conversation, since {why}.");
+        }
+        let names = self.tools().names().join(", ");
+        format!("unsupported call: there is no tool named {name}. The tools are: {names}.")
     }
 
     /// Where patches may write: the workspace, whatever the policy for commands, since the person decides on each.

@@ -30,6 +30,8 @@ pub struct Pending {
     state: Mutex<State>,
     /// Something came, or one of the person's commands has ended.
     changed: Notify,
+    /// Input or mail came; for everybody who waits for it beside the turn's own task.
+    arrived: Notify,
 }
 
 #[derive(Default)]
@@ -75,15 +77,50 @@ impl Pending {
     }
 
     /// Gives input to the turn. Given back if the turn takes no more.
-    pub fn push(&self, input: Input) -> Result<(), Input> {
+    #[must_use]
+    pub fn push(&self, input: Input) -> Option<Input> {
         let mut state = self.lock();
         if state.closed {
-            return Err(input);
+            return Some(input);
         }
         state.inputs.push(input);
         drop(state);
         self.changed.notify_one();
-        Ok(())
+        self.arrived.notify_waiters();
+        None
+    }
+
+    /// Whether input waits to be taken.
+    pub fn has_input(&self) -> bool {
+        !self.lock().inputs.is_empty()
+    }
+
+    /// Whether input or mail waits to be taken.
+    pub fn has_news(&self) -> bool {
+        let state = self.lock();
+        !state.inputs.is_empty() || !state.mail.is_empty()
+    }
+
+    /// Ends as soon as there is input; it stays where it is. For whatever waits for the person in the course of the turn.
+    pub async fn input_came(&self) {
+        self.until(Self::has_input).await;
+    }
+
+    /// Ends as soon as there is input or mail; it stays where it is.
+    pub async fn news_came(&self) {
+        self.until(Self::has_news).await;
+    }
+
+    async fn until(&self, is_so: impl Fn(&Self) -> bool) {
+        loop {
+            // Listening before looking: what comes in between is heard.
+            let mut arrived = std::pin::pin!(self.arrived.notified());
+            arrived.as_mut().enable();
+            if is_so(self) {
+                return;
+            }
+            arrived.await;
+        }
     }
 
     /// Takes what has come so far, in order.
@@ -92,15 +129,17 @@ impl Pending {
     }
 
     /// Gives a message to the turn. Given back if the turn takes no more.
-    pub fn deliver(&self, mail: Mail) -> Result<(), Mail> {
+    #[must_use]
+    pub fn deliver(&self, mail: Mail) -> Option<Mail> {
         let mut state = self.lock();
         if state.closed {
-            return Err(mail);
+            return Some(mail);
         }
         state.mail.push(mail);
         drop(state);
         self.changed.notify_one();
-        Ok(())
+        self.arrived.notify_waiters();
+        None
     }
 
     /// Takes the messages that have come so far, in order; also of a turn that is over.
@@ -166,7 +205,7 @@ mod tests {
             let pending = std::sync::Arc::new(Pending::default());
             let person = std::thread::spawn({
                 let pending = pending.clone();
-                move || pending.push(input("late")).is_ok()
+                move || pending.push(input("late")).is_none()
             });
             let mut taken = Vec::new();
             while !pending.close_if_empty() {
@@ -176,7 +215,7 @@ mod tests {
         }
         let pending = Pending::default();
         for text in ["1", "2", "3"] {
-            pending.push(input(text)).expect("open");
+            assert_eq!(pending.push(input(text)), None);
         }
         assert_eq!(pending.take(), ["1", "2", "3"].map(input));
     }
@@ -185,9 +224,9 @@ mod tests {
     #[test]
     fn a_stopped_turn_gives_back_what_waits() {
         let pending = Pending::default();
-        pending.push(input("x")).expect("open");
+        assert_eq!(pending.push(input("x")), None);
         assert_eq!(pending.close(), [input("x")]);
         assert!(pending.take().is_empty());
-        assert_eq!(pending.push(input("y")), Err(input("y")));
+        assert_eq!(pending.push(input("y")), Some(input("y")));
     }
 }

@@ -7,12 +7,22 @@ use super::context::lines_in_words;
 use crate::config::permissions::is_built_in;
 use crate::model::item::{ContentPart, ResponseItem};
 use crate::protocol::item::UserInput;
-use crate::protocol::settings::{SandboxPolicy, ThreadSettings};
+use crate::protocol::settings::{Personality, SandboxPolicy, ThreadSettings};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// The built-in instructions.
 pub const BASE_INSTRUCTIONS: &str = include_str!("prompt/base.md");
+
+/// The instructions of a request: those in force, and the tone where the person has chosen one.
+pub fn instructions(base: &str, personality: Personality) -> String {
+    let tone = match personality {
+        Personality::None => return base.to_owned(),
+        Personality::Friendly => include_str!("prompt/friendly.md"),
+        Personality::Pragmatic => include_str!("prompt/pragmatic.md"),
+    };
+    format!("{}\n\n{}", base.trim_end(), tone)
+}
 
 /// A message of the given role with one text.
 pub fn message(role: &str, text: String) -> ResponseItem {
@@ -257,6 +267,8 @@ mod tests {
             sandbox_policy: SandboxPolicy::default(),
             permissions: None,
             runtime_workspace_roots: Vec::new(),
+            service_tier: None,
+            personality: Default::default(),
         }
     }
 

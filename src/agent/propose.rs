@@ -6,8 +6,9 @@ mod place;
 pub(super) mod report;
 
 use super::apply::{self, HunkResult, Outcome, Scope};
+use super::aside::aside;
 use super::proposals::{Decided, Origin, Proposals, Waiting};
-use super::turn::Turn;
+use super::turn::{Turn, WaitsFor};
 use crate::exec::Closed;
 use crate::ids::{HunkId, ItemId, ProposalId};
 use crate::patch::files::{self, DiskFiles, FileText, Files};
@@ -121,7 +122,7 @@ pub(super) async fn run(
         proposals.accept_unasked(proposal_id);
     }
     let decided = {
-        let _waiting_status = (!nobody_asked).then(|| turn.waiting());
+        let _waiting_status = (!nobody_asked).then(|| turn.waiting(WaitsFor::Approval));
         tokio::select! {
             biased;
             // What was decided before the stop counts; an editor's preview may have it in the files by now.
@@ -197,7 +198,7 @@ async fn carry_out(
     turn.track.made_folders(&outcome.made);
     // Before anybody is told: what is shown as done can be taken back, also after a crash.
     let saving = turn.clone();
-    apply::aside(move || super::undo::save(&saving)).await;
+    aside(move || super::undo::save(&saving)).await;
     let status = match outcome.status {
         ProposalStatus::Applied => ItemStatus::Completed,
         ProposalStatus::Rejected => ItemStatus::Declined,
@@ -229,11 +230,7 @@ async fn carry_out(
             }
         });
     }
-    ToolOutput {
-        images: Vec::new(),
-        text: report,
-        success: Some(outcome.status == ProposalStatus::Applied),
-    }
+    ToolOutput::new(report, outcome.status == ProposalStatus::Applied)
 }
 
 fn changes(plan: &Plan, cwd: &Path) -> Vec<FileChange> {

@@ -253,7 +253,9 @@ async fn conclude(turn: &Arc<Turn>) -> Ended {
     let Some(text) = turn.with_history(|history| last_words(history.items())) else {
         if let Some(entered) = leave(turn) {
             exit(turn, &entered, &Outcome::Empty, Vec::new());
-            turn.warn("The reviewer gave no answer, so there are no findings. Start the review again, or choose another model for it (review_model).".to_owned());
+            turn.warn("The reviewer gave no answer, so there are no findings. Start the review again, or choose another model for it \
+                 (review_model)."
+                    .to_owned());
         }
         return Ended::Completed;
     };

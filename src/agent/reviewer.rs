@@ -6,11 +6,11 @@
 
 mod answer;
 
-use super::prompt;
 use super::turn::Turn;
+use super::{consult, prompt};
 use crate::ids::ItemId;
-use crate::model::item::{ContentPart, ResponseItem};
-use crate::model::{ModelEvent, ModelRequest};
+use crate::model::item::ResponseItem;
+use crate::model::{ModelRequest, Task};
 use crate::protocol::approval::{Approval, ApprovalDecision, ApprovalResponse};
 use crate::protocol::event::EventKind;
 use crate::protocol::guardian::{GuardianAction, GuardianAssessment, GuardianStatus, Risk, RiskLevel};
@@ -279,43 +279,26 @@ impl Turn {
             model: provider.model.clone(),
             instructions: instructions.to_owned(),
             input: Arc::new(vec![prompt::message("user", self.case(action))]),
-            tools: Vec::new(),
-            parallel_tool_calls: false,
-            effort: None,
             summary: ReasoningSummary::None,
             output_schema: Some(schema.clone()),
-            max_output_tokens: None,
             cache_key: format!("{}-{what}", self.conversation.id),
             metadata: self.metadata().clone(),
             turn_id: self.id.to_string(),
+            task: Task::Approval,
+            ..ModelRequest::default()
         })
     }
 
     /// One attempt: all that the model says.
     async fn ask_model(&self, request: &ModelRequest) -> Result<String, String> {
         let provider = self.provider.get().ok_or("there is no model to ask")?;
-        let failed = |error: crate::model::ModelError| error.turn_error().message;
-        let mut stream = provider.client.stream(request).await.map_err(failed)?;
-        let (mut text, mut streamed) = (String::new(), 0);
-        while let Some(event) = stream.next().await {
-            match event.map_err(failed)? {
-                ModelEvent::ItemDone(ResponseItem::Message { role, content, .. }) if role == "assistant" => {
-                    text.extend(content.into_iter().filter_map(|part| match part {
-                        ContentPart::OutputText { text } | ContentPart::InputText { text } => Some(text),
-                        _ => None,
-                    }));
-                }
-                ModelEvent::TextDelta { delta, .. } | ModelEvent::ReasoningDelta { delta, .. } => {
-                    streamed += delta.len();
-                    if streamed > MOST_TEXT {
-                        return Err("its answer does not come to an end".to_owned());
-                    }
-                }
-                ModelEvent::Completed { .. } => return Ok(text),
-                _ => {}
-            }
+        let said = consult::ask(&provider.client, request, MOST_TEXT)
+            .await
+            .map_err(|error| error.to_string())?;
+        match said.is_cut {
+            true => Err("its answer was cut short".to_owned()),
+            false => Ok(said.text),
         }
-        Err("its answer broke off".to_owned())
     }
 
     /// What is to be judged, as JSON, so that nothing in it can pass for anything else.

@@ -1,19 +1,22 @@
 //! The turn loop: rounds of one model request and the tool calls it brought, until an answer needs nothing more.
 
+use super::aside;
 use super::calls::Calls;
+use super::compaction::Room;
 use super::context::{self, Gathered};
 use super::mail;
 use super::pending::Input;
 use super::prompt;
 use super::turn::{Ended, Turn};
 use crate::ids::ItemId;
+use crate::model::catalogue;
 use crate::model::item::{ContentPart, ReasoningPart, ResponseItem};
 use crate::model::retry::{Retry, Wait};
-use crate::model::{ModelError, ModelEvent, ModelRequest};
-use crate::protocol::event::{EventKind, TokenUsageUpdated, TurnDiff, TurnRetrying};
-use crate::protocol::item::ThreadItem;
+use crate::model::{ErrorKind, ModelError, ModelEvent, ModelRequest, ModelStream, Task};
+use crate::protocol::event::{EventKind, TurnDiff, TurnRetrying};
+use crate::protocol::item::{ItemStatus, ThreadItem};
 use crate::protocol::model::TokenUsage;
-use crate::protocol::turn::{TurnError, TurnErrorKind};
+use crate::protocol::turn::{TurnError, TurnErrorKind, TurnKind};
 use crate::store::{RolloutItem, TurnContextRecord};
 use std::sync::Arc;
 
@@ -23,10 +26,20 @@ const MOST_ROUNDS: usize = 1000;
 const MOST_TEXT: usize = 8 << 20;
 
 /// Why a request came to no end.
-enum Broken {
+pub(super) enum Broken {
     Stopped,
     Model(ModelError),
     Failed(TurnError),
+}
+
+impl Broken {
+    pub(super) fn into_ended(self) -> Ended {
+        match self {
+            Self::Stopped => Ended::Interrupted,
+            Self::Model(error) => Ended::Failed(error.turn_error()),
+            Self::Failed(error) => Ended::Failed(error),
+        }
+    }
 }
 
 impl From<ModelError> for Broken {
@@ -40,24 +53,19 @@ pub(super) async fn run(turn: &Arc<Turn>) -> Ended {
     if let Err(error) = super::servers::ready(turn).await {
         return Ended::Failed(error);
     }
+    let mut room = Room::default();
     for _ in 0..MOST_ROUNDS {
         if turn.cancel.is_cancelled() {
             return Ended::Interrupted;
         }
-        take_input(turn, turn.pending.take(), false).await;
-        if !turn.is_apart() {
-            mail::read(turn, turn.pending.take_mail());
-            super::restore::tell_model(turn);
-            turn.conversation.say_notes();
-        }
-        turn.begin_round();
-        match round(turn).await {
-            Ok(true) => {}
-            Ok(false) if is_over(turn).await => return Ended::Completed,
-            Ok(false) => {}
-            Err(Broken::Stopped) => return Ended::Interrupted,
-            Err(Broken::Model(error)) => return Ended::Failed(error.turn_error()),
-            Err(Broken::Failed(error)) => return Ended::Failed(error),
+        let done = match next_round(turn, &mut room).await {
+            Err(Broken::Model(error)) => room.refused(turn, error).await.map(|()| false),
+            done => done,
+        };
+        match done {
+            Ok(true) if is_over(turn).await => return Ended::Completed,
+            Ok(_) => {}
+            Err(broken) => return broken.into_ended(),
         }
     }
     Ended::Failed(failure(
@@ -67,6 +75,28 @@ pub(super) async fn run(turn: &Arc<Turn>) -> Ended {
              did and ask again in smaller steps."
         ),
     ))
+}
+
+/// A round with what there is to say before it. True if the model needs nothing more.
+async fn next_round(turn: &Arc<Turn>, room: &mut Room) -> Result<bool, Broken> {
+    listen(turn).await;
+    if room.make(turn).await? {
+        listen(turn).await;
+    }
+    turn.begin_round();
+    let called = round(turn).await?;
+    room.answered();
+    Ok(!called)
+}
+
+/// Puts into the history what has come for the model meanwhile.
+async fn listen(turn: &Arc<Turn>) {
+    take_input(turn, turn.pending.take(), false).await;
+    if !turn.is_apart() {
+        mail::read(turn, turn.pending.take_mail());
+        super::restore::tell_model(turn);
+        turn.conversation.say_notes();
+    }
 }
 
 /// Whether nothing is left to answer. Waits for what the person runs beside the turn; they may say something meanwhile.
@@ -95,6 +125,10 @@ pub(super) async fn take_input(turn: &Arc<Turn>, inputs: Vec<Input>, first: bool
 pub(super) fn say_input(turn: &Turn, inputs: Vec<Gathered>, first: bool) {
     for (index, Gathered { input, told }) in inputs.into_iter().enumerate() {
         turn.hear();
+        // The first words that a sub-agent hears are those of the one that started it.
+        if turn.conversation.agent.is_none() || !turn.conversation.data().turns.is_empty() {
+            turn.desk.agents.person_spoke(&turn.conversation.id);
+        }
         turn.metadata().extend(input.metadata);
         turn.say(super::person::sent_along(turn, &input.content));
         turn.say(told.messages);
@@ -162,7 +196,7 @@ fn said(turn: &Turn) -> usize {
 }
 
 /// After a failure that is worth another try: says so and waits. Else gives the failure back.
-async fn again(turn: &Turn, retry: &mut Retry, broken: Broken) -> Option<Broken> {
+pub(super) async fn again(turn: &Turn, retry: &mut Retry, broken: Broken) -> Option<Broken> {
     let Broken::Model(error) = broken else {
         return Some(broken);
     };
@@ -215,7 +249,7 @@ pub(super) async fn show_diff(turn: &Arc<Turn>) {
     }
     let comparing = turn.clone();
     // A diff that panics is missed by nobody as much as the rest of the turn would be.
-    let compared = tokio::task::spawn_blocking(move || {
+    let compared = aside::begin(move || {
         // First written down, then shown: what the person sees can be taken back.
         super::undo::save(&comparing);
         comparing.changed_diff()
@@ -225,15 +259,19 @@ pub(super) async fn show_diff(turn: &Arc<Turn>) {
     }
 }
 
-/// A request that does not fit fills the window in the numbers, so that the person sees why.
+/// What a failure says of the account's allowance and of the window shows in the numbers, so that the person sees why.
 fn note_limits(turn: &Turn, error: &ModelError) {
-    if error.turn_error().kind == TurnErrorKind::ContextWindowExceeded && !turn.is_apart() {
-        show_usage(turn, turn.conversation.fill_window(turn.provider().context_window));
+    match &error.kind {
+        ErrorKind::ContextWindowExceeded { .. } if !turn.is_apart() => {
+            turn.conversation.fill_window(turn.provider().context_window);
+        }
+        ErrorKind::UsageLimit {
+            rate_limits: Some(limits),
+            ..
+        } => turn.conversation.note_limits((**limits).clone()),
+        _ => return,
     }
-}
-
-fn show_usage(turn: &Turn, usage: crate::protocol::model::ThreadTokenUsage) {
-    turn.publish(EventKind::TokenUsageUpdated(TokenUsageUpdated { token_usage: usage }));
+    turn.publish(turn.conversation.numbers());
 }
 
 /// The form of the answer. A reviewer that could not call a tool any more goes without: it is told the form in words, too.
@@ -242,15 +280,20 @@ fn schema(turn: &Turn) -> Option<serde_json::Value> {
     turn.output_schema.clone().filter(|_| asked)
 }
 
-fn request(turn: &Turn) -> ModelRequest {
+/// The request that the conversation as it stands makes.
+pub(super) fn request(turn: &Turn) -> ModelRequest {
     // On its own: the lock is not to be held while anything else is made.
     let input = turn.with_history(|history| history.for_model());
+    let instructions = match turn.is_apart() {
+        true => turn.base_instructions.clone(),
+        false => prompt::instructions(&turn.base_instructions, turn.settings.personality),
+    };
     ModelRequest {
         model: turn.provider().model.clone(),
-        instructions: turn.base_instructions.clone(),
-        input: Arc::new(input),
-        tools: turn.tools().specs(),
-        parallel_tool_calls: true,
+        instructions,
+        input,
+        tools: turn.tool_specs(),
+        parallel_tool_calls: catalogue::calls_side_by_side(&turn.provider().model),
         effort: turn.settings.effort.clone(),
         summary: turn.settings.summary,
         output_schema: schema(turn),
@@ -258,57 +301,56 @@ fn request(turn: &Turn) -> ModelRequest {
         metadata: turn.metadata().clone(),
         cache_key: turn.cache_key(),
         turn_id: turn.id.to_string(),
+        task: match turn.kind() {
+            TurnKind::Review => Task::Review,
+            _ => Task::Turn,
+        },
+        service_tier: turn.settings.service_tier.clone(),
     }
 }
 
-/// One request and its stream. Tools start as their calls complete; what is finished is in the history even if the
-/// stream breaks off later.
-async fn attempt(turn: &Arc<Turn>, calls: &mut Calls) -> Result<(), Broken> {
+/// Records under which settings the model is asked, and waits until all that was said is on the disk: it outlives the
+/// server from here on, whatever the model does with it.
+pub(super) async fn before_request(turn: &Turn) -> Result<(), Broken> {
     if !turn.is_apart() {
         turn.conversation.record(RolloutItem::TurnContext(TurnContextRecord {
             model: turn.provider().model.clone(),
             ..TurnContextRecord::new(&turn.id, &turn.settings)
         }));
     }
-    let request = request(turn);
-    // What the person said outlives the server from here on, whatever the model does with it.
     tokio::select! {
         biased;
-        () = turn.cancel.cancelled() => return Err(Broken::Stopped),
-        () = turn.conversation.recorded() => {}
+        () = turn.cancel.cancelled() => Err(Broken::Stopped),
+        () = turn.conversation.recorded() => Ok(()),
     }
-    let mut stream = tokio::select! {
-        biased;
-        () = turn.cancel.cancelled() => return Err(Broken::Stopped),
-        stream = turn.provider().client.stream(&request) => stream?,
+}
+
+/// One request and its stream. Tools start as their calls complete; what is finished is in the history even if the
+/// stream breaks off later.
+async fn attempt(turn: &Arc<Turn>, calls: &mut Calls) -> Result<(), Broken> {
+    before_request(turn).await?;
+    let mut stream = {
+        // Gone once it is sent, so that the history is not copied for what comes next.
+        let request = request(turn);
+        tokio::select! {
+            biased;
+            () = turn.cancel.cancelled() => return Err(Broken::Stopped),
+            stream = turn.provider().client.stream(&request) => stream?,
+        }
     };
     let mut answer = Answer {
         turn,
         calls,
         text_size: 0,
-        usage: None,
+        has_limits: false,
     };
-    loop {
-        let event = tokio::select! {
-            biased;
-            () = turn.cancel.cancelled() => return Err(Broken::Stopped),
-            event = stream.next() => event,
-        };
-        match event {
-            Some(Ok(ModelEvent::Completed { usage, .. })) => {
-                answer.usage = usage;
-                break;
-            }
-            Some(Ok(event)) => answer.take(event).await?,
-            Some(Err(error)) => return Err(error.into()),
-            None => {
-                let words = "The model's answer ended without an end; ask again.";
-                return Err(Broken::Failed(failure(TurnErrorKind::Internal, words.to_owned())));
-            }
-        }
+    let usage = answer.hear(&mut stream).await?;
+    if let Some(usage) = usage {
+        turn.add_usage(usage, turn.provider().context_window);
     }
-    if let Some(usage) = answer.usage {
-        show_usage(turn, turn.add_usage(usage, turn.provider().context_window));
+    // One event a response, with all its numbers.
+    if usage.is_some() || answer.has_limits {
+        turn.publish(turn.conversation.numbers());
     }
     Ok(())
 }
@@ -318,16 +360,42 @@ struct Answer<'a> {
     turn: &'a Arc<Turn>,
     calls: &'a mut Calls,
     text_size: usize,
-    usage: Option<TokenUsage>,
+    /// The provider said something of the account's allowance.
+    has_limits: bool,
 }
 
 impl Answer<'_> {
+    /// All of it, to its end. Gives the tokens that it took, where the provider counts them.
+    async fn hear(&mut self, stream: &mut ModelStream) -> Result<Option<TokenUsage>, Broken> {
+        let turn = self.turn;
+        loop {
+            let event = tokio::select! {
+                biased;
+                () = turn.cancel.cancelled() => return Err(Broken::Stopped),
+                event = stream.next() => event,
+            };
+            match event {
+                Some(Ok(ModelEvent::Completed { usage, .. })) => return Ok(usage),
+                Some(Ok(event)) => self.take(event).await?,
+                Some(Err(error)) => return Err(error.into()),
+                None => {
+                    let words = "The model's answer ended without an end; ask again.";
+                    return Err(Broken::Failed(failure(TurnErrorKind::Internal, words.to_owned())));
+                }
+            }
+        }
+    }
+
     async fn take(&mut self, event: ModelEvent) -> Result<(), Broken> {
         match event {
             ModelEvent::ItemAdded(item) => {
-                if let Some(item) = self.shown(&item) {
+                if let Some(item) = self.shown(&item, false) {
                     self.turn.start_item(item);
                 }
+            }
+            ModelEvent::RateLimits(limits) => {
+                self.has_limits = true;
+                self.turn.conversation.note_limits(limits);
             }
             ModelEvent::TextDelta { item_id, delta } => {
                 self.count(&delta)?;
@@ -371,8 +439,8 @@ impl Answer<'_> {
     }
 
     /// How an item of the model is shown in this turn. What the model writes apart from the conversation is not.
-    fn shown(&self, item: &ResponseItem) -> Option<ThreadItem> {
-        let shown = shown(item, self.turn.config.show_raw_agent_reasoning)?;
+    fn shown(&self, item: &ResponseItem, is_done: bool) -> Option<ThreadItem> {
+        let shown = shown(item, self.turn.config.show_raw_agent_reasoning, is_done)?;
         let is_message = matches!(shown, ThreadItem::AgentMessage { .. });
         (!is_message || !self.turn.is_apart()).then_some(shown)
     }
@@ -405,7 +473,7 @@ impl Answer<'_> {
             | ResponseItem::LocalShellCallOutput { .. }
             | ResponseItem::Other => tracing::debug!("an item that no model should send was ignored"),
             _ => {
-                if let Some(shown) = self.shown(&item) {
+                if let Some(shown) = self.shown(&item, true) {
                     self.turn.complete_item(shown);
                 }
                 self.turn.say([item]);
@@ -414,9 +482,43 @@ impl Answer<'_> {
     }
 }
 
-/// How an item of the model is shown; calls and unknown kinds are not shown here.
-fn shown(item: &ResponseItem, raw_reasoning: bool) -> Option<ThreadItem> {
+/// Name of the tool under which searches of the provider's are shown.
+pub(super) const WEB_SEARCH: &str = "web_search";
+
+/// A search that the provider does by itself.
+fn search(id: Option<&str>, status: Option<&str>, action: Option<&serde_json::Value>, is_done: bool) -> ThreadItem {
+    let field = |name: &str| {
+        action
+            .and_then(|action| action.get(name))
+            .and_then(|value| value.as_str())
+    };
+    let title = match (field("query"), field("url"), field("pattern")) {
+        (_, Some(url), Some(pattern)) => format!("Find {pattern} in {url}"),
+        (_, Some(url), None) => format!("Open {url}"),
+        (Some(query), None, _) => format!("Search the web for {query}"),
+        (None, None, _) => "Search the web".to_owned(),
+    };
+    ThreadItem::ToolCall {
+        id: item_id(id),
+        tool: WEB_SEARCH.to_owned(),
+        title,
+        arguments: action.cloned().unwrap_or_default(),
+        status: match (is_done, status) {
+            (false, _) => ItemStatus::InProgress,
+            (true, Some("failed" | "incomplete")) => ItemStatus::Failed,
+            (true, _) => ItemStatus::Completed,
+        },
+        output: None,
+        duration_ms: None,
+    }
+}
+
+/// How an item of the model is shown that begins or is done; calls and unknown kinds are not shown here.
+fn shown(item: &ResponseItem, raw_reasoning: bool, is_done: bool) -> Option<ThreadItem> {
     match item {
+        ResponseItem::WebSearchCall { id, status, action } => {
+            Some(search(id.as_deref(), status.as_deref(), action.as_ref(), is_done))
+        }
         ResponseItem::Message { id, role, content } if role == "assistant" => {
             let texts = content.iter().filter_map(|part| match part {
                 ContentPart::OutputText { text } | ContentPart::InputText { text } => Some(text.as_str()),

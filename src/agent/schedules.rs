@@ -23,6 +23,11 @@ const PLAYERS: u64 = 2;
 /// Failures after which no more is played.
 const ENOUGH: usize = 3;
 
+/// Whether the thread that asks plays a schedule.
+pub(super) fn is_playing() -> bool {
+    world::is_playing()
+}
+
 fn variable(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
     Some(text.parse().unwrap_or_else(|error| panic!("{name}={text}: {error}")))

@@ -20,6 +20,8 @@ pub fn initial(config: &Config, cwd: PathBuf, change: &SettingsOverride) -> Resu
         permissions: permissions::same_as(config, &config.sandbox_policy),
         runtime_workspace_roots: Vec::new(),
         edit_approval: config.edits.approve,
+        service_tier: config.service_tier.clone(),
+        personality: config.personality,
         editor_context: config.editor_context,
         mode: Mode::default(),
     };
@@ -44,6 +46,10 @@ pub fn changed(config: &Config, now: &ThreadSettings, change: &SettingsOverride)
     if let Some(effort) = &change.effort {
         settings.effort.clone_from(effort);
     }
+    if let Some(tier) = &change.service_tier {
+        settings.service_tier = tier.clone().filter(|tier| !tier.trim().is_empty());
+    }
+    settings.personality = change.personality.unwrap_or(settings.personality);
     settings.summary = change.summary.unwrap_or(settings.summary);
     settings.approval_policy = change.approval_policy.unwrap_or(settings.approval_policy);
     settings.approvals_reviewer = change.approvals_reviewer.unwrap_or(settings.approvals_reviewer);

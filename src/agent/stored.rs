@@ -11,12 +11,13 @@ use crate::ids::ThreadId;
 use crate::protocol::event::{EventKind, ThreadArchived, ThreadDeleted, ThreadNameUpdated, ThreadUnarchived};
 use crate::protocol::settings::{SettingsOverride, ThreadSettings};
 use crate::protocol::thread::{
-    Thread, ThreadForkParams, ThreadMemoryMode, ThreadResumeParams, ThreadSearchParams, ThreadSearchResult,
-    ThreadStatus,
+    Thread, ThreadForkParams, ThreadListParams, ThreadListResult, ThreadMemoryMode, ThreadResumeParams,
+    ThreadSearchParams, ThreadSearchResult, ThreadStatus,
 };
 use crate::store::line::EventMsg;
 use crate::store::load::Stored;
 use crate::store::{self, Recorder, Resumed, RolloutItem, SessionMeta, StoreError, Until, summary};
+use crate::tools::dynamic;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -37,8 +38,20 @@ struct Ready {
 }
 
 impl Agent {
-    /// Brings a stored thread back; joins it if it is live.
-    pub async fn resume_thread(&self, params: ThreadResumeParams) -> Result<Opened, AgentError> {
+    /// Brings a stored thread back; joins it if it is live. Tools that the client declares take the place of those before.
+    pub async fn resume_thread(&self, mut params: ThreadResumeParams) -> Result<Opened, AgentError> {
+        let declared = match params.dynamic_tools.take() {
+            Some(specs) => Some(dynamic::declared(&specs, &self.desk().tools)?),
+            None => None,
+        };
+        let opened = self.resume(params).await?;
+        if let Some(tools) = declared {
+            opened.handle.conversation().data().client_tools = tools;
+        }
+        Ok(opened)
+    }
+
+    async fn resume(&self, params: ThreadResumeParams) -> Result<Opened, AgentError> {
         if let (Some(id), None) = (&params.thread_id, &params.path)
             && let Some(handle) = self.thread(id)
         {
@@ -135,13 +148,48 @@ impl Agent {
         Ok(self.bring_back(id, recorder, stored, from, ready, developer).await)
     }
 
+    /// The home folder of the reference system, whose threads are read and never changed.
+    fn home_of_others(&self) -> Option<PathBuf> {
+        let env = &self.desk().env;
+        let named = env.get("CODEX_HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
+        let home = named.or_else(|| Some(Path::new(env.get("HOME")?).join(".codex")));
+        home.filter(|home| home.is_absolute() && *home != self.desk().home)
+    }
+
+    /// A page of the threads of the reference system. Reads the disk.
+    pub(super) fn list_of_others(&self, params: &ThreadListParams) -> Result<ThreadListResult, StoreError> {
+        let mut params = params.clone();
+        params.model_providers.get_or_insert_default();
+        match self.home_of_others() {
+            Some(home) => store::list(&home, &params, ""),
+            None => store::list(Path::new(""), &params, ""),
+        }
+    }
+
+    /// A stored thread of ours, else of the reference system. Reads the disk.
+    pub(super) fn read_stored(&self, id: &ThreadId, include_turns: bool) -> Result<Thread, StoreError> {
+        match (store::read(&self.desk().home, id, include_turns), self.home_of_others()) {
+            (Err(unknown @ StoreError::NotFound { .. }), Some(home)) => match store::read(&home, id, include_turns) {
+                Err(StoreError::NotFound { .. }) => Err(unknown),
+                other => other,
+            },
+            (read, _) => read,
+        }
+    }
+
     /// The file that a request means. `archived`: also one that was put away.
     async fn path_to(&self, id: Option<&ThreadId>, path: Option<&Path>, archived: bool) -> Result<PathBuf, AgentError> {
         if let Some(path) = path {
+            let full = self.desk().home.join(path);
+            if !archived && full.starts_with(self.desk().home.join(store::ARCHIVE)) {
+                let id = aside(move || summary::meta_of(&full)).await?.id.to_string();
+                return Err(StoreError::Archived { id }.into());
+            }
             return Ok(path.to_owned());
         }
         let id = id.cloned().ok_or(AgentError::NothingToResume)?;
         let (home, index) = (self.desk().home.clone(), self.shared.index.clone());
+        let others = self.home_of_others();
         let find = move |home: &Path, id: &ThreadId| -> Result<Option<PathBuf>, StoreError> {
             match index.find(id) {
                 Some(path) => Ok(Some(path)),
@@ -153,7 +201,10 @@ impl Agent {
             None => match store::find_archived(&home, &id)? {
                 Some(path) if archived => Ok(path),
                 Some(_) => Err(StoreError::Archived { id: id.to_string() }),
-                None => Err(StoreError::NotFound { id: id.to_string() }),
+                None => {
+                    let there = others.map(|home| store::find(&home, &id)).transpose()?.flatten();
+                    there.ok_or_else(|| StoreError::NotFound { id: id.to_string() })
+                }
             },
         });
         Ok(found.await?)
@@ -219,21 +270,29 @@ impl Agent {
     ) -> Opened {
         let Ready { loaded, settings, left } = ready;
         let path = recorder.as_ref().map(|recorder| recorder.path().to_owned());
-        let conversation = Arc::new(Conversation::new(id.clone(), recorder, History::new(stored.history)));
+        let is_copy = forked_from.is_some();
+        let agent = stored.meta.agent.filter(|_| !is_copy);
+        let conversation = Conversation::new(id.clone(), recorder, History::new(stored.history));
+        let conversation = Arc::new(conversation.with_agent(agent.clone()));
         {
             let mut data = conversation.data();
             data.environment = prompt::Environment::told(data.history.items());
             data.instructions = context::Known::told(data.history.items());
             data.mode = mode::told(data.history.items());
-            data.usage = stored.usage.unwrap_or_default();
+            data.set_usage(stored.usage.unwrap_or_default());
+            data.rate_limits = stored.rate_limits;
             data.turns = stored.turns;
             data.preview = stored.preview.clone();
             data.updated_at_ms = stored.updated_at_ms;
+            // What another program's editor brought along is not here.
+            if !is_copy && stored.meta.source == self.desk().source {
+                let recorded = dynamic::declared(&stored.meta.dynamic_tools, &self.desk().tools);
+                data.client_tools = recorded.unwrap_or_default();
+            }
         }
         conversation.remember(developer_instructions.map(|text| prompt::message("developer", text)));
         self.load_notes(&id).await;
         self.desk().look_at_history(&loaded.config).await;
-        let is_copy = forked_from.is_some();
         let thread = Thread {
             id,
             preview: stored.preview,
@@ -258,6 +317,7 @@ impl Agent {
             },
             git_info: stored.meta.git,
             forked_from_id: forked_from.or(stored.meta.forked_from_id),
+            agent,
             archived: false,
             memory_mode: stored.meta.memory_mode.unwrap_or_default(),
             turns: Vec::new(),
@@ -407,7 +467,7 @@ impl Agent {
         let path = self.path_to(Some(id), None, false).await?;
         let file = path.clone();
         let meta = aside(move || summary::meta_of(&file)).await?;
-        match meta.is_ours() {
+        match meta.is_ours() && path.starts_with(&self.desk().home) {
             true => Ok(path),
             false => Err(StoreError::Foreign { path }.into()),
         }

@@ -25,6 +25,8 @@ struct Shared {
 
 struct State {
     last_seq: u64,
+    /// Number of the latest event that is neither kept any more nor here at all.
+    dropped: u64,
     kept: VecDeque<Noted>,
     queues: Vec<Arc<Queue>>,
     /// How far the record has come; see [`Stream::after`].
@@ -41,6 +43,8 @@ struct Noted {
 
 #[derive(Default)]
 struct Queue {
+    /// Items of the history are wanted, too.
+    raw: bool,
     waiting: Mutex<Waiting>,
     arrived: Notify,
 }
@@ -67,6 +71,7 @@ impl Stream {
     pub fn new(thread_id: ThreadId) -> Self {
         let state = State {
             last_seq: 0,
+            dropped: 0,
             kept: VecDeque::new(),
             queues: Vec::new(),
             record: None,
@@ -107,6 +112,7 @@ impl Stream {
             thread_id: self.shared.thread_id.clone(),
             turn_id,
             seq: state.last_seq,
+            subscription_id: None,
         };
         let event = Event { at, kind };
         let noted = Noted {
@@ -119,8 +125,10 @@ impl Stream {
             state.queues.drain(..).for_each(|queue| queue.end());
         }
         if !is_delta(&noted.event.kind) {
-            if state.kept.len() == REPLAY {
-                state.kept.pop_front();
+            if state.kept.len() == REPLAY
+                && let Some(oldest) = state.kept.pop_front()
+            {
+                state.dropped = oldest.event.at.seq;
             }
             state.kept.push_back(noted);
         }
@@ -137,6 +145,8 @@ impl Stream {
         };
         let mut state = lock(&self.shared.state);
         state.last_seq = state.last_seq.max(last);
+        // What was kept stays behind.
+        state.dropped = state.dropped.max(last);
     }
 
     /// Nothing follows: whoever subscribes gets what is kept, and then the end.
@@ -153,8 +163,19 @@ impl Stream {
 
     /// Subscribes to all that comes. With `after`, what is kept of the events with higher numbers comes first.
     pub fn subscribe(&self, after: Option<u64>) -> Subscription {
+        self.listen(after, None).subscription
+    }
+
+    /// The same, with what a client must know that follows by numbers. With `raw` it also gets the items of the history: first
+    /// these, which are there already, and then each as it is added.
+    pub fn listen(&self, after: Option<u64>, raw: Option<Vec<EventKind>>) -> Listening {
         let mut state = lock(&self.shared.state);
-        let queue = Arc::new(Queue::default());
+        let queue = Arc::new(Queue {
+            raw: raw.is_some(),
+            ..Queue::default()
+        });
+        let so_far = raw.into_iter().flatten().map(|kind| self.raw_item(&state, kind, 0));
+        lock(&queue.waiting).events.extend(so_far);
         if let Some(after) = after {
             lock(&queue.waiting)
                 .events
@@ -165,11 +186,48 @@ impl Stream {
         } else {
             state.queues.push(queue.clone());
         }
-        Subscription {
-            queue,
-            record: state.record.clone(),
+        let missing = after.filter(|after| *after < state.dropped);
+        Listening {
+            last_seq: state.last_seq,
+            missing: missing.map(|after| (after + 1, state.dropped)),
+            subscription: Subscription {
+                queue,
+                record: state.record.clone(),
+            },
         }
     }
+
+    /// Tells those who want it of an item that was added to the history. It has no number of its own and is not kept: the
+    /// history is.
+    pub fn publish_raw(&self, line: u64, item: impl FnOnce() -> EventKind) {
+        let mut state = lock(&self.shared.state);
+        if state.queues.iter().any(|queue| queue.raw) {
+            let noted = self.raw_item(&state, item(), line);
+            state.queues.retain(|queue| !queue.raw || queue.push(&noted));
+        }
+    }
+
+    fn raw_item(&self, state: &State, kind: EventKind, line: u64) -> Noted {
+        let at = At {
+            thread_id: self.shared.thread_id.clone(),
+            turn_id: None,
+            seq: state.last_seq,
+            subscription_id: None,
+        };
+        Noted {
+            event: Event { at, kind },
+            line,
+        }
+    }
+}
+
+/// What one gets who listens to a stream from here on.
+pub struct Listening {
+    pub subscription: Subscription,
+    /// Number of the latest event.
+    pub last_seq: u64,
+    /// First and last number of those that were asked for and are not kept any more.
+    pub missing: Option<(u64, u64)>,
 }
 
 /// What the last event of its kind makes pointless.
@@ -255,7 +313,7 @@ impl Drop for Subscription {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::event::{ItemDelta, ThreadClosed, Warning};
+    use crate::protocol::event::{ItemDelta, RawItem, ThreadClosed, Warning};
 
     fn delta(item: &str, text: &str) -> EventKind {
         EventKind::AgentMessageDelta(ItemDelta {
@@ -323,6 +381,47 @@ mod tests {
         // Nobody waits for a recorder that is gone.
         assert_eq!(late.next().await.map(|event| event.at.seq), Some(3));
         assert_eq!(late.next().await.map(|event| event.at.seq), Some(4));
+    }
+
+    #[tokio::test]
+    async fn a_gap_is_told_and_the_history_has_no_numbers_of_its_own() {
+        let stream = Stream::new("t".into());
+        for number in 0..REPLAY + 3 {
+            stream.publish(None, warning(&number.to_string()));
+        }
+        let last = (REPLAY + 3) as u64;
+        for (after, missing) in [
+            (None, None),
+            (Some(0), Some((1, 3))),
+            (Some(2), Some((3, 3))),
+            (Some(3), None),
+            (Some(last), None),
+        ] {
+            let listening = stream.listen(after, None);
+            assert_eq!((listening.last_seq, listening.missing), (last, missing), "{after:?}");
+        }
+        let raw = |text: &str| EventKind::RawItem(RawItem { item: text.into() });
+        let mut plain = stream.listen(None, None).subscription;
+        let mut wants = stream
+            .listen(Some(last - 1), Some(vec![raw("a"), raw("b")]))
+            .subscription;
+        stream.publish_raw(0, || raw("c"));
+        stream.publish(None, EventKind::ThreadClosed(ThreadClosed {}));
+        let mut seen = Vec::new();
+        while let Some(event) = wants.next().await {
+            seen.push((event.at.seq, event.kind));
+        }
+        let numbers: Vec<_> = seen.iter().map(|(seq, _)| *seq).collect();
+        assert_eq!(numbers, [last, last, last, last, last + 1]);
+        assert_eq!([&seen[0].1, &seen[1].1, &seen[3].1], [&raw("a"), &raw("b"), &raw("c")]);
+        assert!(matches!(
+            plain.next().await.map(|event| event.kind),
+            Some(EventKind::ThreadClosed(_))
+        ));
+        // A stream that goes on for another has nothing of what that one kept.
+        let next = Stream::new("t".into());
+        next.take_over(&stream);
+        assert_eq!(next.listen(Some(0), None).missing, Some((1, last + 1)));
     }
 
     /// Shows S-452.

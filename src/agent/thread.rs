@@ -12,6 +12,7 @@ pub use queue::Change as QueueChange;
 pub use task::{Task, WhenBusy, Work};
 
 use super::AgentError;
+use super::compaction;
 use super::conversation::Conversation;
 use super::desk::Desk;
 use super::mail::Mail;
@@ -229,8 +230,7 @@ impl ThreadHandle {
         thread.model = Some(model).filter(|model| !model.is_empty());
         thread.status = match &running {
             None => ThreadStatus::Idle,
-            Some(turn) if turn.is_waiting() => ThreadStatus::WaitingOnApproval,
-            Some(_) => ThreadStatus::Active,
+            Some(turn) => turn.standing(),
         };
         let in_progress = running
             .filter(|_| include_turns)
@@ -324,6 +324,12 @@ impl ThreadHandle {
         }
         let work = |turn| async move { undo::run(&turn, request).await };
         self.start_task(Task::new(TurnKind::Undo, WhenBusy::Refuse, work)).await
+    }
+
+    /// Has the conversation summed up, in a turn of its own that takes the place of one that runs.
+    pub async fn compact(&self) -> Result<Started, AgentError> {
+        self.start_task(Task::new(TurnKind::Compaction, WhenBusy::Replace, compaction::run))
+            .await
     }
 
     /// Starts a turn whose work is the task's.

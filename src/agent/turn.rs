@@ -6,6 +6,7 @@ use super::conversation::Conversation;
 use super::desk::Desk;
 use super::pending::Pending;
 use super::provider::Provider;
+use super::sampling::WEB_SEARCH;
 use super::undo::Track;
 use crate::config::Config;
 use crate::config::permissions::Profile;
@@ -93,8 +94,10 @@ struct Shown {
     diff: TurnDiff,
     /// The diff as it was shown last.
     shown_diff: Option<String>,
-    /// Questions that wait for the person.
-    waiting: usize,
+    /// Questions about commands and permissions that wait for the person.
+    approvals: usize,
+    /// Questions of the model that wait for the person.
+    questions: usize,
     /// The first event is out.
     begun: bool,
     /// The last event is out.
@@ -138,7 +141,8 @@ impl Turn {
             last_agent_message: None,
             diff: TurnDiff::default(),
             shown_diff: None,
-            waiting: 0,
+            approvals: 0,
+            questions: 0,
             begun: false,
             ended: false,
             status: TurnStatus::InProgress,
@@ -305,6 +309,12 @@ impl Turn {
         items.find(|item| item.id() == id).cloned()
     }
 
+    /// All items of this turn so far, those that are open last.
+    pub fn items(&self) -> Vec<ThreadItem> {
+        let shown = self.shown();
+        shown.done.iter().chain(&shown.open).cloned().collect()
+    }
+
     /// How it ended, or that it runs.
     pub fn status(&self) -> TurnStatus {
         self.shown().status
@@ -410,8 +420,11 @@ impl Turn {
     /// Closes messages and reasoning whose stream broke off; what was streamed of them is kept and marked. Returns the
     /// texts of the messages.
     pub fn close_streamed(&self) -> Vec<String> {
-        let streamed =
-            |item: &ThreadItem| matches!(item, ThreadItem::AgentMessage { .. } | ThreadItem::Reasoning { .. });
+        let streamed = |item: &ThreadItem| match item {
+            ThreadItem::AgentMessage { .. } | ThreadItem::Reasoning { .. } => true,
+            ThreadItem::ToolCall { tool, .. } => tool == WEB_SEARCH,
+            _ => false,
+        };
         let open: Vec<_> = self
             .shown()
             .open
@@ -430,17 +443,27 @@ impl Turn {
     }
 
     /// A question is open: the thread waits for the person until the guard is dropped.
-    pub fn waiting(&self) -> WaitingGuard<'_> {
-        let mut shown = self.shown();
-        shown.waiting += 1;
-        if shown.waiting == 1 && !shown.ended {
-            self.thread_status(ThreadStatus::WaitingOnApproval);
-        }
-        WaitingGuard(self)
+    pub fn waiting(&self, what: WaitsFor) -> WaitingGuard<'_> {
+        self.count_waiting(what, |count| *count += 1);
+        WaitingGuard(self, what)
     }
 
-    pub fn is_waiting(&self) -> bool {
-        self.shown().waiting > 0
+    fn count_waiting(&self, what: WaitsFor, change: impl FnOnce(&mut usize)) {
+        let mut shown = self.shown();
+        let before = shown.status();
+        change(match what {
+            WaitsFor::Approval => &mut shown.approvals,
+            WaitsFor::Input => &mut shown.questions,
+        });
+        let after = shown.status();
+        if before != after && !shown.ended {
+            self.thread_status(after);
+        }
+    }
+
+    /// Where a thread stands in which this turn runs.
+    pub fn standing(&self) -> ThreadStatus {
+        self.shown().status()
     }
 
     /// Works with the diff of the turn.
@@ -479,8 +502,9 @@ impl Turn {
             Ended::Interrupted => (TurnStatus::Interrupted, None),
             Ended::Failed(error) => (TurnStatus::Failed, Some(error)),
         };
-        // Of the person's own commands it knows nothing.
-        if status == TurnStatus::Interrupted && shown.kind != TurnKind::OwnCommands {
+        // Of the person's own commands it knows nothing, and a compaction that was stopped has changed nothing.
+        let is_apart = matches!(shown.kind, TurnKind::OwnCommands | TurnKind::Compaction);
+        if status == TurnStatus::Interrupted && !is_apart {
             // What the model must know of a stopped turn.
             self.say([super::prompt::interrupted()]);
         }
@@ -519,6 +543,15 @@ fn text_delta(item_id: &ItemId, delta: &str) -> ItemDelta {
 }
 
 impl Shown {
+    /// A yes or no comes before an answer in words.
+    fn status(&self) -> ThreadStatus {
+        match (self.approvals, self.questions) {
+            (0, 0) => ThreadStatus::Active,
+            (0, _) => ThreadStatus::WaitingOnUserInput,
+            _ => ThreadStatus::WaitingOnApproval,
+        }
+    }
+
     fn open_item(&mut self, id: &ItemId) -> Option<&mut ThreadItem> {
         self.open.iter_mut().find(|item| item.id() == id)
     }
@@ -531,25 +564,33 @@ fn stopped(mut item: ThreadItem) -> ThreadItem {
         ThreadItem::CommandExecution { status, .. }
         | ThreadItem::FileChange { status, .. }
         | ThreadItem::ToolCall { status, .. }
+        | ThreadItem::CollabAgentToolCall { status, .. }
         | ThreadItem::McpToolCall { status, .. }
-        | ThreadItem::Undo { status, .. } => *status = ItemStatus::Interrupted,
+        | ThreadItem::Undo { status, .. }
+        | ThreadItem::ContextCompaction { status, .. } => *status = ItemStatus::Interrupted,
         ThreadItem::UserMessage { .. }
         | ThreadItem::Reasoning { .. }
         | ThreadItem::Plan { .. }
+        | ThreadItem::AgentMail { .. }
         | ThreadItem::EnteredReviewMode { .. }
         | ThreadItem::ExitedReviewMode { .. } => {}
     }
     item
 }
 
-pub struct WaitingGuard<'a>(&'a Turn);
+/// What a turn waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitsFor {
+    /// A yes or no to a command or a permission.
+    Approval,
+    /// An answer to a question of the model.
+    Input,
+}
+
+pub struct WaitingGuard<'a>(&'a Turn, WaitsFor);
 
 impl Drop for WaitingGuard<'_> {
     fn drop(&mut self) {
-        let mut shown = self.0.shown();
-        shown.waiting -= 1;
-        if shown.waiting == 0 && !shown.ended {
-            self.0.thread_status(ThreadStatus::Active);
-        }
+        self.0.count_waiting(self.1, |count| *count -= 1);
     }
 }

@@ -24,6 +24,10 @@ pub struct Args {
     /// End when this process ends.
     #[arg(long = "clientProcessId", alias = "client-process-id", value_name = "PID")]
     client_process_id: Option<u32>,
+    /// Write every message of the client and of the server to this file, one line of JSON each (COUNTERSIGN_TRACE_FILE does
+    /// the same). It holds all that is said; for who looks for a fault.
+    #[arg(long, value_name = "PATH")]
+    trace_file: Option<PathBuf>,
     /// Also write the log to standard error.
     #[arg(long)]
     log_stderr: bool,
@@ -56,11 +60,14 @@ pub fn run(args: Args) -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return fail(format!("cannot start: {error}")),
     };
+    let trace_file = args.trace_file.clone();
+    let trace_file = trace_file.or_else(|| std::env::var_os("COUNTERSIGN_TRACE_FILE").map(PathBuf::from));
     let setup = Setup {
         home,
         env: crate::cli::environment(),
         parent: args.client_process_id,
         log_trouble,
+        trace_file: trace_file.filter(|path| !path.as_os_str().is_empty()),
     };
     // The loop that takes messages runs here, on a thread of its own, whatever the agent's tasks do.
     let end = runtime.block_on(async {

@@ -6,7 +6,7 @@ use super::layers::{File, Merged, read_text};
 use super::permissions::{self, Profiles};
 use super::provider::{OPENAI_URL, Provider};
 use super::tree::Data;
-use super::{Config, Edits, History, mcp};
+use super::{Config, Edits, History, Limits, mcp};
 use crate::protocol::config::ConfigWarning;
 use crate::protocol::settings::{SandboxMode, SandboxPolicy};
 use serde::de::DeserializeOwned;
@@ -17,6 +17,9 @@ use std::path::{Path, PathBuf};
 /// Where the configuration says nothing.
 const LONGEST_POLL: std::time::Duration = std::time::Duration::from_millis(300_000);
 
+/// Seconds that a tool of the client's may take where the configuration says nothing; a person may have to do something.
+const DYNAMIC_TOOL_TIMEOUT: u64 = 300;
+
 /// More retries than anyone waits for.
 const MOST_RETRIES: u32 = 100;
 
@@ -26,8 +29,15 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
     // Instructions of a request win over the person's file.
     let base = text(values, "base_instructions");
     let base_instructions = match &instructions_file {
-        Some(path) if base.is_none() => instructions(path, warnings),
+        Some(path) if base.is_none() => instructions("model_instructions_file", path, warnings),
         _ => base,
+    };
+    let compact_prompt = text(values, "compact_prompt").filter(|text| !text.trim().is_empty());
+    let compact_prompt = match text(values, "experimental_compact_prompt_file") {
+        Some(path) if compact_prompt.is_none() => {
+            instructions("experimental_compact_prompt_file", Path::new(&path), warnings)
+        }
+        _ => compact_prompt,
     };
     let (permissions, default_permissions) = permission_profiles(home, merged, warnings);
     let empty = Map::new();
@@ -58,7 +68,10 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
         verbosity: text(values, "model_verbosity"),
         context_window: count(values, "model_context_window").filter(|tokens| *tokens > 0),
         max_output_tokens: count(values, "model_max_output_tokens").filter(|tokens| *tokens > 0),
-        auto_compact_token_limit: count(values, "model_auto_compact_token_limit").filter(|tokens| *tokens > 0),
+        auto_compact_token_limit: count(values, "model_auto_compact_token_limit"),
+        compact_prompt,
+        service_tier: text(values, "service_tier").filter(|tier| !tier.trim().is_empty()),
+        personality: parsed(values, "personality").unwrap_or_default(),
         tool_output_token_limit: count(values, "tool_output_token_limit"),
         base_instructions,
         developer_instructions: text(values, "developer_instructions").filter(|text| !text.trim().is_empty()),
@@ -81,6 +94,11 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
         include_apply_patch_tool: flag(values, "include_apply_patch_tool").unwrap_or(true),
         features: parsed(values, "features").unwrap_or_default(),
         rule_folders: Vec::new(),
+        agents: agents(values),
+        dynamic_tool_timeout: match parsed(values, "dynamic_tool_timeout_sec").unwrap_or(DYNAMIC_TOOL_TIMEOUT) {
+            0 => None,
+            seconds => Some(std::time::Duration::from_secs(seconds)),
+        },
         prompt_folders: Vec::new(),
         background_terminal_max_timeout: parsed(values, "background_terminal_max_timeout")
             .map_or(LONGEST_POLL, std::time::Duration::from_millis),
@@ -90,6 +108,16 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
             .and_then(Value::as_object)
             .map(|all| all.keys().cloned().collect())
             .unwrap_or_default(),
+    }
+}
+
+fn agents(values: &Map<String, Value>) -> Limits {
+    let table = values.get("agents").and_then(Value::as_object);
+    let number = |key: &str| count(table?, key);
+    let usual = Limits::default();
+    Limits {
+        threads: number("max_threads").map_or(usual.threads, |most| most as usize),
+        depth: number("max_depth").unwrap_or(usual.depth),
     }
 }
 
@@ -291,15 +319,14 @@ fn history(values: &Map<String, Value>) -> History {
     }
 }
 
-fn instructions(path: &Path, warnings: &mut Vec<ConfigWarning>) -> Option<String> {
+fn instructions(key: &str, path: &Path, warnings: &mut Vec<ConfigWarning>) -> Option<String> {
     let problem = match read_text(path) {
         Ok(Some(text)) if !text.trim().is_empty() => return Some(text),
         Ok(Some(_)) => "it is empty".to_owned(),
         Ok(None) => "there is no such file".to_owned(),
         Err(cause) => cause.to_string(),
     };
-    let message =
-        format!("The instructions of model_instructions_file are not used, the built-in ones are: {problem}.");
+    let message = format!("The instructions of {key} are not used, the built-in ones are: {problem}.");
     warnings.push(ConfigWarning {
         message,
         path: Some(path.to_owned()),

@@ -152,11 +152,11 @@ pub(super) const KEYS: &[Key] = &[
     person("instructions", Kind::Text),
     person("user_instructions", Kind::Text),
     anyone("developer_instructions", Kind::Text),
-    later("compact_prompt", Kind::Text),
-    later("experimental_compact_prompt_file", Kind::Path),
+    person("compact_prompt", Kind::Text),
+    person("experimental_compact_prompt_file", Kind::Path),
     later("model_catalog_json", Kind::Path),
-    later("service_tier", Kind::Text),
-    later("personality", Kind::Text),
+    person("service_tier", Kind::Text),
+    anyone("personality", Kind::Choice(&["none", "friendly", "pragmatic"])),
     tighten("approval_policy", Kind::Approval),
     person("approvals_reviewer", Kind::Choice(REVIEWERS)),
     person("approvals", Kind::Table(APPROVALS_TABLE)),
@@ -170,6 +170,7 @@ pub(super) const KEYS: &[Key] = &[
     later("allow_login_shell", Kind::Flag),
     person("shell_environment_policy", Kind::Table(ENVIRONMENT)),
     person("background_terminal_max_timeout", Kind::Count),
+    person("dynamic_tool_timeout_sec", Kind::Count),
     anyone("tool_output_token_limit", Kind::Count),
     anyone("project_doc_max_bytes", Kind::Count),
     anyone("project_doc_fallback_filenames", Kind::Texts),
@@ -201,7 +202,7 @@ pub(super) const KEYS: &[Key] = &[
     trusted("mcp_servers", Kind::Map(SERVER)),
     later("mcp_oauth_callback_port", Kind::Count),
     later("mcp_oauth_callback_url", Kind::Url),
-    later("agents", Kind::Any),
+    person("agents", Kind::Table(AGENTS)),
     later("hooks", Kind::Any),
     later("skills", Kind::Any),
     later("plugins", Kind::Any),
@@ -296,6 +297,12 @@ const SANDBOX: &[Key] = &[
 const EDITS: &[Key] = &[
     tighten("approve", Kind::Choice(EDIT_APPROVALS)),
     anyone("hints", Kind::Flag),
+];
+
+const AGENTS: &[Key] = &[
+    person("max_threads", Kind::Count),
+    person("max_depth", Kind::Count),
+    later("job_max_runtime_seconds", Kind::Count),
 ];
 
 const EDITOR_CONTEXT: &[Key] = &[

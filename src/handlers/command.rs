@@ -8,7 +8,7 @@ pub use review::{Decide, NextChange, ShowProposal};
 
 use super::prompt::PromptCall;
 use super::review as reviews;
-use super::{sandbox, terminal, undo};
+use super::{sandbox, terminal, thread, undo};
 use crate::agent::AgentError;
 use crate::agent::person::OwnCommand;
 use crate::agent::thread::{Start, ThreadHandle};
@@ -44,6 +44,7 @@ pub const REJECT_ALL: &str = "countersign.rejectAll";
 pub const NEW_THREAD: &str = "countersign.newThread";
 pub const UNDO: &str = "countersign.undoLastTurn";
 pub const SHOW_DIFF: &str = "countersign.showTurnDiff";
+pub const COMPACT: &str = "countersign.compactThread";
 pub const OPEN_THREAD: &str = "countersign.openThread";
 pub const FORK_THREAD: &str = "countersign.forkThread";
 pub const ROLL_BACK: &str = "countersign.rollBack";
@@ -83,6 +84,10 @@ const COMMANDS: &[(&str, Run)] = &[
     }),
     (SHOW_DIFF, |session, arguments| {
         undo::show_diff(session, optional(SHOW_DIFF, arguments)?.unwrap_or_default());
+        Ok(())
+    }),
+    (COMPACT, |session, arguments| {
+        thread::compact_last(session, optional(COMPACT, arguments)?.unwrap_or_default());
         Ok(())
     }),
     (REVIEW_CHANGES, |session, arguments| {
@@ -365,12 +370,15 @@ async fn start_in(
     Ok(())
 }
 
-/// The folder's conversation, or a new one: where there is none yet, and where the present one is busy.
+/// The folder's conversation, or a new one: where there is none yet, and where the present one is busy with anything but
+/// waiting for the person's words.
 pub(super) async fn thread_for(session: &Session, folder: &Path) -> Result<ThreadHandle, String> {
     let current = session
         .current_thread(folder)
         .and_then(|id| session.agent().thread(&id));
-    if let Some(thread) = current.filter(|thread| thread.running().is_none()) {
+    if let Some(thread) =
+        current.filter(|thread| thread.running().is_none() || session.presenter().waits_for_words(thread.id()))
+    {
         return Ok(thread);
     }
     let settings = SettingsOverride {
@@ -449,7 +457,8 @@ fn run_command(session: &Session, arguments: Vec<Value>) -> Result<(), RequestEr
 fn call_prompt(session: &Session, arguments: Vec<Value>) -> Result<(), RequestError> {
     let call: PromptCall = first(PROMPT, arguments)?;
     let words = call.words();
-    if prompts::call_in(&words).is_none() {
+    let name = call.name.trim_start_matches('/');
+    if prompts::call_in(&words).is_none_or(|(called, _)| called != name) {
         return Err(RequestError::invalid_params(format!(
             "{:?} is no name of a prompt. Prompts are named like their files, without .md.",
             call.name

@@ -85,6 +85,7 @@ mod tests {
                 home: "/nowhere".into(),
                 parent: None,
                 log_trouble: None,
+                trace_file: None,
             };
             let (outbound, _queue) = Outbound::new(Stop::default());
             let context = Context::new(setup, outbound, Stop::default());

@@ -47,6 +47,7 @@ pub fn initialize(context: &Context, params: InitializeParams) -> Result<Initial
         &context.setup,
     );
     let (agent, presenter) = (session.agent().clone(), session.presenter().clone());
+    let subscriptions = session.subscriptions().clone();
     context.begin(session)?;
     context
         .teardown
@@ -54,7 +55,8 @@ pub fn initialize(context: &Context, params: InitializeParams) -> Result<Initial
     // The last events of the threads go out before the answer to `shutdown`.
     context.teardown.register("presenter", || async move {
         presenter.withdraw_questions();
-        let _shown = tokio::time::timeout(PRESENTER_LIMIT, presenter.finished()).await;
+        let shown = async { tokio::join!(presenter.finished(), subscriptions.finished()) };
+        let _in_time = tokio::time::timeout(PRESENTER_LIMIT, shown).await;
     });
     let server_info = ServerInfo {
         name: server::NAME.to_owned(),

@@ -2,8 +2,9 @@
 
 use crate::agent::AgentError;
 use crate::lsp::error::RequestError;
-use crate::model::catalogue;
-use crate::protocol::model::{ModelListParams, ModelListResult};
+use crate::model::catalogue::{self, Login};
+use crate::protocol::error::INVALID_CURSOR;
+use crate::protocol::model::{Model, ModelListParams, ModelListResult};
 use crate::server::session::Session;
 
 pub fn list(session: &Session, params: &ModelListParams) -> Result<ModelListResult, RequestError> {
@@ -14,30 +15,117 @@ pub fn list(session: &Session, params: &ModelListParams) -> Result<ModelListResu
         .config;
     let models = match config.provider(&config.model_provider) {
         Ok(provider) => catalogue::offered(
+            Login::of(provider),
             &config.model_provider,
             provider,
             config.model.as_deref().unwrap_or_default(),
         ),
         Err(_) => Vec::new(),
     };
-    let start = match &params.cursor {
-        None => 0,
-        Some(cursor) => cursor
-            .parse::<usize>()
-            .ok()
-            .filter(|start| *start <= models.len())
-            .ok_or_else(|| {
-                RequestError::failed(
-                    crate::protocol::error::INVALID_CURSOR,
-                    format!("The cursor {cursor} is not one of this list; start again without a cursor."),
-                )
-            })?,
+    page(models, params)
+}
+
+/// One page of the list. The cursor is the index of its first model.
+fn page(models: Vec<Model>, params: &ModelListParams) -> Result<ModelListResult, RequestError> {
+    let total = models.len();
+    let wrong = |what: String| {
+        RequestError::failed(
+            INVALID_CURSOR,
+            format!("{what}; use the nextCursor of the page before, or start again without a cursor."),
+        )
     };
-    let limit = params.limit.map_or(models.len(), |limit| limit.max(1) as usize);
-    let end = start.saturating_add(limit).min(models.len());
-    let next_cursor = (end < models.len()).then(|| end.to_string());
+    let start = match params.cursor.as_deref() {
+        None => 0,
+        Some(cursor) => {
+            let is_number = !cursor.is_empty() && cursor.bytes().all(|byte| byte.is_ascii_digit());
+            if !is_number {
+                return Err(wrong(format!("The cursor {cursor:?} is no number")));
+            }
+            // One that does not even fit is larger than any list.
+            let start = cursor.parse::<usize>().ok().filter(|start| *start <= total);
+            start.ok_or_else(|| {
+                wrong(format!(
+                    "The cursor {cursor} is beyond the end: the list has {total} models"
+                ))
+            })?
+        }
+    };
+    let limit = params.limit.map_or(total, |limit| limit.max(1) as usize);
+    let page: Vec<Model> = models.into_iter().skip(start).take(limit).collect();
+    let end = start + page.len();
     Ok(ModelListResult {
-        data: models[start..end].to_vec(),
-        next_cursor,
+        data: page,
+        next_cursor: (end < total).then(|| end.to_string()),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::provider::Provider;
+
+    fn models(number: usize) -> Vec<Model> {
+        let describe = |index: usize| catalogue::describe(&format!("m{index}"), "acme", &Provider::default(), "m0");
+        (0..number).map(describe).collect()
+    }
+
+    fn ids(number: usize, cursor: Option<&str>, limit: Option<u32>) -> Result<(Vec<String>, Option<String>), String> {
+        let params = ModelListParams {
+            cursor: cursor.map(str::to_owned),
+            limit,
+        };
+        match page(models(number), &params) {
+            Ok(page) => Ok((page.data.into_iter().map(|model| model.id).collect(), page.next_cursor)),
+            Err(error) => {
+                assert_eq!(error.kind, INVALID_CURSOR);
+                Err(error.message)
+            }
+        }
+    }
+
+    /// Shows S-363, S-365.
+    #[test]
+    fn a_page_holds_as_many_as_asked_for_and_at_least_one() {
+        /// How many there are, cursor and limit; what the page holds, and where the next begins.
+        type Row = (
+            usize,
+            Option<&'static str>,
+            Option<u32>,
+            &'static [&'static str],
+            Option<&'static str>,
+        );
+        let table: [Row; 10] = [
+            (5, None, None, &["m0", "m1", "m2", "m3", "m4"], None),
+            (5, None, Some(0), &["m0"], Some("1")),
+            (5, None, Some(1), &["m0"], Some("1")),
+            (5, None, Some(1000), &["m0", "m1", "m2", "m3", "m4"], None),
+            (5, None, Some(u32::MAX), &["m0", "m1", "m2", "m3", "m4"], None),
+            (5, Some("1"), Some(2), &["m1", "m2"], Some("3")),
+            (5, Some("003"), Some(2), &["m3", "m4"], None),
+            (5, Some("4"), None, &["m4"], None),
+            (0, None, None, &[], None),
+            (0, Some("0"), Some(3), &[], None),
+        ];
+        for (number, cursor, limit, expect, next) in table {
+            let expect = (
+                expect.iter().map(|id| (*id).to_owned()).collect(),
+                next.map(str::to_owned),
+            );
+            assert_eq!(ids(number, cursor, limit), Ok(expect), "{cursor:?} {limit:?}");
+        }
+    }
+
+    /// Shows S-364.
+    #[test]
+    fn a_cursor_that_no_page_gave_out_is_refused() {
+        assert_eq!(ids(5, Some("5"), None), Ok((Vec::new(), None)));
+        for cursor in ["abc", "", " 1", "+1", "-1", "1.0", "0x1"] {
+            let error = ids(5, Some(cursor), None).expect_err("no number");
+            assert!(error.contains(&format!("{cursor:?} is no number")), "{error}");
+        }
+        for cursor in ["6", "99", "99999999999999999999999999"] {
+            let error = ids(5, Some(cursor), None).expect_err("too large");
+            assert!(error.contains(cursor) && error.contains("has 5 models"), "{error}");
+        }
+    }
 }

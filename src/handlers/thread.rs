@@ -4,12 +4,16 @@ use super::sandbox;
 use crate::agent::Opened;
 use crate::agent::person::OwnCommand;
 use crate::agent::stream::Stream;
-use crate::ids::ThreadId;
+use crate::ids::{SubscriptionId, ThreadId};
 use crate::lsp::error::RequestError;
+use crate::protocol::agent::{ThreadSendParams, ThreadSendResult};
 use crate::protocol::command::{ThreadShellCommandParams, ThreadShellCommandResult};
+use crate::protocol::error;
 use crate::protocol::thread::*;
 use crate::server::call::after_reply;
+use crate::server::presenter::Severity;
 use crate::server::session::Session;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 pub async fn start(session: &Session, params: ThreadStartParams) -> Result<ThreadStartResult, RequestError> {
@@ -122,6 +126,48 @@ fn opened_result(session: &Session, opened: Opened, include_turns: bool) -> Thre
     result
 }
 
+pub async fn subscribe(
+    session: &Session,
+    params: ThreadSubscribeParams,
+) -> Result<ThreadSubscribeResult, RequestError> {
+    let thread = session.agent().reach(&params.thread_id).await?;
+    let listening = thread.conversation().listen(params.after_seq, params.raw);
+    if let Some(after) = params.after_seq.filter(|after| *after > listening.last_seq) {
+        return Err(RequestError::invalid_params(format!(
+            "Thread {} has come to event {} and not yet to {after}: that number is of an earlier life of it. Subscribe without \
+             afterSeq, or with 0 for all that is kept.",
+            params.thread_id, listening.last_seq
+        )));
+    }
+    let subscription_id = SubscriptionId::fresh();
+    let held = session
+        .subscriptions()
+        .begin(subscription_id.clone(), listening.subscription);
+    after_reply(move || drop(held));
+    let gap = |(first_seq, last_seq)| MissingEvents { first_seq, last_seq };
+    Ok(ThreadSubscribeResult {
+        subscription_id,
+        last_seq: listening.last_seq,
+        missing: listening.missing.map(gap),
+    })
+}
+
+pub async fn unsubscribe(
+    session: &Session,
+    params: ThreadUnsubscribeParams,
+) -> Result<ThreadUnsubscribeResult, RequestError> {
+    match session.subscriptions().end(&params.subscription_id).await {
+        true => Ok(ThreadUnsubscribeResult {}),
+        false => Err(RequestError::failed(
+            error::SUBSCRIPTION_NOT_FOUND,
+            format!(
+                "There is no subscription {}: it was ended already, or its thread has ended. Nothing is sent for it.",
+                params.subscription_id
+            ),
+        )),
+    }
+}
+
 /// Runs a command of the person's own; its events follow the answer.
 pub async fn shell_command(
     session: &Session,
@@ -138,6 +184,51 @@ pub async fn shell_command(
     };
     after_reply(move || drop(started));
     Ok(result)
+}
+
+/// Has the conversation summed up; the turn that does it follows the answer.
+pub async fn compact(session: &Session, params: ThreadCompactParams) -> Result<ThreadCompactResult, RequestError> {
+    let thread = session.agent().reach(&params.thread_id).await?;
+    let started = thread.compact().await?;
+    let turn_id = started.turn.id.clone();
+    after_reply(move || drop(started));
+    Ok(ThreadCompactResult { turn_id })
+}
+
+/// What the command may name; without it the conversation that was used last is meant.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Which {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thread_id: Option<ThreadId>,
+}
+
+/// Has a conversation summed up, in the background; its turn shows as any other.
+pub(super) fn compact_last(session: &Session, which: Which) {
+    let session = session.clone();
+    tokio::spawn(async move {
+        let agent = session.agent();
+        let thread = match which.thread_id {
+            Some(id) => agent.reach(&id).await.map_err(|error| error.to_string()),
+            None => {
+                let live = agent.live().into_iter();
+                let last = live.max_by_key(|thread| thread.snapshot(false).updated_at_ms);
+                last.ok_or_else(|| "No conversation is open, so there is nothing to sum up.".to_owned())
+            }
+        };
+        let started = match thread {
+            Ok(thread) => thread.compact().await.map_err(|error| error.to_string()),
+            Err(message) => Err(message),
+        };
+        if let Err(message) = started {
+            session.presenter().message(Severity::Error, &message);
+        }
+    });
+}
+
+/// Takes a message that the person did not write.
+pub async fn send(session: &Session, params: ThreadSendParams) -> Result<ThreadSendResult, RequestError> {
+    Ok(session.agent().send(params).await?)
 }
 
 pub async fn list(session: &Session, params: ThreadListParams) -> Result<ThreadListResult, RequestError> {

@@ -168,6 +168,7 @@ async fn thread_to_undo(session: &Session, named: Option<ThreadId>) -> Result<Th
         thread_id: Some(stored.id),
         path: None,
         settings: SettingsOverride::default(),
+        dynamic_tools: None,
     };
     let opened = agent.resume_thread(params).await.map_err(in_words)?;
     session.set_current_thread(&stored.cwd, opened.handle.id().clone());

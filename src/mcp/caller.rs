@@ -115,27 +115,49 @@ impl Callers {
         }
     }
 
-    /// Asks whoever made the call with this id; else, where the server does not say for which it asks, the latest.
+    /// Asks whoever made the call with this id. Where the server does not say for which it asks, it may be any of those that
+    /// it carries out: the latest is asked, and the question is pointless when all of them are over.
     pub(super) async fn ask(&self, of: Option<&RequestId>, question: Question) -> Option<McpElicitationResponse> {
-        let (caller, asking, over) = {
+        let (caller, asked, overs) = {
             let state = self.lock();
             let named = |entry: &&Entry| entry.sent.as_ref().is_some_and(|sent| Some(&sent.0) == of);
-            let entry = state.entries.iter().find(named).or_else(|| state.entries.last())?;
-            (entry.caller.clone(), entry.asking.clone(), entry.over.clone())
+            let candidates: Vec<&Entry> = match state.entries.iter().find(named) {
+                Some(entry) => vec![entry],
+                None => state
+                    .entries
+                    .iter()
+                    .filter(|entry| !entry.over.is_cancelled())
+                    .collect(),
+            };
+            let caller = candidates.last()?.caller.clone();
+            let asked: Vec<Asked> = candidates.iter().map(|entry| Asked::new(&entry.asking)).collect();
+            let overs: Vec<_> = candidates.iter().map(|entry| entry.over.clone()).collect();
+            (caller, asked, overs)
         };
-        asking.send_modify(|count| *count += 1);
-        let _asked = Asked(asking);
+        let all_over = async {
+            for over in &overs {
+                over.cancelled().await;
+            }
+        };
         let answer = tokio::select! {
             biased;
-            () = over.cancelled() => McpElicitationResponse::cancel(),
+            () = all_over => McpElicitationResponse::cancel(),
             answer = caller.ask(question) => answer,
         };
+        drop(asked);
         Some(settled(answer))
     }
 }
 
 /// A question that waits.
 struct Asked(tokio::sync::watch::Sender<usize>);
+
+impl Asked {
+    fn new(asking: &tokio::sync::watch::Sender<usize>) -> Self {
+        asking.send_modify(|count| *count += 1);
+        Self(asking.clone())
+    }
+}
 
 impl Drop for Asked {
     fn drop(&mut self) {
@@ -187,9 +209,18 @@ impl Registered {
 }
 
 impl Registered {
-    /// The call is over: takes back what is asked for it.
+    /// The call is over: takes back what is asked for it and for no other.
     pub(super) async fn withdraw(&mut self) {
         self.over.cancel();
+        if self
+            .callers
+            .lock()
+            .entries
+            .iter()
+            .any(|entry| !entry.over.is_cancelled())
+        {
+            return;
+        }
         let _in_time = tokio::time::timeout(WITHDRAWAL, self.asking.wait_for(|count| *count == 0)).await;
     }
 }

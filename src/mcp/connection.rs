@@ -1,19 +1,20 @@
 //! One connection to one server: its start, its requests, its end.
 
-use super::caller::{Caller, Callers, Progress, Question, Registered};
+use super::caller::{Caller, Callers, Question, Registered};
 use super::failure::StartError;
 use super::launch::Launch;
+use super::listening::Listening;
 use crate::exec::{Companion, CompanionExit};
 use crate::model::http;
 use crate::protocol::mcp::{McpElicitationAction, McpElicitationResponse, McpRequestId, McpWish};
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientCapabilities, ClientRequest, CustomRequest, CustomResult,
     ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationCapability, ErrorData, FormElicitationCapability,
-    Implementation, InitializeRequestParams, ProgressNotificationParam, RequestId, ServerResult,
-    UrlElicitationCapability,
+    Implementation, InitializeRequestParams, RequestId, ServerResult, UrlElicitationCapability,
 };
 use rmcp::service::{InboundStreamOrigin, NotificationContext, Peer, PeerRequestOptions, RequestContext};
 use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::{ClientHandler, RoleClient, ServiceError, ServiceExt as _};
 use serde_json::{Map, Value, json};
@@ -82,7 +83,13 @@ impl Connection {
             Launch::Program { argv, cwd, env } => {
                 let started = Companion::start(argv.clone(), cwd.clone(), env.clone()).await;
                 let (companion, output, input) = started.map_err(|error| StartError::of(&error, limit))?;
-                match client.serve_with_ct((output, input), end.clone()).await {
+                match client
+                    .serve_with_ct(
+                        Listening::new(AsyncRwTransport::new_client(output, input), callers.clone()),
+                        end.clone(),
+                    )
+                    .await
+                {
                     Ok(service) => (service, Some(companion)),
                     Err(error) => return Err(of_program(&companion, StartError::of(&error, limit)).await),
                 }
@@ -95,7 +102,9 @@ impl Connection {
                     config = config.auth_header(token.clone());
                 }
                 let transport = StreamableHttpClientTransport::with_client(http, config);
-                let served = client.serve_with_ct(transport, end.clone()).await;
+                let served = client
+                    .serve_with_ct(Listening::new(transport, callers.clone()), end.clone())
+                    .await;
                 let service = served.map_err(|error| match error.is_authorization_required() {
                     true => StartError::AuthRequired,
                     false => StartError::of(&error, limit),
@@ -365,6 +374,9 @@ impl Client {
             Ok(Value::String(text)) => McpRequestId::Text(text),
             _ => McpRequestId::Text(context.id.to_string()),
         };
+        // The library takes it out of the parameters.
+        let meta = meta.or_else(|| serde_json::to_value(&context.meta).ok());
+        let meta = meta.filter(|meta| meta.as_object().is_some_and(|meta| !meta.is_empty()));
         let question = Question {
             request_id,
             message,
@@ -462,15 +474,6 @@ impl ClientHandler for Client {
         };
         let answer = self.ask(&context, message, wish, params.get("_meta").cloned()).await;
         Ok(CustomResult::new(serde_json::to_value(answer).unwrap_or_default()))
-    }
-
-    async fn on_progress(&self, params: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
-        let progress = Progress {
-            progress: params.progress,
-            total: params.total,
-            message: params.message,
-        };
-        self.callers.progress(params.progress_token, progress);
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {

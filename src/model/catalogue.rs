@@ -106,17 +106,37 @@ const FAMILIES: &[Family] = &[
     reasons("codex-mini", 200_000, CLASSIC),
 ];
 
-/// The models offered for OpenAI when its own list cannot be had.
-const OFFERED: &[(&str, &str)] = &[
-    ("gpt-5", "GPT-5"),
-    ("gpt-5-codex", "GPT-5 Codex"),
-    ("gpt-5.1", "GPT-5.1"),
-    ("gpt-5.1-codex", "GPT-5.1 Codex"),
-    ("gpt-5.1-codex-max", "GPT-5.1 Codex Max"),
-    ("gpt-5.2", "GPT-5.2"),
-    ("gpt-5-mini", "GPT-5 mini"),
-    ("gpt-4.1", "GPT-4.1"),
-    ("o4-mini", "o4-mini"),
+/// How requests to a provider are paid for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Login {
+    /// By a key, or not at all.
+    Key,
+    /// By an account's plan, which covers some models only.
+    Account,
+}
+
+impl Login {
+    /// What a provider's settings say: an account where one is needed and no key is named.
+    pub fn of(provider: &Provider) -> Self {
+        let has_key = provider.env_key.is_some() || provider.experimental_bearer_token.is_some();
+        match provider.requires_openai_auth && !has_key {
+            true => Self::Account,
+            false => Self::Key,
+        }
+    }
+}
+
+/// The models offered for OpenAI when its own list cannot be had: id, name, and whether accounts have them too.
+const OFFERED: &[(&str, &str, bool)] = &[
+    ("gpt-5", "GPT-5", true),
+    ("gpt-5-codex", "GPT-5 Codex", true),
+    ("gpt-5.1", "GPT-5.1", true),
+    ("gpt-5.1-codex", "GPT-5.1 Codex", true),
+    ("gpt-5.1-codex-max", "GPT-5.1 Codex Max", true),
+    ("gpt-5.2", "GPT-5.2", true),
+    ("gpt-5-mini", "GPT-5 mini", false),
+    ("gpt-4.1", "GPT-4.1", false),
+    ("o4-mini", "o4-mini", false),
 ];
 
 /// The family of a model; names with a vendor before a slash (`openai/gpt-5`) count too.
@@ -128,6 +148,26 @@ pub fn family(model: &str) -> Option<&'static Family> {
             .is_some_and(|rest| family.prefix.ends_with('.') || !rest.starts_with(|c: char| c.is_ascii_alphanumeric()))
     };
     FAMILIES.iter().find(fits)
+}
+
+/// Whether a model may call several tools in one answer. One that the table does not know is taken to.
+pub fn calls_side_by_side(model: &str) -> bool {
+    family(model).is_none_or(|family| family.parallel_tool_calls)
+}
+
+/// Families that see no images.
+const BLIND: &[&str] = &[
+    "gpt-4",
+    "gpt-4-32k",
+    "gpt-3.5-turbo",
+    "gpt-oss",
+    "o1-mini",
+    "o1-preview",
+];
+
+/// Whether a model takes images. One that the table does not know is taken to.
+pub fn takes_images(model: &str) -> bool {
+    family(model).is_none_or(|family| !BLIND.contains(&family.prefix))
 }
 
 /// Whether a reasoning block may be sent. For models that the table does not know, an effort that the person set is
@@ -152,8 +192,8 @@ pub fn describe(model: &str, provider_id: &str, provider: &Provider, current: &s
     let family = family(model);
     let known_name = OFFERED
         .iter()
-        .find(|(id, _)| *id == model)
-        .map(|(_, name)| (*name).to_owned());
+        .find(|(id, ..)| *id == model)
+        .map(|(_, name, _)| (*name).to_owned());
     Model {
         id: model.to_owned(),
         display_name: known_name.unwrap_or_else(|| model.to_owned()),
@@ -168,9 +208,10 @@ pub fn describe(model: &str, provider_id: &str, provider: &Provider, current: &s
 }
 
 /// The models of a provider without asking it: the table's for OpenAI, and in any case the current one.
-pub fn offered(provider_id: &str, provider: &Provider, current: &str) -> Vec<Model> {
+pub fn offered(login: Login, provider_id: &str, provider: &Provider, current: &str) -> Vec<Model> {
     let table = if is_openai(&provider.base_url) { OFFERED } else { &[] };
-    let mut ids: Vec<&str> = table.iter().map(|(id, _)| *id).collect();
+    let is_covered = |(_, _, by_account): &&(&str, &str, bool)| login == Login::Key || *by_account;
+    let mut ids: Vec<&str> = table.iter().filter(is_covered).map(|(id, ..)| *id).collect();
     if !current.is_empty() && !ids.contains(&current) {
         ids.insert(0, current);
     }
@@ -303,13 +344,51 @@ mod tests {
                 .map(|m| m.id.clone())
                 .collect()
         };
-        let models = offered("openai", &openai, "gpt-4.1");
+        let models = offered(Login::Key, "openai", &openai, "gpt-4.1");
         assert_eq!(
             (models.len(), default(&models)),
             (OFFERED.len(), vec!["gpt-4.1".to_owned()])
         );
-        let models = offered("local", &Provider::default(), "llama");
+        let models = offered(Login::Key, "local", &Provider::default(), "llama");
         assert_eq!((models.len(), default(&models)), (1, vec!["llama".to_owned()]));
+    }
+
+    /// Shows S-362, S-365.
+    #[test]
+    fn the_list_depends_on_the_login() {
+        let openai = Provider {
+            base_url: "https://api.openai.com/v1".into(),
+            ..Default::default()
+        };
+        let ids = |login, provider: &Provider| -> Vec<String> {
+            offered(login, "openai", provider, "")
+                .into_iter()
+                .map(|model| model.id)
+                .collect()
+        };
+        let by_account = [
+            "gpt-5",
+            "gpt-5-codex",
+            "gpt-5.1",
+            "gpt-5.1-codex",
+            "gpt-5.1-codex-max",
+            "gpt-5.2",
+        ];
+        assert_eq!(ids(Login::Account, &openai), by_account);
+        let by_key = ids(Login::Key, &openai);
+        assert_eq!(by_key[..6], by_account);
+        assert_eq!(by_key[6..], ["gpt-5-mini", "gpt-4.1", "o4-mini"]);
+        assert_eq!(ids(Login::Account, &Provider::default()), [""; 0]);
+        let needs_account = Provider {
+            requires_openai_auth: true,
+            ..openai.clone()
+        };
+        let either = Provider {
+            env_key: Some("KEY".into()),
+            ..needs_account.clone()
+        };
+        let logins = [openai, needs_account, either].map(|provider| Login::of(&provider));
+        assert_eq!(logins, [Login::Key, Login::Account, Login::Key]);
     }
 
     #[test]

@@ -201,6 +201,14 @@ impl ModelClient {
         if let Ok(turn) = HeaderValue::from_str(&request.turn_id) {
             headers.insert("x-client-request-id", turn);
         }
+        headers.insert("x-countersign-task", HeaderValue::from_static(request.task.as_str()));
+        tracing::debug!(
+            task = request.task.as_str(),
+            model = request.model,
+            turn = request.turn_id,
+            bytes = body.len(),
+            "request"
+        );
         let sent = self.send(url, headers, body);
         let response = match tokio::time::timeout(context.idle_limit, sent).await {
             Ok(sent) => sent?,
@@ -356,7 +364,7 @@ fn make_http(base_url: &str) -> Result<reqwest::Client, ErrorKind> {
 fn custom_tools(tools: &[ToolSpec]) -> std::collections::HashSet<String> {
     let custom = |tool: &ToolSpec| match tool {
         ToolSpec::Custom { name, .. } => Some(name.clone()),
-        ToolSpec::Function { .. } => None,
+        ToolSpec::Function { .. } | ToolSpec::WebSearch {} => None,
     };
     tools.iter().filter_map(custom).collect()
 }

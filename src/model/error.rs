@@ -3,7 +3,7 @@
 //! Each kind answers two questions: is it worth another try ([`ErrorKind::transience`]), and what should the
 //! person do ([`ModelError::turn_error`]). Nothing outside reads message texts.
 
-use crate::model::limits::RateLimits;
+use crate::protocol::model::RateLimits;
 use crate::protocol::turn::{TurnError, TurnErrorKind};
 use std::sync::Arc;
 use std::time::Duration;

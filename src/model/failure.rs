@@ -2,7 +2,7 @@
 
 use crate::model::error::ErrorKind;
 use crate::model::json;
-use crate::model::limits::RateLimits;
+use crate::protocol::model::RateLimits;
 use regex::Regex;
 use reqwest::header::HeaderMap;
 use serde_json::Value;

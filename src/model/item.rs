@@ -103,6 +103,11 @@ impl ResponseItem {
         }
     }
 
+    /// Whether it is a message of the model.
+    pub fn is_answer(&self) -> bool {
+        matches!(self, Self::Message { role, .. } if role == "assistant")
+    }
+
     /// The provider's id of the item. Items that a [`ModelStream`](crate::model::ModelStream) gives always have one,
     /// except a local shell call, whose ids mean something by their absence.
     pub fn id(&self) -> Option<&str> {
@@ -234,12 +239,15 @@ pub enum ToolSpec {
         description: String,
         format: serde_json::Value,
     },
+    /// The provider itself searches the web. Only the Responses API has it.
+    WebSearch {},
 }
 
 impl ToolSpec {
     pub fn name(&self) -> &str {
         match self {
             Self::Function { name, .. } | Self::Custom { name, .. } => name,
+            Self::WebSearch {} => "web_search",
         }
     }
 }

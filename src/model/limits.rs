@@ -1,29 +1,8 @@
 //! What a provider says about the account's limits: from headers, from an event, from an error.
 
+use crate::protocol::model::{RateLimits, RateWindow};
 use reqwest::header::HeaderMap;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-
-/// A window of the account's allowance.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RateWindow {
-    /// 0 to 100.
-    pub used_percent: f64,
-    pub window_minutes: Option<u64>,
-    /// Seconds since the Unix epoch.
-    pub resets_at: Option<i64>,
-}
-
-/// A snapshot of the limits. What is absent is not known.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct RateLimits {
-    pub primary: Option<RateWindow>,
-    pub secondary: Option<RateWindow>,
-    pub plan: Option<String>,
-    pub has_credits: Option<bool>,
-    pub unlimited_credits: Option<bool>,
-    pub credit_balance: Option<String>,
-}
+use serde_json::{Value, json};
 
 impl RateLimits {
     /// Takes over what `newer` knows.
@@ -76,8 +55,35 @@ impl RateLimits {
         (limits != Self::default()).then_some(limits)
     }
 
-    /// From an event's or an error's JSON.
-    pub(super) fn from_json(value: &Value, now: i64) -> Option<Self> {
+    /// In the names of events and rollouts, as [`from_json`](Self::from_json) reads it.
+    pub fn to_json(&self) -> Value {
+        let window = |window: &Option<RateWindow>| {
+            window.map(|window| {
+                json!({
+                    "used_percent": window.used_percent,
+                    "window_minutes": window.window_minutes,
+                    "resets_at": window.resets_at,
+                })
+            })
+        };
+        let credits = (self.has_credits.is_some() || self.unlimited_credits.is_some() || self.credit_balance.is_some())
+            .then(|| {
+                json!({
+                    "has_credits": self.has_credits,
+                    "unlimited": self.unlimited_credits,
+                    "balance": self.credit_balance,
+                })
+            });
+        json!({
+            "primary": window(&self.primary),
+            "secondary": window(&self.secondary),
+            "credits": credits,
+            "plan_type": self.plan,
+        })
+    }
+
+    /// From an event's, an error's or a rollout's JSON. `now` in seconds since the Unix epoch.
+    pub fn from_json(value: &Value, now: i64) -> Option<Self> {
         let source = value
             .get("rate_limits")
             .filter(|inner| inner.is_object())
@@ -115,7 +121,6 @@ impl RateLimits {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn headers_and_events_say_the_same() {
@@ -133,7 +138,13 @@ mod tests {
         let from_headers = RateLimits::from_headers(&headers, 1000).expect("limits");
         let event = json!({"type": "codex.rate_limits", "plan_type": "plus", "rate_limits": {
             "primary": {"used_percent": 12.5, "window_minutes": 300, "resets_in_seconds": 60}, "secondary": null}});
-        assert_eq!(Some(from_headers), RateLimits::from_json(&event, 1000));
+        assert_eq!(Some(from_headers.clone()), RateLimits::from_json(&event, 1000));
+        let with_credits = RateLimits {
+            has_credits: Some(true),
+            credit_balance: Some("5".into()),
+            ..from_headers
+        };
+        assert_eq!(RateLimits::from_json(&with_credits.to_json(), 0), Some(with_credits));
     }
 
     #[test]

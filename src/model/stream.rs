@@ -2,9 +2,9 @@
 
 use crate::model::error::{Endpoint, ErrorKind, ModelError};
 use crate::model::failure::{Asked, plain};
-use crate::model::limits::RateLimits;
 use crate::model::sse::{MAX_EVENT_BYTES, SseEvent, SseParser};
 use crate::model::{ModelEvent, chat, json, responses};
+use crate::protocol::model::RateLimits;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;

@@ -42,6 +42,23 @@ impl Approval {
         }
     }
 
+    /// Says which sub-agent asks.
+    pub fn set_agent(&mut self, name: Option<String>) {
+        match self {
+            Self::Command(approval) => approval.agent = name,
+            Self::Permission(approval) => approval.agent = name,
+            Self::Tool(approval) => approval.agent = name,
+        }
+    }
+
+    pub fn agent(&self) -> Option<&str> {
+        match self {
+            Self::Command(approval) => approval.agent.as_deref(),
+            Self::Permission(approval) => approval.agent.as_deref(),
+            Self::Tool(approval) => approval.agent.as_deref(),
+        }
+    }
+
     pub fn available_decisions(&self) -> &[ApprovalDecision] {
         match self {
             Self::Command(approval) => &approval.available_decisions,
@@ -62,6 +79,9 @@ pub struct CommandApproval {
     pub turn_id: TurnId,
     /// The command execution item.
     pub item_id: ItemId,
+    /// Name of the sub-agent that asks; absent for the thread that the person talks to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// The command as an argument list.
     pub command: Vec<String>,
     pub cwd: PathBuf,
@@ -112,6 +132,9 @@ pub struct PermissionApproval {
     pub turn_id: TurnId,
     /// The file change item, the command, or the call that asks.
     pub item_id: ItemId,
+    /// Name of the sub-agent that asks; absent for the thread that the person talks to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// The proposal whose accepted hunks need it; absent where no patch asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proposal_id: Option<ProposalId>,
@@ -144,6 +167,9 @@ pub struct ToolApproval {
     pub turn_id: TurnId,
     /// The call.
     pub item_id: ItemId,
+    /// Name of the sub-agent that asks; absent for the thread that the person talks to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     pub server: String,
     /// The server's own name for it.
     pub tool: String,

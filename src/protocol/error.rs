@@ -92,6 +92,8 @@ kinds! {
     THREAD_NOT_STORED = "threadNotStored" (-32803),
     /// No turn was dropped; the message says why.
     ROLLBACK_FAILED = "rollbackFailed" (-32803),
+    /// There is no such subscription: it was ended, or its thread has ended.
+    SUBSCRIPTION_NOT_FOUND = "subscriptionNotFound" (-32803),
     /// The thread has no tool server of this name.
     SERVER_NOT_FOUND = "toolServerNotFound" (-32803),
     /// The tool server is not there, or refused.

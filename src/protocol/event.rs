@@ -2,14 +2,16 @@
 //!
 //! An [`Event`] is a notification to the client and, for those kinds that are kept, a line of the rollout.
 
-use crate::ids::{ApprovalId, ElicitationId, ItemId, ProposalId, ThreadId, TurnId};
+use crate::ids::{ApprovalId, ElicitationId, ItemId, ProposalId, QuestionsId, SubscriptionId, ThreadId, TurnId};
+use crate::protocol::agent::AgentState;
 use crate::protocol::approval::Approval;
 use crate::protocol::document::FilesChanged;
 use crate::protocol::guardian::GuardianAssessment;
 use crate::protocol::item::{PlanStep, ThreadItem};
 use crate::protocol::mcp::{McpElicitation, McpElicitationAction, McpServerStatus};
-use crate::protocol::model::ThreadTokenUsage;
+use crate::protocol::model::{RateLimits, ThreadTokenUsage};
 use crate::protocol::proposal::{Proposal, ProposalMoved};
+use crate::protocol::question::UserInputRequest;
 use crate::protocol::queue::TurnQueue;
 use crate::protocol::review::{OpenFinding, ReviewOutput, ReviewTarget};
 use crate::protocol::settings::ThreadSettings;
@@ -28,6 +30,9 @@ pub struct At {
     pub turn_id: Option<TurnId>,
     /// Rises by one with each event of the thread. Deltas that were joined on their way carry the last number.
     pub seq: u64,
+    /// Whose copy this is, for those that `thread/subscribe` asked for. Absent: what the client gets of its threads anyway.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subscription_id: Option<SubscriptionId>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -124,6 +129,9 @@ events! {
     ItemStarted = "countersign/item/started" (ItemStarted),
     /// An item is done; this is its final form.
     ItemCompleted = "countersign/item/completed" (ItemCompleted),
+    /// An item of the history as the model is told it. Only to subscriptions with `raw`, one for each item, in the order of
+    /// the history; `seq` is that of the event before it.
+    RawItem = "countersign/item/raw" (RawItem),
     /// More text of the answer.
     AgentMessageDelta = "countersign/item/agentMessage/delta" (ItemDelta),
     /// More text of a part of the reasoning's summary.
@@ -150,7 +158,7 @@ events! {
     ReviewFindingsChanged = "countersign/review/findingsChanged" (ReviewFindingsChanged),
     /// The plan as it stands.
     PlanUpdated = "countersign/turn/planUpdated" (PlanUpdated),
-    /// Tokens used; after each response.
+    /// Tokens used, and what is left of the allowance: once after each response, and when a compaction has made room.
     TokenUsageUpdated = "countersign/thread/tokenUsage" (TokenUsageUpdated),
     /// A patch waits for the person.
     ProposalCreated = "countersign/proposal/created" (ProposalChanged),
@@ -164,17 +172,24 @@ events! {
     ApprovalRequested = "countersign/approval/requested" (ApprovalRequested),
     /// The question is settled or pointless; close what shows it.
     ApprovalResolved = "countersign/approval/resolved" (ApprovalResolved),
+    /// The model asks the person. Clients with the plugin protocol are asked by request.
+    UserInputRequested = "countersign/userInput/requested" (UserInputRequested),
+    /// What the model asked is answered, or pointless; close what shows it.
+    UserInputResolved = "countersign/userInput/resolved" (UserInputResolved),
     /// A tool server asks the person something. Clients with the plugin protocol are asked by request.
     McpElicitationRequested = "countersign/mcp/elicitationRequested" (McpElicitationRequested),
     /// The server's question is settled or pointless; close what shows it.
     McpElicitationResolved = "countersign/mcp/elicitationResolved" (McpElicitationResolved),
     /// How a tool server is: after `thread/configured` for each, and after each change.
     McpStatusChanged = "countersign/mcp/status" (McpStatusChanged),
+    /// An agent that works for this thread has begun, ended or is closed. Also between turns.
+    AgentStatusChanged = "countersign/thread/agentStatus" (AgentStatusChanged),
     /// The automatic reviewer judges a question in the person's place: in progress, then what it found.
     GuardianAssessed = "countersign/guardian/assessment" (GuardianAssessment),
     /// Something the person should know; never ends a turn.
     Warning = "countersign/warning" (Warning),
-    /// A turn failed, and `turn/completed` follows; or, outside of any turn, a tool server did not start.
+    /// A turn failed, and `turn/completed` follows; or, outside of any turn, a tool server did not start, or the thread ends and
+    /// could not be recorded to its end.
     Error = "countersign/error" (ErrorEvent),
 }
 
@@ -233,6 +248,10 @@ params! {
     }
     ItemStarted { item: ThreadItem, started_at_ms: i64 }
     ItemCompleted { item: ThreadItem, completed_at_ms: i64 }
+    RawItem {
+        /// In the form that threads are stored in, with its `type`.
+        item: serde_json::Value,
+    }
     ItemDelta { item_id: ItemId, delta: String }
     ItemPartDelta {
         item_id: ItemId,
@@ -284,13 +303,25 @@ params! {
         findings: Vec<OpenFinding>,
     }
     PlanUpdated { explanation: Option<String>, steps: Vec<PlanStep> }
-    TokenUsageUpdated { token_usage: ThreadTokenUsage }
+    TokenUsageUpdated {
+        token_usage: ThreadTokenUsage,
+        /// The latest that the provider has said of the account's allowance; absent where it says nothing.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rate_limits: Option<RateLimits>,
+    }
     ProposalChanged { proposal: Proposal }
     ApprovalRequested { approval: Approval }
     ApprovalResolved {
         approval_id: ApprovalId,
         /// Absent: withdrawn.
         decision: Option<crate::protocol::approval::ApprovalDecision>,
+    }
+    AgentStatusChanged { agent_thread_id: ThreadId, state: AgentState }
+    UserInputRequested { request: UserInputRequest }
+    UserInputResolved {
+        id: QuestionsId,
+        /// False: closed, withdrawn, or answered by a message of the person's.
+        answered: bool,
     }
     Warning { message: String }
     ErrorEvent { error: TurnError }

@@ -1,6 +1,7 @@
 //! Items: the things in a turn.
 
-use crate::ids::{ItemId, ProposalId, TurnId};
+use crate::ids::{ItemId, ProposalId, ThreadId, TurnId};
+use crate::protocol::agent::{AgentStates, CollabTool};
 use crate::protocol::review::{ReviewOutput, ReviewTarget};
 use crate::protocol::undo::UndoFile;
 use serde::{Deserialize, Serialize};
@@ -307,6 +308,34 @@ pub enum ThreadItem {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         duration_ms: Option<u64>,
     },
+    /// What an agent does with other agents.
+    CollabAgentToolCall {
+        id: ItemId,
+        tool: CollabTool,
+        status: ItemStatus,
+        sender_thread_id: ThreadId,
+        /// Those whom it started, wrote to, waits for or closed.
+        receiver_thread_ids: Vec<ThreadId>,
+        /// Where they stand.
+        agents_states: AgentStates,
+        /// The task, or the message.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prompt: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reasoning_effort: Option<String>,
+    },
+    /// A message of somebody other than the person, as this thread's model reads it.
+    AgentMail {
+        id: ItemId,
+        /// Who wrote it: a sub-agent, `main`, or what a client called itself.
+        author: String,
+        /// Absent where no thread wrote it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        author_thread_id: Option<ThreadId>,
+        text: String,
+    },
     /// A review begins.
     EnteredReviewMode {
         id: ItemId,
@@ -336,6 +365,40 @@ pub enum ThreadItem {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
+    /// The conversation so far is replaced by a summary for the model, so that it fits its context window. What the person
+    /// sees of it stays as it is.
+    ContextCompaction {
+        /// `auto-compact-N` where nobody asked for it; N counts up.
+        id: ItemId,
+        reason: CompactionReason,
+        /// `failed` and `interrupted`: the conversation is as it was.
+        status: ItemStatus,
+        /// Tokens of the conversation before it, partly estimated.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tokens_before: Option<u32>,
+        /// Tokens of what is left of it, estimated.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tokens_after: Option<u32>,
+        /// The summary that the model goes on with.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        summary: Option<String>,
+        /// Why there is none, in words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+    },
+}
+
+/// Why a conversation is compacted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub enum CompactionReason {
+    /// The person asked for it.
+    Requested,
+    /// It has reached the limit: `model_auto_compact_token_limit`, or nine tenths of the context window.
+    Limit,
+    /// The provider refused it as too long.
+    TooLong,
 }
 
 impl ThreadItem {
@@ -348,10 +411,13 @@ impl ThreadItem {
             | Self::CommandExecution { id, .. }
             | Self::FileChange { id, .. }
             | Self::ToolCall { id, .. }
+            | Self::CollabAgentToolCall { id, .. }
+            | Self::AgentMail { id, .. }
             | Self::McpToolCall { id, .. }
             | Self::EnteredReviewMode { id, .. }
             | Self::ExitedReviewMode { id, .. }
-            | Self::Undo { id, .. } => id,
+            | Self::Undo { id, .. }
+            | Self::ContextCompaction { id, .. } => id,
         }
     }
 }

@@ -2,19 +2,35 @@
 
 #[cfg(test)]
 use super::{
-    approval::*, command::*, config::*, document::*, file::*, generate::Visitor, git::*, guardian::*, history::*,
-    mcp::*, model::*, permission::*, prompt::*, proposal::*, queue::*, review::*, sandbox::*, terminal::*, thread::*,
-    turn::*, undo::*,
+    agent::*, approval::*, command::*, config::*, document::*, file::*, generate::Visitor, git::*, guardian::*,
+    history::*, mcp::*, model::*, permission::*, prompt::*, proposal::*, question::*, queue::*, review::*, sandbox::*,
+    terminal::*, thread::*, tool::*, turn::*, undo::*,
 };
 
+/// A span has its name and its fields from the first.
+macro_rules! span {
+    ($name:expr, $method:ident, $submission:ident) => {
+        tracing::info_span!(
+            $name,
+            submission_id = $submission,
+            kind = $method,
+            trace_id = tracing::field::Empty,
+            parent_span_id = tracing::field::Empty,
+            trace_state = tracing::field::Empty
+        )
+    };
+}
+
 macro_rules! requests {
-    ($table:ident, $each:ident: $($(#[doc = $doc:literal])* $name:ident = $method:literal ($params:ident) -> $result:ident),* $(,)?) => {
+    ($table:ident, $each:ident $(, $span:ident)?: $($(#[doc = $doc:literal])* $name:ident = $method:literal ($params:ident) -> $result:ident),* $(,)?) => {
         $($(#[doc = $doc])* pub const $name: &str = $method;)*
 
         /// Method, params type, result type and meaning.
         pub const $table: &[(&str, &str, &str, &str)] = &[
             $(($method, stringify!($params), stringify!($result), concat!($($doc),*)),)*
         ];
+
+        requests! { @span $($span)?: $($method),* }
 
         /// Shows the generator the types of every row.
         #[cfg(test)]
@@ -25,9 +41,20 @@ macro_rules! requests {
             )*
         }
     };
+    (@span : $($method:literal),*) => {};
+    (@span $span:ident: $($method:literal),*) => {
+        /// What is logged while a request is carried out stands under its kind and number, and under the caller's own trace
+        /// where it sent one. Requests of LSP share one name.
+        pub fn $span(method: &str, submission: i64) -> tracing::Span {
+            match method {
+                $($method => span!(concat!("op.dispatch.", $method), method, submission),)*
+                _ => span!("op.dispatch", method, submission),
+            }
+        }
+    };
 }
 
-requests! { CLIENT_REQUESTS, each_client_request:
+requests! { CLIENT_REQUESTS, each_client_request, dispatch_span:
     /// Starts a thread. The answer comes before any notification of the thread.
     THREAD_START = "countersign/thread/start" (ThreadStartParams) -> ThreadStartResult,
     /// Brings a stored thread back, or joins it if it is live.
@@ -52,6 +79,10 @@ requests! { CLIENT_REQUESTS, each_client_request:
     THREAD_MEMORY_MODE_SET = "countersign/thread/memoryMode/set" (ThreadMemoryModeSetParams) -> ThreadMemoryModeSetResult,
     /// Looks for words in stored threads, newest first by last use.
     THREAD_SEARCH = "countersign/thread/search" (ThreadSearchParams) -> ThreadSearchResult,
+    /// Has a live thread's events sent once more, under an id of their own. Questions to the person are not asked twice.
+    THREAD_SUBSCRIBE = "countersign/thread/subscribe" (ThreadSubscribeParams) -> ThreadSubscribeResult,
+    /// Ends such a subscription. What the client gets of its threads anyway goes on.
+    THREAD_UNSUBSCRIBE = "countersign/thread/unsubscribe" (ThreadUnsubscribeParams) -> ThreadUnsubscribeResult,
     /// Starts a turn, or steers the running one. Answered at once; the story follows as notifications.
     TURN_START = "countersign/turn/start" (TurnStartParams) -> TurnStartResult,
     /// Adds input to the running turn.
@@ -74,9 +105,14 @@ requests! { CLIENT_REQUESTS, each_client_request:
     TURN_UNDO = "countersign/turn/undo" (TurnUndoParams) -> TurnUndoResult,
     /// What a turn has changed, as one diff.
     TURN_DIFF = "countersign/turn/diff" (TurnDiffParams) -> TurnDiffResult,
+    /// Has the conversation summed up, so that it takes less of the model's context window. Answered at once; it is a turn of
+    /// its own, which takes the place of one that runs.
+    THREAD_COMPACT = "countersign/thread/compact" (ThreadCompactParams) -> ThreadCompactResult,
     /// Runs a command of the person's own in their shell, beside what the agent does or as a turn of its own. Answered at
     /// once; the command shows as an item. The model hears nothing of it.
     THREAD_SHELL_COMMAND = "countersign/thread/shellCommand" (ThreadShellCommandParams) -> ThreadShellCommandResult,
+    /// Puts a message into a thread that the person did not write: another agent's, or a program's.
+    THREAD_SEND = "countersign/thread/send" (ThreadSendParams) -> ThreadSendResult,
     /// Runs a command beside all conversations, in the sandbox. The one request that stays open while a process runs:
     /// it is answered when that ends. Cancelling it ends the command with everything it started.
     COMMAND_EXEC = "countersign/command/exec" (CommandExecParams) -> CommandExecResult,
@@ -104,6 +140,8 @@ requests! { CLIENT_REQUESTS, each_client_request:
     REVIEW_DISMISS = "countersign/review/dismiss" (ReviewDismissParams) -> ReviewDismissResult,
     /// Settles an open question from another surface than the one that was asked.
     APPROVAL_RESPOND = "countersign/approval/respond" (ApprovalRespondParams) -> ApprovalRespondResult,
+    /// Answers what the model asks from another surface than the one that was asked.
+    USER_INPUT_RESPOND = "countersign/userInput/respond" (UserInputRespondParams) -> UserInputRespondResult,
     /// The commands of the agent that run on in terminals.
     TERMINAL_LIST = "countersign/terminal/list" (TerminalListParams) -> TerminalListResult,
     /// What a terminal has printed so far.
@@ -150,6 +188,10 @@ requests! { SERVER_REQUESTS, each_server_request:
     APPROVAL_COMMAND = "countersign/approval/command" (CommandApproval) -> ApprovalResponse,
     /// May patches and commands write in these folders outside the workspace, or commands do more than the policy allows?
     APPROVAL_PERMISSION = "countersign/approval/permission" (PermissionApproval) -> ApprovalResponse,
+    /// What does the person answer to these questions of the model's? `null`: nothing.
+    USER_INPUT_REQUEST = "countersign/userInput/request" (UserInputRequest) -> UserInputResponse,
+    /// Carry out a tool that was declared for this thread.
+    TOOL_CALL = "countersign/tool/call" (ToolCallParams) -> ToolCallResult,
     /// May this tool of a server be called?
     APPROVAL_TOOL = "countersign/approval/tool" (ToolApproval) -> ApprovalResponse,
     /// A tool server asks the person something.

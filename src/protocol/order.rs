@@ -44,6 +44,10 @@ impl Order {
         let (Some(id), Some(seq)) = (params["threadId"].as_str(), params["seq"].as_u64()) else {
             return Ok(());
         };
+        // A copy, which may begin anywhere in the story.
+        if params["subscriptionId"].is_string() {
+            return Ok(());
+        }
         if method == "thread/started" {
             // A thread that was closed and is brought back counts on or anew.
             let seq = self
@@ -113,7 +117,13 @@ impl Thread {
 
     fn take(&mut self, method: &str, params: &Value, seq: u64) -> Result<(), String> {
         if self.closed {
-            return Err("after the thread's last event".to_owned());
+            match method {
+                // It comes back to life.
+                "thread/started" => self.closed = false,
+                // What is done to the file of a thread that rests.
+                "thread/archived" | "thread/unarchived" | "thread/deleted" | "thread/nameUpdated" => {}
+                _ => return Err("after the thread's last event".to_owned()),
+            }
         }
         // Of what was joined on its way the last number is kept.
         let may_jump = method.ends_with("elta") || matches!(method, "proposal/moved" | "terminal/output");
@@ -250,7 +260,7 @@ fn of_thread(method: &str, params: &Value) -> Result<(), String> {
         .any(|start| method.starts_with(start));
     // A tool server fails beside all turns.
     let server_failed = method == "error" && params["error"]["kind"] == "toolServerFailed";
-    match of_thread || server_failed || matches!(method, "warning" | "turn/queueChanged") {
+    match of_thread || server_failed || matches!(method, "warning" | "turn/queueChanged" | "review/findingsChanged") {
         true => Ok(()),
         false => Err("no turn is named".to_owned()),
     }

@@ -184,6 +184,18 @@ pub enum ReasoningSummary {
     None,
 }
 
+/// The tone of the agent's answers (configuration key `personality`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub enum Personality {
+    /// The model's own: nothing is said of it.
+    #[default]
+    None,
+    Friendly,
+    Pragmatic,
+}
+
 /// The settings in force for a thread; a turn works on a snapshot of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
@@ -211,6 +223,11 @@ pub struct ThreadSettings {
     pub runtime_workspace_roots: Vec<PathBuf>,
     #[serde(default)]
     pub edit_approval: EditApproval,
+    /// How urgent requests are, in the provider's words, such as `flex` or `priority`; absent means the provider's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_tier: Option<String>,
+    #[serde(default)]
+    pub personality: Personality,
     /// What of the editor the model is told with the person's words.
     #[serde(default)]
     pub editor_context: EditorContextSettings,
@@ -340,6 +357,11 @@ pub struct SettingsOverride {
     pub runtime_workspace_roots: Option<Vec<PathBuf>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edit_approval: Option<EditApproval>,
+    /// `null` clears it, absence leaves it.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    pub service_tier: Option<Option<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub personality: Option<Personality>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub editor_context: Option<EditorContextChange>,
     /// Absent: the mode stays, unless all of `model`, `effort`, `summary`, `cwd`, `approvalPolicy` and one of `sandboxPolicy` and

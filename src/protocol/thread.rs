@@ -1,7 +1,9 @@
 //! Threads: conversations, live and stored.
 
-use crate::ids::{ThreadId, TurnId};
+use crate::ids::{SubscriptionId, ThreadId, TurnId};
+use crate::protocol::agent::SubAgent;
 use crate::protocol::settings::{SettingsOverride, ThreadSettings};
+use crate::protocol::tool::DynamicToolSpec;
 use crate::protocol::turn::Turn;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -15,8 +17,10 @@ pub enum ThreadStatus {
     Idle,
     /// A turn runs.
     Active,
-    /// A turn runs and waits for the person.
+    /// A turn runs and waits for the person's yes or no.
     WaitingOnApproval,
+    /// A turn runs and waits for the person's answer to a question of the model.
+    WaitingOnUserInput,
 }
 
 /// Whether memories may be made of a thread later. Nothing in the conversation depends on it.
@@ -68,6 +72,9 @@ pub struct Thread {
     pub git_info: Option<GitInfo>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from_id: Option<ThreadId>,
+    /// What makes it a sub-agent; absent for every other thread. Lists leave sub-agents out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<SubAgent>,
     /// Put away: it is listed only where archived threads are asked for, and resumed only after `thread/unarchive`.
     #[serde(default)]
     pub archived: bool,
@@ -97,6 +104,10 @@ pub struct ThreadStartParams {
     /// Leave nothing on disk.
     #[serde(default)]
     pub ephemeral: bool,
+    /// Tools of the client's that the model may call in this thread, by `countersign/tool/call`. One that cannot be taken makes
+    /// the request an error.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dynamic_tools: Vec<DynamicToolSpec>,
 }
 
 /// Answer of `thread/start` and `thread/resume`.
@@ -110,7 +121,7 @@ pub struct ThreadStartResult {
     pub instruction_sources: Vec<PathBuf>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadResumeParams {
@@ -121,6 +132,22 @@ pub struct ThreadResumeParams {
     pub path: Option<PathBuf>,
     #[serde(default)]
     pub settings: SettingsOverride,
+    /// The client's tools from now on, in place of those before. Absent: those that the thread was started with, where the same
+    /// program started it; none else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dynamic_tools: Option<Vec<DynamicToolSpec>>,
+}
+
+/// Whose threads a list shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub enum ThreadOrigin {
+    /// Those of Countersign's home folder.
+    #[default]
+    Countersign,
+    /// Those of `$CODEX_HOME`, else of `~/.codex`. They are only read: resuming one continues it in a copy.
+    Codex,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -133,7 +160,9 @@ pub struct ThreadListParams {
     /// Default 25, at least 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// Absent: the current provider's; empty: all.
+    #[serde(default)]
+    pub origin: ThreadOrigin,
+    /// Absent: the current provider's, or all of another origin; empty: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_providers: Option<Vec<String>>,
     /// Only threads of this folder.
@@ -231,6 +260,54 @@ pub struct ThreadRollbackResult {
     /// For the person: what was dropped, and that files stay as they are.
     pub message: String,
 }
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadSubscribeParams {
+    /// A live thread.
+    pub thread_id: ThreadId,
+    /// Also the events after this number, as far as they are kept. Absent: only what comes.
+    #[serde(default)]
+    pub after_seq: Option<u64>,
+    /// Also the items of the history (`item/raw`): first those that are there, then each as it is added.
+    #[serde(default)]
+    pub raw: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadSubscribeResult {
+    /// Stands in each event that is sent for this subscription.
+    pub subscription_id: SubscriptionId,
+    /// Number of the thread's latest event at this moment.
+    pub last_seq: u64,
+    /// What was asked for with `afterSeq` and is not kept any more; `thread/read` tells what came of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing: Option<MissingEvents>,
+}
+
+/// A gap, both ends included.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct MissingEvents {
+    pub first_seq: u64,
+    pub last_seq: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadUnsubscribeParams {
+    pub subscription_id: SubscriptionId,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadUnsubscribeResult {}
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
@@ -347,4 +424,19 @@ pub struct ThreadFound {
     /// The turn it is in. Absent where it is the thread's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_id: Option<TurnId>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadCompactParams {
+    pub thread_id: ThreadId,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadCompactResult {
+    /// The turn that does it.
+    pub turn_id: TurnId,
 }

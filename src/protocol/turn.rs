@@ -90,6 +90,8 @@ pub enum TurnErrorKind {
     UndoFailed,
     /// Nothing was reviewed, or nothing came of it; the message says why.
     ReviewFailed,
+    /// What has no name of its own here, such as a record that could not be finished.
+    Other,
     /// A fault of Countersign itself.
     Internal,
 }

@@ -336,6 +336,7 @@ async fn answer(
 fn play_in_background(player: Player, outputs: Vec<Output>, sender: mpsc::Sender<Piece>, stop: CancellationToken) {
     tokio::spawn(async move {
         tokio::select! {
+            biased;
             () = stop.cancelled() => {}
             () = sender.closed() => {}
             _ = player.play(&outputs) => {}

@@ -8,6 +8,7 @@ use crate::lsp::client::Client;
 use crate::lsp::edit;
 use crate::protocol::document::{DocumentSaveParams, DocumentSaveResult, DocumentToSave};
 use crate::protocol::method;
+use crate::protocol::tool::{ToolCallParams, ToolCallResult};
 use crate::workspace::uri;
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -110,6 +111,12 @@ impl Editor for EditorPort {
             }
         }
         .boxed()
+    }
+
+    fn call_tool(&self, call: ToolCallParams) -> BoxFuture<'static, Result<ToolCallResult, String>> {
+        // Whoever declares a tool answers its calls; the request is out before this returns.
+        let pending = self.outbound.request::<ToolCallResult>(method::TOOL_CALL, call);
+        async move { pending.await.map_err(|error| error.to_string()) }.boxed()
     }
 
     fn tell(&self, message: String) {

@@ -11,6 +11,8 @@ pub(crate) enum Incoming {
         id: Id,
         method: String,
         params: Option<Value>,
+        /// What the client says of its own trace, beside the method or as `_meta` of the parameters.
+        trace: Option<Value>,
     },
     Notification {
         method: String,
@@ -43,6 +45,8 @@ struct Envelope<'a> {
     method: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     params: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    trace: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     result: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
@@ -110,7 +114,26 @@ impl Envelope<'_> {
             }
         };
         match id {
-            Some(id) => Incoming::Request { id, method, params },
+            Some(id) => {
+                let meta = || {
+                    params
+                        .as_ref()?
+                        .get("_meta")
+                        .filter(|meta| meta.get("traceparent").is_some())
+                };
+                let beside = self.trace.filter(|trace| trace.get() != "null");
+                let trace = match beside.map(|trace| value(trace.get())) {
+                    // What cannot be read is invalid, which is not the same as nothing.
+                    Some(trace) => Some(trace.unwrap_or_default()),
+                    None => meta().cloned(),
+                };
+                Incoming::Request {
+                    id,
+                    method,
+                    params,
+                    trace,
+                }
+            }
             None => Incoming::Notification { method, params },
         }
     }
@@ -254,6 +277,7 @@ mod tests {
                     id: Id::Number(1),
                     method: "m".into(),
                     params: Some(json!({"a":1})),
+                    trace: None,
                 },
             ),
             (
@@ -262,6 +286,7 @@ mod tests {
                     id: Id::String("x".into()),
                     method: "m".into(),
                     params: None,
+                    trace: None,
                 },
             ),
             (
@@ -270,6 +295,7 @@ mod tests {
                     id: Id::Number(2),
                     method: "m".into(),
                     params: None,
+                    trace: None,
                 },
             ),
             (

@@ -7,6 +7,7 @@
 
 use crate::server::line::Line;
 use crate::server::stop::{End, Stop};
+use crate::server::trace::{Side, Trace};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -34,6 +35,8 @@ struct Shared {
     waiting: Mutex<Waiting>,
     /// Absent where everything is queued.
     line: OnceLock<Arc<Line>>,
+    /// Sees each message as it is queued.
+    trace: OnceLock<Trace>,
     stop: Stop,
 }
 
@@ -101,6 +104,7 @@ impl Outbound {
                 budget,
                 waiting: Mutex::default(),
                 line: OnceLock::new(),
+                trace: OnceLock::new(),
                 stop,
             })),
             receiver,
@@ -110,6 +114,11 @@ impl Outbound {
     /// From now on what is small goes out past the queue while that is empty.
     pub(crate) fn write_small_at_once(&self, line: Arc<Line>) {
         let _first_counts = self.0.line.set(line);
+    }
+
+    /// From now on each message is also written down.
+    pub(crate) fn trace_to(&self, trace: Trace) {
+        let _first_counts = self.0.trace.set(trace);
     }
 
     /// Queues a notification. Never waits; dropped without a word once the client is gone.
@@ -239,6 +248,9 @@ impl Outbound {
     }
 
     fn push(&self, body: Vec<u8>, permit: Option<OwnedSemaphorePermit>) {
+        if let Some(trace) = self.0.trace.get() {
+            trace.write(Side::Server, &body);
+        }
         if let Some(line) = self.0.line.get() {
             match line.write_now(&body) {
                 Ok(true) => return,

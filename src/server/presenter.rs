@@ -6,6 +6,7 @@ pub mod diff;
 mod elicitation;
 mod findings;
 mod hints;
+mod inputs;
 mod preview;
 mod progress;
 mod questions;
@@ -21,7 +22,7 @@ use super::outbound::Outbound;
 use crate::agent::Agent;
 use crate::agent::stream::{Stream, Subscription};
 use crate::agent::thread::ThreadHandle;
-use crate::ids::{ApprovalId, ElicitationId, ProposalId, ThreadId, TurnId};
+use crate::ids::{ApprovalId, ElicitationId, ProposalId, QuestionsId, ThreadId, TurnId};
 use crate::lsp::client::Client;
 use crate::protocol::event::{Event, EventKind};
 use crate::protocol::proposal::Proposal;
@@ -58,6 +59,8 @@ struct Shared {
     /// What lies on open documents.
     surface: hints::Surface,
     state: Mutex<State>,
+    /// Held by what asks in the model's name where only one question at a time can be shown.
+    asking_inputs: tokio::sync::Mutex<()>,
     /// Tells that a thread has been shown to its end.
     ended: tokio::sync::watch::Sender<()>,
 }
@@ -72,6 +75,9 @@ struct State {
     warned: BTreeSet<String>,
     /// What asks the person; aborting it takes the question back.
     asking_approval: BTreeMap<ApprovalId, AbortHandle>,
+    asking_input: BTreeMap<QuestionsId, AbortHandle>,
+    /// Questions that the person answers with their next message, by the thread that asks.
+    in_words: BTreeMap<QuestionsId, ThreadId>,
     asking_elicitation: BTreeMap<ElicitationId, AbortHandle>,
     asking_proposal: BTreeMap<ProposalId, AskingProposal>,
     /// Proposals of an earlier server that the person is not told of yet.
@@ -95,6 +101,7 @@ impl Presenter {
                 panel: preview::Panel::default(),
                 surface: hints::Surface::default(),
                 state: Mutex::default(),
+                asking_inputs: tokio::sync::Mutex::default(),
                 ended: tokio::sync::watch::Sender::default(),
             }),
         }
@@ -174,6 +181,26 @@ impl Presenter {
             }
             EventKind::ApprovalResolved(resolved) => {
                 if let Some(task) = self.state().asking_approval.remove(&resolved.approval_id) {
+                    task.abort();
+                }
+            }
+            EventKind::AgentStatusChanged(changed) => {
+                // Whoever sees the one that it works for sees it too, and answers its questions.
+                if let Some(thread) = self.shared.agent.thread(&changed.agent_thread_id) {
+                    self.attach(&thread);
+                }
+                let words = words::agent(&changed.state);
+                self.log(Severity::Info, &words);
+            }
+            EventKind::UserInputRequested(requested) => {
+                let id = requested.request.id.clone();
+                let task = tokio::spawn(inputs::ask(self.clone(), requested.request));
+                self.state().asking_input.insert(id, task.abort_handle());
+            }
+            EventKind::UserInputResolved(resolved) => {
+                let mut state = self.state();
+                state.in_words.remove(&resolved.id);
+                if let Some(task) = state.asking_input.remove(&resolved.id) {
                     task.abort();
                 }
             }
@@ -265,7 +292,8 @@ impl Presenter {
                     &format!("Terminal {number} has ended with exit code {code}."),
                 );
             }
-            EventKind::TurnCompleted(completed) if !plugin => {
+            // What an agent says at its end is for the one that it works for.
+            EventKind::TurnCompleted(completed) if !plugin && !self.is_agent(&event.at.thread_id) => {
                 let running = self.shared.agent.desk().terminals.running(Some(&event.at.thread_id));
                 if let Some(line) = words::run_on(&running) {
                     self.log(Severity::Info, &line);
@@ -278,9 +306,18 @@ impl Presenter {
         }
     }
 
+    fn is_agent(&self, thread: &ThreadId) -> bool {
+        self.shared.agent.desk().agents.identity(thread).is_some()
+    }
+
     /// Shows what an undo came to, to a client that would not be told otherwise.
     pub fn undone(&self, thread: &ThreadId, item: &crate::protocol::item::ThreadItem) {
         undone::show(self, thread, item);
+    }
+
+    /// Whether the person's next message is the answer that a thread waits for.
+    pub fn waits_for_words(&self, thread: &ThreadId) -> bool {
+        self.state().in_words.values().any(|waiting| waiting == thread)
     }
 
     /// Shows a message without asking anything.

@@ -4,6 +4,7 @@ use crate::handlers::Context;
 use crate::server::line::{self, Line};
 use crate::server::outbound::Outbound;
 use crate::server::stop::{End, Stop};
+use crate::server::trace::Trace;
 use crate::server::transport::{self, Transport, Wire};
 use crate::server::{lost, service};
 use std::collections::BTreeMap;
@@ -28,6 +29,8 @@ pub struct Setup {
     pub parent: Option<u32>,
     /// Why there is no log, for the person.
     pub log_trouble: Option<String>,
+    /// A file for every message, for who looks for a fault.
+    pub trace_file: Option<PathBuf>,
 }
 
 /// Serves one client until `exit`, or until it, its process or the connection is gone. Whatever ends the session,
@@ -37,7 +40,11 @@ pub async fn run(wire: Wire, setup: Setup, stop: Stop) -> io::Result<End> {
     let line = Line::new(wire.writer, wire.has_room);
     outbound.write_small_at_once(line.clone());
     line::spawn_writer(line, queue, &outbound)?;
-    let incoming = transport::spawn_reader(wire.reader)?;
+    let trace = setup.trace_file.as_deref().map(Trace::open);
+    if let Some(trace) = &trace {
+        outbound.trace_to(trace.clone());
+    }
+    let incoming = transport::spawn_reader(wire.reader, trace)?;
     if let Some(pid) = setup.parent {
         crate::server::parent::watch(pid, stop.clone());
     }

@@ -5,6 +5,7 @@ use super::idle::Idle;
 use super::one_offs::OneOffs;
 use super::outbound::Outbound;
 use super::presenter::Presenter;
+use super::subscriptions::Subscriptions;
 use crate::agent::{Agent, Setup};
 use crate::ids::ThreadId;
 use crate::lsp::client::Client;
@@ -34,6 +35,7 @@ struct Shared {
     outbound: Outbound,
     agent: Agent,
     presenter: Presenter,
+    subscriptions: Subscriptions,
     idle: Idle,
     one_offs: OneOffs,
     searches: Searches,
@@ -59,6 +61,7 @@ impl Session {
         let presenter = Presenter::new(outbound.clone(), client.clone(), agent.clone(), idle.clone());
         let current = Mutex::default();
         Self(Arc::new(Shared {
+            subscriptions: Subscriptions::new(outbound.clone()),
             client,
             workspace,
             outbound,
@@ -92,12 +95,17 @@ impl Session {
         &self.0.presenter
     }
 
-    /// The commands that run beside all conversations.
+    /// What the client follows beside what it is shown anyway.
+    pub fn subscriptions(&self) -> &Subscriptions {
+        &self.0.subscriptions
+    }
+
     /// The searches for files.
     pub fn searches(&self) -> &Searches {
         &self.0.searches
     }
 
+    /// The commands that run beside all conversations.
     pub fn one_offs(&self) -> &OneOffs {
         &self.0.one_offs
     }

@@ -6,11 +6,13 @@
 //! - Each request is answered exactly once: also if its handler panics, is cancelled, or does not exist.
 
 use crate::server::call::Call;
+use crate::server::dispatch;
 use crate::server::frame::{Frame, FrameError, FrameReader};
 use crate::server::line::HasRoom;
 use crate::server::message::{self, Incoming};
 use crate::server::outbound::Outbound;
 use crate::server::stop::{End, Stop};
+use crate::server::trace::{Side, Trace};
 use futures::FutureExt as _;
 use futures::future::{AbortHandle, Abortable};
 use serde_json::{Value, json};
@@ -25,6 +27,7 @@ use tokio_util::task::TaskTracker;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Id, Request, Response, Result as RpcResult};
 use tower_lsp::{ExitedError, LanguageServer, LspService};
 use tower_service::Service as _;
+use tracing::Instrument as _;
 
 /// Messages read ahead of the loop.
 const READ_AHEAD: usize = 64;
@@ -122,7 +125,12 @@ impl<S: LanguageServer> Transport<S> {
 
     fn take(&mut self, message: Incoming) -> Step {
         match message {
-            Incoming::Request { id, method, params } => self.request(id, method, params),
+            Incoming::Request {
+                id,
+                method,
+                params,
+                trace,
+            } => self.request(id, method, params, trace),
             Incoming::Notification { method, params } => return self.notification(&method, params),
             Incoming::Answer { id: Id::Null, answer } => {
                 tracing::warn!(?answer, "the client could not read a message");
@@ -149,8 +157,7 @@ impl<S: LanguageServer> Transport<S> {
         self.outbound.answer(&Id::Null, &Err(error));
     }
 
-    fn request(&mut self, id: Id, method: String, params: Option<Value>) {
-        tracing::debug!(%id, method, "request");
+    fn request(&mut self, id: Id, method: String, params: Option<Value>, trace: Option<Value>) {
         if let Err(error) = self.admit(&method) {
             return self.outbound.answer(&id, &Err(error));
         }
@@ -168,7 +175,9 @@ impl<S: LanguageServer> Transport<S> {
         }
         self.last_id += 1;
         let call = Arc::new(Call::default());
-        let handler = self.call_service(Some(self.last_id), &method, params);
+        let span = dispatch::span(&method, self.last_id, trace.as_ref());
+        span.in_scope(|| tracing::debug!(%id, method, "request"));
+        let handler = self.call_service(Some(self.last_id), &method, params).instrument(span);
         let handler = Abortable::new(
             call.clone().around(AssertUnwindSafe(handler).catch_unwind()),
             registration,
@@ -436,13 +445,16 @@ fn lock(in_flight: &InFlight) -> std::sync::MutexGuard<'_, HashMap<Id, Option<Ab
 }
 
 /// Starts the thread that reads. The channel closes at the end of input.
-pub(crate) fn spawn_reader(source: Box<dyn Read + Send>) -> io::Result<mpsc::Receiver<Incoming>> {
+pub(crate) fn spawn_reader(source: Box<dyn Read + Send>, trace: Option<Trace>) -> io::Result<mpsc::Receiver<Incoming>> {
     let (sender, receiver) = mpsc::channel(READ_AHEAD);
     std::thread::Builder::new().name("lsp-in".into()).spawn(move || {
         let mut reader = FrameReader::new(source);
         loop {
             let message = match reader.next() {
                 Ok(Some(Frame::Body(body))) => {
+                    if let Some(trace) = &trace {
+                        trace.write(Side::Client, &body);
+                    }
                     let message = message::read(&body);
                     if matches!(message, Incoming::NoJson(_)) {
                         reader.reject(&body);

@@ -2,7 +2,8 @@
 
 use crate::ids::ItemId;
 use crate::protocol::item::{
-    CommandAction, CommandSource, Confined, FileChange, FileChangeKind, ItemStatus, ThreadItem, UserInput,
+    CommandAction, CommandSource, CompactionReason, Confined, FileChange, FileChangeKind, ItemStatus, ThreadItem,
+    UserInput,
 };
 use serde_json::{Map, Value};
 use std::path::PathBuf;
@@ -77,6 +78,16 @@ pub(super) fn thread_item(value: &Value) -> Option<ThreadItem> {
                 &map,
             )
         }
+        "contextCompaction" => ThreadItem::ContextCompaction {
+            id,
+            // Other programs do not say.
+            reason: CompactionReason::Limit,
+            status: ItemStatus::Completed,
+            tokens_before: None,
+            tokens_after: None,
+            summary: None,
+            message: None,
+        },
         _ => tool_call(id, &kind, words(&kind), Value::Object(map.clone()), &map),
     })
 }

@@ -2,7 +2,7 @@
 
 use super::line::{EventMsg, RolloutItem};
 use crate::model::item::{ContentPart, ResponseItem, ToolOutputPayload};
-use crate::protocol::model::ThreadTokenUsage;
+use crate::protocol::model::{RateLimits, ThreadTokenUsage};
 use std::collections::HashSet;
 
 /// Bytes of the person's latest words that a compaction without its own history keeps.
@@ -14,6 +14,7 @@ const NO_OUTPUT: &str = "No output: the turn was stopped before this call ended.
 pub(super) struct Replayed {
     pub(super) history: Vec<ResponseItem>,
     pub(super) usage: Option<ThreadTokenUsage>,
+    pub(super) rate_limits: Option<RateLimits>,
 }
 
 /// Where a turn began, so that a rollback can return there.
@@ -32,6 +33,7 @@ pub(super) fn replay<'a>(items: impl Iterator<Item = &'a RolloutItem>) -> Replay
     // What compactions have replaced: a rollback over one brings back what was there.
     let mut replaced: Vec<Vec<ResponseItem>> = Vec::new();
     let mut usage = None;
+    let mut rate_limits = None;
     let mut marks: Vec<Mark> = Vec::new();
     let mut in_turn = false;
     for item in items {
@@ -61,7 +63,16 @@ pub(super) fn replay<'a>(items: impl Iterator<Item = &'a RolloutItem>) -> Replay
                 in_turn = true;
             }
             RolloutItem::EventMsg(EventMsg::TaskComplete { .. } | EventMsg::TurnAborted { .. }) => in_turn = false,
-            RolloutItem::EventMsg(EventMsg::TokenCount { info: Some(info) }) => usage = Some(info.clone().into()),
+            RolloutItem::EventMsg(EventMsg::TokenCount {
+                info,
+                rate_limits: told,
+            }) => {
+                usage = info.clone().map(ThreadTokenUsage::from).or(usage);
+                rate_limits = told
+                    .as_ref()
+                    .and_then(|told| RateLimits::from_json(told, 0))
+                    .or(rate_limits);
+            }
             RolloutItem::Compacted {
                 message,
                 replacement_history,
@@ -96,6 +107,7 @@ pub(super) fn replay<'a>(items: impl Iterator<Item = &'a RolloutItem>) -> Replay
     Replayed {
         history: whole(history),
         usage,
+        rate_limits,
     }
 }
 

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use table::{Row, Table};
 
 /// So many files are all looked at before each list: that costs a few milliseconds and leaves nothing to chance.
-const FEW: usize = 400;
+const FEW: i64 = 400;
 
 /// How often all files are looked at where there are more. In between, a list sees at once what is new, what is gone, what
 /// it shows, and what this server writes.
@@ -215,7 +215,7 @@ fn look(home: &Path) -> rusqlite::Result<Table> {
 /// Brings what a list may show up to date: all files where they are few, else the folders that have changed and the files
 /// that this server writes.
 fn up_to_date(table: &mut Table, home: &Path, written: &[PathBuf]) -> rusqlite::Result<()> {
-    if table.len()? <= FEW {
+    if !table.has_more_than(FEW)? {
         return table.look_at_all(home, &[SESSIONS, ARCHIVE]);
     }
     table.look_at_changed_folders(home, &[SESSIONS, ARCHIVE])?;

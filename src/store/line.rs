@@ -4,12 +4,14 @@
 
 use crate::ids::{ThreadId, TurnId};
 use crate::model::item::ResponseItem;
+use crate::protocol::agent::SubAgent;
 use crate::protocol::event::{Event, EventKind};
 use crate::protocol::item::{ThreadItem, UserInput};
-use crate::protocol::model::{ThreadTokenUsage, TokenUsage};
+use crate::protocol::model::{RateLimits, ThreadTokenUsage, TokenUsage};
 use crate::protocol::review::{ReviewFinding, ReviewOutput};
 use crate::protocol::settings::{ApprovalPolicy, ReasoningSummary, SandboxPolicy, ThreadSettings};
 use crate::protocol::thread::{GitInfo, ThreadMemoryMode};
+use crate::protocol::tool::DynamicToolSpec;
 use crate::protocol::turn::{InterruptedBy, TurnError, TurnErrorKind, TurnKind, TurnStatus};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -53,6 +55,10 @@ pub struct SessionMeta {
     pub instructions: Option<String>,
     /// Instructions that replaced the built-in ones.
     pub base_instructions: Option<String>,
+    /// Tools that the client declared when the thread was started.
+    pub dynamic_tools: Vec<DynamicToolSpec>,
+    /// What makes it a sub-agent's thread.
+    pub agent: Option<SubAgent>,
     pub git: Option<GitInfo>,
     /// Whether memories may be made of the thread. A later line of the same thread changes it.
     pub memory_mode: Option<ThreadMemoryMode>,
@@ -72,6 +78,8 @@ impl SessionMeta {
             model_provider: None,
             instructions: None,
             base_instructions: None,
+            dynamic_tools: Vec::new(),
+            agent: None,
             git: None,
             memory_mode: None,
         }
@@ -103,6 +111,8 @@ impl SessionMeta {
             instructions: &'a Option<String>,
             #[serde(skip_serializing_if = "Option::is_none")]
             base_instructions: Option<Value>,
+            #[serde(skip_serializing_if = "Vec::is_empty")]
+            dynamic_tools: Vec<Value>,
             #[serde(skip_serializing_if = "Option::is_none")]
             memory_mode: Option<ThreadMemoryMode>,
         }
@@ -125,6 +135,9 @@ impl SessionMeta {
             cli_version: &self.cli_version,
             // Readers elsewhere know a few names only; any other goes under `custom`.
             source: match self.source.as_str() {
+                _ if self.agent.is_some() => {
+                    json!({ "subagent": { "thread_spawn": self.agent.as_ref().map(agent_to_value) } })
+                }
                 "cli" | "vscode" | "exec" | "mcp" | "unknown" => json!(self.source),
                 other => json!({ "custom": other }),
             },
@@ -136,6 +149,7 @@ impl SessionMeta {
             }),
             instructions: &self.instructions,
             base_instructions: self.base_instructions.as_ref().map(|text| json!({ "text": text })),
+            dynamic_tools: self.dynamic_tools.iter().filter_map(tool_to_value).collect(),
             memory_mode: self.memory_mode,
         };
         serde_json::to_string(&written).ok()
@@ -173,12 +187,51 @@ impl SessionMeta {
             model_provider: text(value, "model_provider"),
             instructions: text(value, "instructions").or_else(|| text(value, "user_instructions")),
             base_instructions,
+            dynamic_tools: value
+                .get("dynamic_tools")
+                .and_then(Value::as_array)
+                .map(|tools| {
+                    tools
+                        .iter()
+                        .filter_map(|tool| serde_json::from_value(tool.clone()).ok())
+                        .collect()
+                })
+                .unwrap_or_default(),
+            agent: value
+                .pointer("/source/subagent/thread_spawn")
+                .and_then(agent_from_value),
             git,
             memory_mode: value
                 .get("memory_mode")
                 .and_then(|mode| serde_json::from_value(mode.clone()).ok()),
         })
     }
+}
+
+fn agent_to_value(agent: &SubAgent) -> Value {
+    json!({
+        "parent_thread_id": agent.parent_thread_id,
+        "depth": agent.depth,
+        "agent_nickname": agent.name,
+    })
+}
+
+fn agent_from_value(value: &Value) -> Option<SubAgent> {
+    Some(SubAgent {
+        name: text(value, "agent_nickname").unwrap_or_else(|| "agent".to_owned()),
+        parent_thread_id: text(value, "parent_thread_id")?.into(),
+        depth: value
+            .get("depth")
+            .and_then(Value::as_u64)
+            .map_or(1, |depth| u32::try_from(depth).unwrap_or(u32::MAX)),
+    })
+}
+
+/// A declared tool with the tag by which newer readers tell single tools from groups of them.
+fn tool_to_value(tool: &DynamicToolSpec) -> Option<Value> {
+    let mut value = serde_json::to_value(tool).ok()?;
+    value.as_object_mut()?.insert("type".to_owned(), "function".into());
+    Some(value)
 }
 
 /// The settings of a turn at the moment of a request.
@@ -355,6 +408,9 @@ pub enum EventMsg {
     TokenCount {
         #[serde(default)]
         info: Option<TokenInfo>,
+        /// What the provider said of the account's allowance.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rate_limits: Option<Value>,
     },
     /// Twin of the person's message, for readers that show previews by it.
     UserMessage {
@@ -487,6 +543,7 @@ impl RolloutItem {
             EventKind::TokenUsageUpdated(body) => {
                 vec![EventMsg::TokenCount {
                     info: Some(body.token_usage.into()),
+                    rate_limits: body.rate_limits.as_ref().map(RateLimits::to_json),
                 }]
             }
             EventKind::TurnCompleted(body) => {
@@ -710,6 +767,7 @@ impl EventMsg {
             | TurnErrorKind::UndoFailed
             | TurnErrorKind::ToolServerFailed
             | TurnErrorKind::ReviewFailed
+            | TurnErrorKind::Other
             | TurnErrorKind::Internal => json!("other"),
         };
         Self::Error {

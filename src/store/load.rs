@@ -8,7 +8,7 @@ use super::{StoreError, history, summary, turns};
 use crate::ids::ThreadId;
 use crate::model::item::ResponseItem;
 use crate::protocol::item::ThreadItem;
-use crate::protocol::model::ThreadTokenUsage;
+use crate::protocol::model::{RateLimits, ThreadTokenUsage};
 use crate::protocol::turn::Turn;
 use serde::Deserialize;
 use serde_json::Value;
@@ -29,6 +29,8 @@ pub struct Stored {
     /// What the person is to see.
     pub turns: Vec<Turn>,
     pub usage: Option<ThreadTokenUsage>,
+    /// What the provider said last of the account's allowance.
+    pub rate_limits: Option<RateLimits>,
     /// The settings of the last request.
     pub last_context: Option<TurnContextRecord>,
     /// The person's first words; empty if there are none.
@@ -112,11 +114,11 @@ pub(super) fn understand(path: &Path, lines: &Lines) -> Result<Stored, StoreErro
     });
     let meta = match meta {
         Some(mut meta) => {
-            let later = items().filter_map(|item| match item {
+            let mut later = items().filter_map(|item| match item {
                 RolloutItem::SessionMeta(later) if later.id == meta.id => later.memory_mode,
                 _ => None,
             });
-            meta.memory_mode = later.last();
+            meta.memory_mode = later.next_back();
             meta
         }
         None if lines.lines.is_empty() => return Err(StoreError::Empty { path: path.to_owned() }),
@@ -130,6 +132,7 @@ pub(super) fn understand(path: &Path, lines: &Lines) -> Result<Stored, StoreErro
         history: replayed.history,
         turns: turns::reconstruct(&lines.lines),
         usage: replayed.usage,
+        rate_limits: replayed.rate_limits,
         last_context: items().fold(None, |last, item| match item {
             RolloutItem::TurnContext(context) => Some(context.clone()),
             _ => last,
@@ -164,6 +167,8 @@ fn meta_from_name(path: &Path, lines: &Lines) -> Option<SessionMeta> {
             model_provider: None,
             instructions: None,
             base_instructions: None,
+            dynamic_tools: Vec::new(),
+            agent: None,
             git: None,
             memory_mode: None,
         }

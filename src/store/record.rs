@@ -131,16 +131,20 @@ impl Recorder {
     /// added), written with the first new item.
     pub async fn resume(home: &Path, path: &Path, fork: SessionMeta) -> Result<Resumed, StoreError> {
         let path = home.join(path);
-        let from = path.clone();
-        let (lines, stored, held) = blocking(move || {
+        // What lies elsewhere is somebody else's, whoever wrote it.
+        let (from, folder) = (path.clone(), home.join(super::SESSIONS));
+        let (lines, stored, held, is_ours) = blocking(move || {
+            let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+            let is_here = real(&from).starts_with(real(&folder));
+            let is_ours = is_here && summary::head(&from).is_ok_and(|head| head.meta.is_ours());
             // Before it is read, so that no other server adds to it meanwhile.
             let held = hold(&from);
-            let lines = load::read_lines(&from, true)?;
+            let lines = load::read_lines(&from, !is_ours)?;
             let stored = load::understand(&from, &lines)?;
-            Ok((lines, stored, held))
+            Ok((lines, stored, held, is_ours))
         })
         .await?;
-        if !stored.meta.is_ours() {
+        if !is_ours {
             drop(held);
             let recorder = Self::copy(home, &lines.lines, &stored, fork).await?;
             return Ok(Resumed {

@@ -158,7 +158,7 @@ mod tests {
                 long.as_str(),
                 Some(format!(
                     "…{}the NEEDLE here {}…",
-                    "x ".repeat(27),
+                    "x ".repeat(26),
                     "y ".repeat(27).trim_end()
                 )),
             ),

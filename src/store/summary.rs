@@ -198,6 +198,7 @@ impl Head {
             cli_version: self.meta.cli_version,
             git_info: self.meta.git,
             forked_from_id: self.meta.forked_from_id,
+            agent: self.meta.agent,
             archived: is_archived(path),
             memory_mode: self.meta.memory_mode.unwrap_or_default(),
             turns: Vec::new(),

@@ -127,8 +127,11 @@ mod tests {
     use super::super::position::{Encoding, Position, Range as Place};
     use super::*;
 
+    /// From where to where, absent for the whole text, and what stands there then.
+    type Change<'a> = (Option<(u32, u32, u32, u32)>, &'a str);
+
     /// Edits one after another, and the places that are left, newest first.
-    fn after(text: &str, edits: &[(Option<(u32, u32, u32, u32)>, &str)]) -> Vec<(u32, u32)> {
+    fn after(text: &str, edits: &[Change]) -> Vec<(u32, u32)> {
         let mut rope = Rope::from_str(text);
         let mut noted = Edits::default();
         for (range, text) in edits {

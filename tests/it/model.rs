@@ -66,13 +66,11 @@ fn request(input: Vec<ResponseItem>) -> ModelRequest {
             },
         ],
         parallel_tool_calls: true,
-        effort: None,
         summary: ReasoningSummary::Auto,
-        output_schema: None,
-        max_output_tokens: None,
         cache_key: "thread-1".into(),
         metadata: Default::default(),
         turn_id: "turn-1".into(),
+        ..ModelRequest::default()
     }
 }
 

@@ -77,6 +77,7 @@ impl Play {
     fn event(&mut self, turn: &TurnId, kind: EventKind) {
         self.seq += 1;
         let at = At {
+            subscription_id: None,
             thread_id: self.thread.clone(),
             turn_id: Some(turn.clone()),
             seq: self.seq,
@@ -178,6 +179,8 @@ fn settings() -> ThreadSettings {
         mode: Default::default(),
         permissions: Some("own".into()),
         runtime_workspace_roots: vec!["/data/more".into()],
+        service_tier: None,
+        personality: Default::default(),
         sandbox_policy: SandboxPolicy::WorkspaceWrite {
             writable_roots: vec!["/data".into()],
             network_access: true,
@@ -431,7 +434,10 @@ async fn resuming_goes_on_in_the_same_file() {
     };
     play.event(
         &TurnId::fresh(),
-        EventKind::TokenUsageUpdated(event::TokenUsageUpdated { token_usage: usage }),
+        EventKind::TokenUsageUpdated(event::TokenUsageUpdated {
+            token_usage: usage,
+            rate_limits: None,
+        }),
     );
     play.recorder.close().await.unwrap();
     let path = play.recorder.path().to_owned();
@@ -1389,43 +1395,38 @@ fn the_index_says_what_the_files_say() {
 
 #[test]
 fn without_its_index_a_list_is_the_same() {
-    let home = home_with(30);
-    let path = home.path().join("threads.sqlite");
-    let whole = all_pages(&index_of(home.path()), home.path(), &any_provider());
-    let spoil: [(&str, &dyn Fn()); 5] = [
-        ("lost", &|| std::fs::remove_file(&path).unwrap()),
-        ("empty", &|| std::fs::write(&path, "").unwrap()),
-        ("no database", &|| {
-            std::fs::write(&path, "no database at all, and longer than its head is".repeat(99)).unwrap()
+    type Spoil<'a> = (&'a str, &'a dyn Fn(&Path));
+    let spoil: [Spoil<'_>; 5] = [
+        ("lost", &|path| std::fs::remove_file(path).unwrap()),
+        ("empty", &|path| std::fs::write(path, "").unwrap()),
+        ("no database", &|path| {
+            std::fs::write(path, "no database at all ".repeat(999)).unwrap()
         }),
-        ("cut short", &|| {
-            let bytes = std::fs::read(&path).unwrap();
-            std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+        ("cut short", &|path| {
+            let bytes = std::fs::read(path).unwrap();
+            std::fs::write(path, &bytes[..bytes.len() / 2]).unwrap();
         }),
-        ("a folder in the way", &|| {
-            std::fs::remove_file(&path).unwrap();
-            std::fs::create_dir(&path).unwrap();
+        ("a folder in the way", &|path| {
+            std::fs::remove_file(path).unwrap();
+            std::fs::create_dir(path).unwrap();
         }),
     ];
     for (what, spoil) in spoil {
-        for suffix in ["-wal", "-shm"] {
-            let _gone = std::fs::remove_file(home.path().join(format!("threads.sqlite{suffix}")));
-        }
-        spoil();
+        let home = home_with(30);
+        let whole = all_pages(&index_of(home.path()), home.path(), &any_provider());
+        spoil(&home.path().join("threads.sqlite"));
         let index = Index::new(home.path());
         for _ in 0..20 {
             assert_eq!(all_pages(&index, home.path(), &any_provider()), whole, "{what}");
         }
     }
     // Locked by another server for as long as it likes.
-    std::fs::remove_dir(&path).unwrap();
+    let home = home_with(30);
     let index = index_of(home.path());
-    let other = rusqlite::Connection::open(&path).unwrap();
-    other.execute_batch("BEGIN EXCLUSIVE").unwrap();
-    use_at(
-        &store::find(home.path(), &ThreadId::from(id_of(3))).unwrap().unwrap(),
-        99_000,
-    );
+    let other = rusqlite::Connection::open(home.path().join("threads.sqlite")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let used = store::find(home.path(), &ThreadId::from(id_of(3))).unwrap().unwrap();
+    use_at(&used, 99_000);
     assert_eq!(all_pages(&index, home.path(), &any_provider())[0], id_of(3));
 }
 
@@ -1479,4 +1480,126 @@ fn only_a_threads_own_file_is_archived() {
         back.parent().unwrap().strip_prefix(home.path()).unwrap(),
         Path::new("sessions/2025/05/07")
     );
+}
+
+/// What happens in a conversation.
+#[derive(Clone, Debug)]
+enum Deed {
+    /// A turn with so many calls; after one of them the history is replaced by a summary.
+    Turn {
+        calls: usize,
+        compacted_after: Option<usize>,
+    },
+    /// A turn without words of the person, such as an undo.
+    Silent,
+    RollBack(usize),
+}
+
+fn deeds() -> impl proptest::strategy::Strategy<Value = Vec<Deed>> {
+    use proptest::prelude::*;
+    let turn = (0..3_usize, proptest::option::weighted(0.3, 0..3_usize));
+    let turn = turn.prop_map(|(calls, compacted_after)| Deed::Turn { calls, compacted_after });
+    let deed = prop_oneof![4 => turn, 1 => Just(Deed::Silent), 2 => (0..4_usize).prop_map(Deed::RollBack)];
+    proptest::collection::vec(deed, 0..12)
+}
+
+/// Plays a conversation: on the record, and as the live history goes.
+async fn play_out(recorder: &Recorder, deeds: &[Deed]) -> (Vec<ResponseItem>, usize) {
+    let mut live: Vec<ResponseItem> = Vec::new();
+    // The history before each turn, and whether the person said something in it.
+    let mut before: Vec<(Vec<ResponseItem>, bool)> = Vec::new();
+    for (number, deed) in deeds.iter().enumerate() {
+        let turn_id = Some(TurnId::from(format!("t{number}")));
+        let begin = RolloutItem::EventMsg(EventMsg::TaskStarted {
+            turn_id: turn_id.clone(),
+            started_at: None,
+            model_context_window: None,
+            kind: TurnKind::Regular,
+        });
+        let end = RolloutItem::EventMsg(EventMsg::TaskComplete {
+            turn_id: turn_id.clone(),
+            last_agent_message: None,
+            completed_at: None,
+        });
+        match deed {
+            Deed::Turn { calls, compacted_after } => {
+                before.push((live.clone(), true));
+                recorder.record([begin]);
+                let words = user(&format!("words {number}"));
+                let shown = json!({"type": "userMessage", "id": format!("u{number}"), "content": [{"type": "text", "text": "w"}]});
+                recorder.record([
+                    RolloutItem::ResponseItem(words.clone()),
+                    RolloutItem::EventMsg(EventMsg::ItemCompleted {
+                        thread_id: None,
+                        turn_id,
+                        item: shown,
+                        completed_at_ms: None,
+                    }),
+                ]);
+                live.push(words.clone());
+                for at in 0..=*calls {
+                    if *compacted_after == Some(at) {
+                        live = vec![user(&format!("<compaction_summary>{number}")), words.clone()];
+                        recorder.record([RolloutItem::Compacted {
+                            message: "sum".to_owned(),
+                            replacement_history: Some(live.clone()),
+                        }]);
+                    }
+                    if at < *calls {
+                        let id = format!("c{number}-{at}");
+                        let items = [call(&id), output(&id)];
+                        live.extend(items.clone());
+                        recorder.record(items.map(RolloutItem::ResponseItem));
+                    }
+                }
+                let answer = assistant(&format!("answer {number}"));
+                live.push(answer.clone());
+                recorder.record([RolloutItem::ResponseItem(answer), end]);
+            }
+            Deed::Silent => {
+                before.push((live.clone(), false));
+                recorder.record([begin, end]);
+            }
+            Deed::RollBack(turns) => {
+                recorder.flush().await.unwrap();
+                let of_person = before.iter().filter(|(_, has_words)| *has_words).count();
+                let expected = of_person.min(*turns);
+                let mut left = expected;
+                while left > 0
+                    && let Some((then, has_words)) = before.pop()
+                {
+                    live = then;
+                    left -= usize::from(has_words);
+                }
+                let path = recorder.path();
+                if path.exists() {
+                    let (stored, dropped) = store::load_rolled_back(path, *turns).unwrap();
+                    assert_eq!((stored.history, dropped), (live.clone(), expected));
+                    recorder.record([RolloutItem::EventMsg(EventMsg::ThreadRolledBack { num_turns: dropped })]);
+                }
+            }
+        }
+    }
+    recorder.close().await.unwrap();
+    (live, before.len())
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig { cases: 96, ..Default::default() })]
+
+    /// Shows S-319.
+    #[test]
+    fn what_is_played_again_is_the_live_history(deeds in deeds()) {
+        let home = tempfile::tempdir().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let recorder = Recorder::create(home.path(), meta(home.path())).await.unwrap();
+            let (live, turns) = play_out(&recorder, &deeds).await;
+            if recorder.path().exists() {
+                let stored = store::load(recorder.path()).unwrap();
+                assert_eq!(stored.history, live);
+                assert_eq!(stored.turns.len(), turns);
+            }
+        });
+    }
 }

@@ -4,6 +4,7 @@
 mod actions;
 mod asking;
 mod hints;
+mod inputs;
 mod one_off;
 mod plain;
 mod preview;

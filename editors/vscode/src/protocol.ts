@@ -1,6 +1,21 @@
 // The custom protocol's types and methods. Generated from the Rust types by `UPDATE=1 cargo test`; do not edit.
 /* eslint-disable */
 
+export type AgentState = {
+  name: string;
+  status: AgentStatus;
+  /** Its last words, or why it failed. */
+  message?: string | null;
+};
+
+/** Where a sub-agent stands. */
+export type AgentStatus = "pendingInit" | "running" | "interrupted" | "completed" | "errored" | "shutdown";
+
+export type AgentStatusChanged = {
+  agentThreadId: ThreadId;
+  state: AgentState;
+};
+
 /** A rule on commands as it would be written for always. */
 export type AlwaysRule = {
   /** What it covers, in words. */
@@ -22,7 +37,7 @@ export type Approval = CommandApproval | PermissionApproval | ToolApproval;
 /** The person's answer. Anything that cannot be understood, a closed dialog and a lost client count as `decline`. */
 export type ApprovalDecision = "accept" | "acceptForSession" | "acceptAlways" | "decline" | "cancel";
 
-/** One question to the person. */
+/** One question to the person about a command or a permission. */
 export type ApprovalId = string;
 
 /** When the person is asked about a command (configuration key `approval_policy`). */
@@ -74,6 +89,8 @@ export type At = {
   turnId?: TurnId | null;
   /** Rises by one with each event of the thread. Deltas that were joined on their way carry the last number. */
   seq: number;
+  /** Whose copy this is, for those that `thread/subscribe` asked for. Absent: what the client gets of its threads anyway. */
+  subscriptionId?: SubscriptionId | null;
 };
 
 export type ChangedKind = "created" | "changed" | "deleted";
@@ -89,6 +106,9 @@ export type CodeLocation = {
   absoluteFilePath: string;
   lineRange: LineRange;
 };
+
+/** What an agent does with others. */
+export type CollabTool = "spawnAgent" | "sendMessage" | "wait" | "listAgents" | "closeAgent";
 
 /** What a command does, as far as its text tells. */
 export type CommandAction =
@@ -136,6 +156,8 @@ export type CommandApproval = {
   turnId: TurnId;
   /** The command execution item. */
   itemId: ItemId;
+  /** Name of the sub-agent that asks; absent for the thread that the person talks to. */
+  agent?: string | null;
   /** The command as an argument list. */
   command: Array<string>;
   cwd: string;
@@ -217,6 +239,9 @@ export type CommandTerminateResult = {
   stopped: boolean;
 };
 
+/** Why a conversation is compacted. */
+export type CompactionReason = "requested" | "limit" | "tooLong";
+
 export type ConfigReadParams = {
   /** Adds the project layers of this folder. */
   cwd?: string | null;
@@ -256,6 +281,18 @@ export type DocumentToSave = {
   uri: string;
   /** It held text of the person's that was not saved when the agent changed it: saving is the person's to decide. */
   heldUnsavedText: boolean;
+};
+
+/** A tool of the client's, offered to the model beside our own. */
+export type DynamicToolSpec = {
+  /** Letters, digits, `_` and `-`, at most 64 of them; not the name of a tool of ours. */
+  name: string;
+  /** For the model: what it does and when to use it. */
+  description?: string;
+  /** JSON Schema of the arguments, which are an object. */
+  inputSchema: JsonValue;
+  /** Calls only look at things, so they may run beside others. Absent: each call is alone. */
+  readOnly?: boolean;
 };
 
 /** Which patches are applied without asking (configuration key `edits.approve`). */
@@ -750,6 +787,12 @@ export type McpTool = {
   inputSchema: JsonValue;
 };
 
+/** A gap, both ends included. */
+export type MissingEvents = {
+  firstSeq: number;
+  lastSeq: number;
+};
+
 /** How far the agent may go in a thread. */
 export type Mode = "agent" | "plan" | "ask";
 
@@ -855,6 +898,8 @@ export type PermissionApproval = {
   turnId: TurnId;
   /** The file change item, the command, or the call that asks. */
   itemId: ItemId;
+  /** Name of the sub-agent that asks; absent for the thread that the person talks to. */
+  agent?: string | null;
   /** The proposal whose accepted hunks need it; absent where no patch asks. */
   proposalId?: ProposalId | null;
   /** The first of `folders`. */
@@ -894,6 +939,9 @@ export type PermissionProfilesResult = {
   /** The profile that threads begin with; absent where `sandbox_mode` decides and no profile says the same. */
   default?: string | null;
 };
+
+/** The tone of the agent's answers (configuration key `personality`). */
+export type Personality = "none" | "friendly" | "pragmatic";
 
 export type PlanStep = {
   step: string;
@@ -1071,6 +1119,9 @@ export type ProposalReadResult = {
  */
 export type ProposalStatus = "proposed" | "partlyDecided" | "conflicting" | "stale" | "accepted" | "applied" | "rejected" | "failed" | "superseded" | "withdrawn" | "undone";
 
+/** What the model asks the person at one time: one to three questions. */
+export type QuestionsId = string;
+
 /** One input that waits for its turn. */
 export type QueuedId = string;
 
@@ -1080,6 +1131,32 @@ export type QueuedInput = {
   input: Array<UserInput>;
   clientUserMessageId?: string | null;
   queuedAtMs: number;
+};
+
+/** What the provider says of the account's allowance. What is absent is not known. */
+export type RateLimits = {
+  primary?: RateWindow | null;
+  secondary?: RateWindow | null;
+  /** Name of the account's plan. */
+  plan?: string | null;
+  hasCredits?: boolean | null;
+  unlimitedCredits?: boolean | null;
+  /** In the provider's words. */
+  creditBalance?: string | null;
+};
+
+/** A window of the account's allowance. */
+export type RateWindow = {
+  /** 0 to 100. */
+  usedPercent: number;
+  windowMinutes?: number | null;
+  /** Seconds since the epoch. */
+  resetsAt?: number | null;
+};
+
+export type RawItem = {
+  /** In the form that threads are stored in, with its `type`. */
+  item: JsonValue;
 };
 
 /** How much of its reasoning the model is asked to sum up. */
@@ -1294,6 +1371,9 @@ export type SettingsOverride = {
   /** Folders of the workspace beside `cwd`, in place of those before. Relative ones start from `cwd`. */
   runtimeWorkspaceRoots?: Array<string> | null;
   editApproval?: EditApproval | null;
+  /** `null` clears it, absence leaves it. */
+  serviceTier?: string | null;
+  personality?: Personality | null;
   editorContext?: EditorContextChange | null;
   /**
    * Absent: the mode stays, unless all of `model`, `effort`, `summary`, `cwd`, `approvalPolicy` and one of `sandboxPolicy` and
@@ -1301,6 +1381,19 @@ export type SettingsOverride = {
    */
   mode?: Mode | null;
 };
+
+/** What makes a thread a sub-agent. */
+export type SubAgent = {
+  /** Unique among the agents of one conversation. */
+  name: string;
+  /** The thread that it works for. */
+  parentThreadId: ThreadId;
+  /** 1 for an agent of the thread that the person talks to, 2 for an agent of such an agent. */
+  depth: number;
+};
+
+/** One place to which a client has a thread's events sent once more. A UUIDv7. */
+export type SubscriptionId = string;
 
 /** A command that runs on, or has ended and was not read to its end by the agent. */
 export type Terminal = {
@@ -1411,6 +1504,8 @@ export type Thread = {
   cliVersion: string;
   gitInfo?: GitInfo | null;
   forkedFromId?: ThreadId | null;
+  /** What makes it a sub-agent; absent for every other thread. Lists leave sub-agents out. */
+  agent?: SubAgent | null;
   /** Put away: it is listed only where archived threads are asked for, and resumed only after `thread/unarchive`. */
   archived: boolean;
   memoryMode: ThreadMemoryMode;
@@ -1427,6 +1522,15 @@ export type ThreadArchiveResult = Record<symbol, never>;
 export type ThreadArchived = Record<symbol, never>;
 
 export type ThreadClosed = Record<symbol, never>;
+
+export type ThreadCompactParams = {
+  threadId: ThreadId;
+};
+
+export type ThreadCompactResult = {
+  /** The turn that does it. */
+  turnId: TurnId;
+};
 
 export type ThreadConfigured = {
   settings: ThreadSettings;
@@ -1568,6 +1672,30 @@ export type ThreadItem =
     durationMs?: number | null;
   }
   | {
+    "type": "collabAgentToolCall";
+    id: ItemId;
+    tool: CollabTool;
+    status: ItemStatus;
+    senderThreadId: ThreadId;
+  /** Those whom it started, wrote to, waits for or closed. */
+  receiverThreadIds: Array<ThreadId>;
+  /** Where they stand. */
+  agentsStates: { [key in string]: AgentState };
+  /** The task, or the message. */
+  prompt?: string | null;
+    model?: string | null;
+    reasoningEffort?: string | null;
+  }
+  | {
+    "type": "agentMail";
+    id: ItemId;
+  /** Who wrote it: a sub-agent, `main`, or what a client called itself. */
+  author: string;
+  /** Absent where no thread wrote it. */
+  authorThreadId?: ThreadId | null;
+    text: string;
+  }
+  | {
     "type": "enteredReviewMode";
     id: ItemId;
   /** What is reviewed, for people: "Review of …". */
@@ -1592,6 +1720,22 @@ export type ThreadItem =
   status: ItemStatus;
   /** What became of it, in words. */
   message?: string | null;
+  }
+  | {
+    "type": "contextCompaction";
+  /** `auto-compact-N` where nobody asked for it; N counts up. */
+  id: ItemId;
+    reason: CompactionReason;
+  /** `failed` and `interrupted`: the conversation is as it was. */
+  status: ItemStatus;
+  /** Tokens of the conversation before it, partly estimated. */
+  tokensBefore?: number | null;
+  /** Tokens of what is left of it, estimated. */
+  tokensAfter?: number | null;
+  /** The summary that the model goes on with. */
+  summary?: string | null;
+  /** Why there is none, in words. */
+  message?: string | null;
   };
 
 export type ThreadListParams = {
@@ -1599,7 +1743,8 @@ export type ThreadListParams = {
   cursor?: string | null;
   /** Default 25, at least 1. */
   limit?: number | null;
-  /** Absent: the current provider's; empty: all. */
+  origin?: ThreadOrigin;
+  /** Absent: the current provider's, or all of another origin; empty: all. */
   modelProviders?: Array<string> | null;
   /** Only threads of this folder. */
   cwd?: string | null;
@@ -1644,6 +1789,9 @@ export type ThreadNameUpdated = {
   name: string | null;
 };
 
+/** Whose threads a list shows. */
+export type ThreadOrigin = "countersign" | "codex";
+
 export type ThreadReadParams = {
   threadId: ThreadId;
   includeTurns?: boolean;
@@ -1658,6 +1806,11 @@ export type ThreadResumeParams = {
   threadId?: ThreadId | null;
   path?: string | null;
   settings?: SettingsOverride;
+  /**
+   * The client's tools from now on, in place of those before. Absent: those that the thread was started with, where the same
+   * program started it; none else.
+   */
+  dynamicTools?: Array<DynamicToolSpec> | null;
 };
 
 export type ThreadRollbackParams = {
@@ -1708,6 +1861,22 @@ export type ThreadSearchResult = {
   nextCursor?: string | null;
 };
 
+/** Puts a message for the model into a thread that the person did not write. It stands on the agent's side of the history. */
+export type ThreadSendParams = {
+  /** Who gets it. */
+  threadId: ThreadId;
+  text: string;
+  /** Who says it, as the model is told; `client` where nothing is said. */
+  author?: string | null;
+  /** Begin a turn for it if none runs. Otherwise it waits for the next one. */
+  startsTurn?: boolean;
+};
+
+export type ThreadSendResult = {
+  /** The turn that takes it: one that was running, or begins for it. Absent where it waits. */
+  turnId?: TurnId | null;
+};
+
 /** The settings in force for a thread; a turn works on a snapshot of them. */
 export type ThreadSettings = {
   model: string;
@@ -1730,6 +1899,9 @@ export type ThreadSettings = {
    */
   runtimeWorkspaceRoots: Array<string>;
   editApproval: EditApproval;
+  /** How urgent requests are, in the provider's words, such as `flex` or `priority`; absent means the provider's default. */
+  serviceTier?: string | null;
+  personality: Personality;
   /** What of the editor the model is told with the person's words. */
   editorContext: EditorContextSettings;
   mode: Mode;
@@ -1764,6 +1936,11 @@ export type ThreadStartParams = {
   developerInstructions?: string | null;
   /** Leave nothing on disk. */
   ephemeral?: boolean;
+  /**
+   * Tools of the client's that the model may call in this thread, by `countersign/tool/call`. One that cannot be taken makes
+   * the request an error.
+   */
+  dynamicTools?: Array<DynamicToolSpec>;
 };
 
 /** Answer of `thread/start` and `thread/resume`. */
@@ -1778,10 +1955,28 @@ export type ThreadStarted = {
   thread: Thread;
 };
 
-export type ThreadStatus = "notLoaded" | "idle" | "active" | "waitingOnApproval";
+export type ThreadStatus = "notLoaded" | "idle" | "active" | "waitingOnApproval" | "waitingOnUserInput";
 
 export type ThreadStatusChanged = {
   status: ThreadStatus;
+};
+
+export type ThreadSubscribeParams = {
+  /** A live thread. */
+  threadId: ThreadId;
+  /** Also the events after this number, as far as they are kept. Absent: only what comes. */
+  afterSeq?: number | null;
+  /** Also the items of the history (`item/raw`): first those that are there, then each as it is added. */
+  raw?: boolean;
+};
+
+export type ThreadSubscribeResult = {
+  /** Stands in each event that is sent for this subscription. */
+  subscriptionId: SubscriptionId;
+  /** Number of the thread's latest event at this moment. */
+  lastSeq: number;
+  /** What was asked for with `afterSeq` and is not kept any more; `thread/read` tells what came of it. */
+  missing?: MissingEvents | null;
 };
 
 /** Usage of a thread: of the latest response, the running sum, and the window it counts against. */
@@ -1801,6 +1996,12 @@ export type ThreadUnarchiveResult = {
 
 export type ThreadUnarchived = Record<symbol, never>;
 
+export type ThreadUnsubscribeParams = {
+  subscriptionId: SubscriptionId;
+};
+
+export type ThreadUnsubscribeResult = Record<symbol, never>;
+
 /** Tokens of one response, or of a thread so far. */
 export type TokenUsage = {
   inputTokens: number;
@@ -1812,6 +2013,8 @@ export type TokenUsage = {
 
 export type TokenUsageUpdated = {
   tokenUsage: ThreadTokenUsage;
+  /** The latest that the provider has said of the account's allowance; absent where it says nothing. */
+  rateLimits?: RateLimits | null;
 };
 
 /**
@@ -1824,6 +2027,8 @@ export type ToolApproval = {
   turnId: TurnId;
   /** The call. */
   itemId: ItemId;
+  /** Name of the sub-agent that asks; absent for the thread that the person talks to. */
+  agent?: string | null;
   server: string;
   /** The server's own name for it. */
   tool: string;
@@ -1838,6 +2043,34 @@ export type ToolApproval = {
   alwaysRule: AlwaysRule;
   availableDecisions: Array<ApprovalDecision>;
 };
+
+/** The model calls a tool of the client's. Cancelled where the turn is stopped or the answer takes too long. */
+export type ToolCallParams = {
+  threadId: ThreadId;
+  turnId: TurnId;
+  /** Id of the item that shows the call. */
+  callId: ItemId;
+  tool: string;
+  /** An object, as the model wrote it; it was not held against the schema. */
+  arguments: JsonValue;
+};
+
+/** Answer of the client to `countersign/tool/call`. */
+export type ToolCallResult = {
+  contentItems: Array<ToolContent>;
+  success: boolean;
+};
+
+/** A piece of what a tool gives back. */
+export type ToolContent =
+  | {
+    "type": "inputText";
+    text: string;
+  }
+  | {
+    "type": "inputImage";
+    imageUrl: string;
+  };
 
 export type Turn = {
   id: TurnId;
@@ -1885,7 +2118,7 @@ export type TurnError = {
 };
 
 /** The machine-readable side of a turn's error; the message says the same in words and what to do. */
-export type TurnErrorKind = "missingKey" | "unauthorized" | "modelNotFound" | "contextWindowExceeded" | "usageLimitExceeded" | "rateLimitExceeded" | "serverOverloaded" | "badRequest" | "serverError" | "connectionFailed" | "streamDisconnected" | "incomplete" | "tooManyRounds" | "sandboxError" | "toolServerFailed" | "undoFailed" | "reviewFailed" | "internal";
+export type TurnErrorKind = "missingKey" | "unauthorized" | "modelNotFound" | "contextWindowExceeded" | "usageLimitExceeded" | "rateLimitExceeded" | "serverOverloaded" | "badRequest" | "serverError" | "connectionFailed" | "streamDisconnected" | "incomplete" | "tooManyRounds" | "sandboxError" | "toolServerFailed" | "undoFailed" | "reviewFailed" | "other" | "internal";
 
 /** From one input of the person to the agent's final answer. A UUIDv7. */
 export type TurnId = string;
@@ -2063,6 +2296,17 @@ export type UndoFile = {
 /** What became of one file. */
 export type UndoResult = "restored" | "merged" | "kept" | "conflict" | "skipped";
 
+export type UserAnswer = {
+  /** Labels of choices, or the person's words. */
+  answers: Array<string>;
+};
+
+export type UserChoice = {
+  label: string;
+  /** What choosing it means. */
+  description: string;
+};
+
 /** One piece of the person's input. */
 export type UserInput =
   | {
@@ -2086,6 +2330,65 @@ export type UserInput =
     "type": "commandOutput";
     itemId: ItemId;
   };
+
+/**
+ * What the model asks at one time. Sent as the request `countersign/userInput/request` to clients with the plugin protocol,
+ * shown by `window/showMessageRequest` to all others.
+ */
+export type UserInputRequest = {
+  id: QuestionsId;
+  threadId: ThreadId;
+  turnId: TurnId;
+  /** The call that asks. */
+  itemId: ItemId;
+  /** Name of the sub-agent that asks; absent for the thread that the person talks to. */
+  agent?: string | null;
+  /** One to three. */
+  questions: Array<UserQuestion>;
+};
+
+export type UserInputRequested = {
+  request: UserInputRequest;
+};
+
+export type UserInputResolved = {
+  id: QuestionsId;
+  /** False: closed, withdrawn, or answered by a message of the person's. */
+  answered: boolean;
+};
+
+/** Settles open questions from another surface than the one that was asked. */
+export type UserInputRespondParams = {
+  id: QuestionsId;
+  /** `null`: the person does not want to answer. */
+  response?: UserInputResponse | null;
+};
+
+export type UserInputRespondResult = {
+  /** False if they were settled before. */
+  taken: boolean;
+};
+
+/**
+ * The person's answers. `null` in its place, an error, what cannot be understood and a client that is gone are no answer,
+ * and so is each question that is not in it.
+ */
+export type UserInputResponse = {
+  /** By the question's id. */
+  answers: { [key in string]: UserAnswer };
+};
+
+export type UserQuestion = {
+  /** The name under which its answer comes back. */
+  id: string;
+  /** What it is about, in a word or two. */
+  header: string;
+  question: string;
+  /** Whether the person may answer in words of their own. */
+  isOther: boolean;
+  /** Empty where only words can answer. */
+  options: Array<UserChoice>;
+};
 
 export type Warning = {
   message: string;
@@ -2117,6 +2420,10 @@ export interface ClientRequests {
   "countersign/thread/memoryMode/set": { params: ThreadMemoryModeSetParams; result: ThreadMemoryModeSetResult };
   /** Looks for words in stored threads, newest first by last use. */
   "countersign/thread/search": { params: ThreadSearchParams; result: ThreadSearchResult };
+  /** Has a live thread's events sent once more, under an id of their own. Questions to the person are not asked twice. */
+  "countersign/thread/subscribe": { params: ThreadSubscribeParams; result: ThreadSubscribeResult };
+  /** Ends such a subscription. What the client gets of its threads anyway goes on. */
+  "countersign/thread/unsubscribe": { params: ThreadUnsubscribeParams; result: ThreadUnsubscribeResult };
   /** Starts a turn, or steers the running one. Answered at once; the story follows as notifications. */
   "countersign/turn/start": { params: TurnStartParams; result: TurnStartResult };
   /** Adds input to the running turn. */
@@ -2139,8 +2446,12 @@ export interface ClientRequests {
   "countersign/turn/undo": { params: TurnUndoParams; result: TurnUndoResult };
   /** What a turn has changed, as one diff. */
   "countersign/turn/diff": { params: TurnDiffParams; result: TurnDiffResult };
+  /** Has the conversation summed up, so that it takes less of the model's context window. Answered at once; it is a turn of its own, which takes the place of one that runs. */
+  "countersign/thread/compact": { params: ThreadCompactParams; result: ThreadCompactResult };
   /** Runs a command of the person's own in their shell, beside what the agent does or as a turn of its own. Answered at once; the command shows as an item. The model hears nothing of it. */
   "countersign/thread/shellCommand": { params: ThreadShellCommandParams; result: ThreadShellCommandResult };
+  /** Puts a message into a thread that the person did not write: another agent's, or a program's. */
+  "countersign/thread/send": { params: ThreadSendParams; result: ThreadSendResult };
   /** Runs a command beside all conversations, in the sandbox. The one request that stays open while a process runs: it is answered when that ends. Cancelling it ends the command with everything it started. */
   "countersign/command/exec": { params: CommandExecParams; result: CommandExecResult };
   /** Stops a command that `command/exec` runs, which is answered then. */
@@ -2167,6 +2478,8 @@ export interface ClientRequests {
   "countersign/review/dismiss": { params: ReviewDismissParams; result: ReviewDismissResult };
   /** Settles an open question from another surface than the one that was asked. */
   "countersign/approval/respond": { params: ApprovalRespondParams; result: ApprovalRespondResult };
+  /** Answers what the model asks from another surface than the one that was asked. */
+  "countersign/userInput/respond": { params: UserInputRespondParams; result: UserInputRespondResult };
   /** The commands of the agent that run on in terminals. */
   "countersign/terminal/list": { params: TerminalListParams; result: TerminalListResult };
   /** What a terminal has printed so far. */
@@ -2213,6 +2526,10 @@ export interface ServerRequests {
   "countersign/approval/command": { params: CommandApproval; result: ApprovalResponse };
   /** May patches and commands write in these folders outside the workspace, or commands do more than the policy allows? */
   "countersign/approval/permission": { params: PermissionApproval; result: ApprovalResponse };
+  /** What does the person answer to these questions of the model's? `null`: nothing. */
+  "countersign/userInput/request": { params: UserInputRequest; result: UserInputResponse };
+  /** Carry out a tool that was declared for this thread. */
+  "countersign/tool/call": { params: ToolCallParams; result: ToolCallResult };
   /** May this tool of a server be called? */
   "countersign/approval/tool": { params: ToolApproval; result: ApprovalResponse };
   /** A tool server asks the person something. */
@@ -2255,6 +2572,8 @@ export interface Notifications {
   "countersign/item/started": At & ItemStarted;
   /** An item is done; this is its final form. */
   "countersign/item/completed": At & ItemCompleted;
+  /** An item of the history as the model is told it. Only to subscriptions with `raw`, one for each item, in the order of the history; `seq` is that of the event before it. */
+  "countersign/item/raw": At & RawItem;
   /** More text of the answer. */
   "countersign/item/agentMessage/delta": At & ItemDelta;
   /** More text of a part of the reasoning's summary. */
@@ -2279,7 +2598,7 @@ export interface Notifications {
   "countersign/review/findingsChanged": At & ReviewFindingsChanged;
   /** The plan as it stands. */
   "countersign/turn/planUpdated": At & PlanUpdated;
-  /** Tokens used; after each response. */
+  /** Tokens used, and what is left of the allowance: once after each response, and when a compaction has made room. */
   "countersign/thread/tokenUsage": At & TokenUsageUpdated;
   /** A patch waits for the person. */
   "countersign/proposal/created": At & ProposalChanged;
@@ -2293,17 +2612,23 @@ export interface Notifications {
   "countersign/approval/requested": At & ApprovalRequested;
   /** The question is settled or pointless; close what shows it. */
   "countersign/approval/resolved": At & ApprovalResolved;
+  /** The model asks the person. Clients with the plugin protocol are asked by request. */
+  "countersign/userInput/requested": At & UserInputRequested;
+  /** What the model asked is answered, or pointless; close what shows it. */
+  "countersign/userInput/resolved": At & UserInputResolved;
   /** A tool server asks the person something. Clients with the plugin protocol are asked by request. */
   "countersign/mcp/elicitationRequested": At & McpElicitationRequested;
   /** The server's question is settled or pointless; close what shows it. */
   "countersign/mcp/elicitationResolved": At & McpElicitationResolved;
   /** How a tool server is: after `thread/configured` for each, and after each change. */
   "countersign/mcp/status": At & McpStatusChanged;
+  /** An agent that works for this thread has begun, ended or is closed. Also between turns. */
+  "countersign/thread/agentStatus": At & AgentStatusChanged;
   /** The automatic reviewer judges a question in the person's place: in progress, then what it found. */
   "countersign/guardian/assessment": At & GuardianAssessment;
   /** Something the person should know; never ends a turn. */
   "countersign/warning": At & Warning;
-  /** A turn failed, and `turn/completed` follows; or, outside of any turn, a tool server did not start. */
+  /** A turn failed, and `turn/completed` follows; or, outside of any turn, a tool server did not start, or the thread ends and could not be recorded to its end. */
   "countersign/error": At & ErrorEvent;
   /** More output of a command that `command/exec` runs with `streamOutput`. All of it comes before the answer. */
   "countersign/command/output": CommandOutput;

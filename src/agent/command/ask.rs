@@ -66,6 +66,7 @@ impl Run<'_> {
             thread_id: turn.conversation.id.clone(),
             turn_id: turn.id.clone(),
             item_id: id.clone(),
+            agent: None,
             command: self.argv.clone(),
             cwd: self.cwd.clone(),
             actions: self.actions.clone(),

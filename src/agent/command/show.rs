@@ -149,11 +149,7 @@ impl Run<'_> {
             "output": text,
             "metadata": {"exit_code": finished.exit_code, "duration_seconds": seconds},
         });
-        ToolOutput {
-            images: Vec::new(),
-            text: json.to_string(),
-            success: Some(finished.exit_code == 0 && !finished.timed_out),
-        }
+        ToolOutput::new(json.to_string(), finished.exit_code == 0 && !finished.timed_out)
     }
 }
 

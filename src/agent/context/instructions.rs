@@ -15,7 +15,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-const OPENING: &str = "<countersign_instructions digest=\"";
+pub(in crate::agent) const OPENING: &str = "<countersign_instructions digest=\"";
 const CLOSING: &str = "</countersign_instructions>";
 
 /// What a conversation was told of the instructions, and when the files were last looked at.

@@ -67,6 +67,7 @@ impl Turn {
             thread_id: self.conversation.id.clone(),
             turn_id: self.id.clone(),
             item_id: asked.item_id.clone(),
+            agent: None,
             proposal_id: None,
             grant_root: None,
             permissions: missing.clone(),

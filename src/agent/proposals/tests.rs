@@ -64,6 +64,9 @@ impl Table {
         let workspace = Workspace::new();
         workspace.open(URI, Some("/w/a.txt".into()), "text", 1, text);
         let desk = Desk {
+            contributors: crate::agent::contributors::Contributors::with(Vec::new()),
+            questions: Default::default(),
+            agents: Default::default(),
             servers: crate::mcp::Shelf::default(),
             elicitations: crate::agent::servers::Elicitations::default(),
             approvals: Approvals::default(),

@@ -149,6 +149,7 @@ async fn ask(
         thread_id: turn.conversation.id.clone(),
         turn_id: turn.id.clone(),
         item_id: item_id.clone(),
+        agent: None,
         proposal_id: Some(id.clone()),
         grant_root: Some(folders.first()?.clone()),
         permissions: Vec::new(),

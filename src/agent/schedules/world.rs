@@ -27,6 +27,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::time::Instant;
 
+/// Whether this thread plays a schedule.
+pub(super) fn is_playing() -> bool {
+    PROVIDER.with_borrow(Option::is_some)
+}
+
 thread_local! {
     /// The provider of the schedule that this thread plays.
     static PROVIDER: RefCell<Option<Indoors>> = const { RefCell::new(None) };
@@ -72,7 +77,7 @@ impl Stageless {
             Arc::new(Busy::Deaf),
             Arc::new(Ask),
         ];
-        let agent = Agent::with_tools(setup, Registry::new(tools));
+        let agent = Agent::with(setup, Registry::new(tools), Vec::new());
         let provider = loaded.config.provider("rehearsal").expect("it is configured");
         let line: Line = Arc::new(|headers, body, cut| {
             let provider = PROVIDER.with_borrow(|provider| provider.clone().expect("a schedule is played"));
@@ -152,6 +157,7 @@ impl World {
             cli_version: String::new(),
             git_info: None,
             forked_from_id: None,
+            agent: None,
             archived: false,
             memory_mode: ThreadMemoryMode::default(),
             turns: Vec::new(),
@@ -237,6 +243,13 @@ impl World {
 
     pub(super) fn story(&self) -> Vec<String> {
         self.record().story.clone()
+    }
+}
+
+/// The schedule is over.
+impl Drop for World {
+    fn drop(&mut self) {
+        PROVIDER.set(None);
     }
 }
 

@@ -103,6 +103,7 @@ fn question(turn: &Turn, call: &ServerCall, reason: String) -> ToolApproval {
         thread_id: turn.conversation.id.clone(),
         turn_id: turn.id.clone(),
         item_id: call.item_id.clone(),
+        agent: None,
         title: call.tool.shown().to_owned(),
         arguments: Value::Object(call.arguments.clone()),
         reason,

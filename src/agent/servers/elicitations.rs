@@ -1,7 +1,7 @@
 //! What servers want to know of the person while they carry out a call. The waiter is registered first, the first answer
 //! wins, and what is no answer counts as none.
 
-use crate::agent::turn::Turn;
+use crate::agent::turn::{Turn, WaitsFor};
 use crate::ids::{ElicitationId, ItemId};
 use crate::mcp::Question;
 use crate::protocol::event::{EventKind, McpElicitationRequested, McpElicitationResolved};
@@ -156,7 +156,7 @@ impl Turn {
             meta,
         };
         let mut waiting = self.desk.elicitations.open(&elicitation);
-        let _status = self.waiting();
+        let _status = self.waiting(WaitsFor::Approval);
         let mut announced = Announced {
             turn: self,
             id: elicitation.id.clone(),

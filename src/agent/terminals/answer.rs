@@ -32,11 +32,7 @@ pub enum State {
 
 impl Answer<'_> {
     pub fn output(&self) -> ToolOutput {
-        ToolOutput {
-            images: Vec::new(),
-            text: self.text(),
-            success: Some(!matches!(self.state, State::Exited(code) if code != 0)),
-        }
+        ToolOutput::new(self.text(), !matches!(self.state, State::Exited(code) if code != 0))
     }
 
     fn text(&self) -> String {

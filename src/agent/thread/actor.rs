@@ -16,11 +16,11 @@ use crate::agent::{AgentError, mode, permissions, review, sampling, settings};
 use crate::config::Config;
 use crate::config::permissions::Profile;
 use crate::ids::TurnId;
-use crate::protocol::event::{EventKind, ThreadClosed, TurnQueueChanged};
+use crate::protocol::event::{ErrorEvent, EventKind, ThreadClosed, TurnQueueChanged};
 use crate::protocol::item::{ItemStatus, ThreadItem, UserInput};
 use crate::protocol::queue::TurnQueue;
 use crate::protocol::settings::{SettingsOverride, ThreadSettings};
-use crate::protocol::turn::{InterruptedBy, Metadata, TurnKind, TurnStatus};
+use crate::protocol::turn::{InterruptedBy, Metadata, TurnError, TurnErrorKind, TurnKind, TurnStatus};
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, Weak};
@@ -143,11 +143,11 @@ impl Actor {
         let mut input = start.input();
         if let Some(running) = &self.running {
             match running.turn.pending.push(input) {
-                Ok(()) => {
+                None => {
                     let turn = running.turn.record(TurnStatus::InProgress, None);
                     return Ok(Started::steered(turn));
                 }
-                Err(back) => input = back,
+                Some(back) => input = back,
             }
         }
         if let Some(next) = self.next.back_mut() {
@@ -161,7 +161,7 @@ impl Actor {
             start,
             ..Words::default()
         };
-        Ok(self.promise(Opening::Input(words)))
+        Ok(self.promise(Opening::Input(Box::new(words))))
     }
 
     /// Begins a turn, at once or as soon as those before it have ended.
@@ -213,7 +213,7 @@ impl Actor {
     fn deliver(&mut self, mail: Mail) {
         self.forget_ended();
         let back = match &self.running {
-            Some(running) if running.turn.kind().reads_mail() => running.turn.pending.deliver(mail).err(),
+            Some(running) if running.turn.kind().reads_mail() => running.turn.pending.deliver(mail),
             _ => Some(mail),
         };
         self.mail.extend(back);
@@ -290,7 +290,7 @@ impl Actor {
             commands: vec![queued],
             ..Words::default()
         };
-        let promised = self.promise(Opening::Input(words));
+        let promised = self.promise(Opening::Input(Box::new(words)));
         Started {
             command: Some(item_id),
             ..promised
@@ -410,7 +410,7 @@ impl Actor {
             let mail = std::mem::take(&mut self.mail);
             // A new turn takes it.
             self.mail
-                .extend(mail.into_iter().filter_map(|mail| turn.pending.deliver(mail).err()));
+                .extend(mail.into_iter().filter_map(|mail| turn.pending.deliver(mail)));
         }
         let (thread, released) = (self.shared.clone(), promised.released);
         let work = turn.clone();
@@ -423,7 +423,7 @@ impl Actor {
             }),
             opening => {
                 let words = match opening {
-                    Opening::Input(words) => words,
+                    Opening::Input(words) => *words,
                     _ => Words::default(),
                 };
                 let inputs = words.inputs();
@@ -484,8 +484,8 @@ impl Actor {
                 }
                 let turn = running.turn.record(TurnStatus::InProgress, None);
                 match running.turn.pending.push(input) {
-                    Ok(()) => Ok(Started::steered(turn)),
-                    Err(_) => Err(AgentError::NoTurn {
+                    None => Ok(Started::steered(turn)),
+                    Some(_) => Err(AgentError::NoTurn {
                         expected: Some(expected),
                     }),
                 }
@@ -506,7 +506,8 @@ impl Actor {
             self.stop_promised(InterruptedBy::Person);
         }
         match (&self.running, wanted) {
-            (None, None) => Ok(false),
+            // Nothing of its own runs; what works for it may.
+            (None, None) => Ok(self.desk.agents.interrupt_below(&self.conversation.id)),
             (None, expected) => Err(AgentError::NoTurn { expected }),
             (Some(running), Some(expected)) if expected != running.turn.id => Err(AgentError::OtherTurn {
                 expected,
@@ -588,16 +589,28 @@ impl Actor {
         }
         self.keep_mail();
         self.show_running(None);
-        self.desk.findings.close(&self.conversation.id);
-        self.desk.terminals.end_thread(&self.conversation.id).await;
-        self.conversation.servers.release();
-        if let Some(recorder) = &self.conversation.recorder
+        let conversation = &self.conversation;
+        let turns = conversation.data().turns.len();
+        tracing::info!(thread = %conversation.id, turns, "the thread ends");
+        self.desk.contributors.stopped(&self.desk, conversation).await;
+        if let Some(recorder) = &conversation.recorder
             && let Err(error) = recorder.close().await
         {
-            self.conversation
-                .warn(None, format!("The end of the thread could not be recorded: {error}"));
+            tracing::error!(thread = %conversation.id, %error, "the record of a thread could not be finished");
+            let message = format!(
+                "The conversation could not be recorded to its end: {error}. Its last steps may be missing when it \
+                 is resumed. Make sure that the home folder has room and can be written. Your files are as they were left."
+            );
+            let error = TurnError {
+                message,
+                kind: TurnErrorKind::Other,
+                http_status: None,
+            };
+            conversation
+                .stream
+                .publish(None, EventKind::Error(ErrorEvent { error }));
         }
-        self.conversation
+        conversation
             .stream
             .publish(None, EventKind::ThreadClosed(ThreadClosed {}));
     }

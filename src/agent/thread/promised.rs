@@ -21,7 +21,7 @@ pub(super) struct Promised {
 
 /// What a turn begins with.
 pub(super) enum Opening {
-    Input(Words),
+    Input(Box<Words>),
     /// Mail that is worth a turn; it is with the thread until then.
     Mail,
     Task {
@@ -72,10 +72,10 @@ impl Promised {
     /// The turn as the answer to its start shows it: the person's words, in progress.
     pub(super) fn record(&self) -> TurnRecord {
         let items = match &self.opening {
-            Opening::Input(Words { start, .. }) if !start.content.is_empty() => vec![ThreadItem::UserMessage {
+            Opening::Input(words) if !words.start.content.is_empty() => vec![ThreadItem::UserMessage {
                 id: self.id.as_str().into(),
-                content: start.content.clone(),
-                client_id: start.client_id.clone(),
+                content: words.start.content.clone(),
+                client_id: words.start.client_id.clone(),
                 context: Vec::new(),
             }],
             _ => Vec::new(),

@@ -5,7 +5,7 @@ use crate::agent::conversation::Conversation;
 use crate::agent::history::History;
 use crate::agent::prompt::Environment;
 use crate::agent::{AgentError, context, mode};
-use crate::protocol::event::{EventKind, ThreadRolledBack, TokenUsageUpdated};
+use crate::protocol::event::{EventKind, ThreadRolledBack};
 use crate::store::{self, EventMsg, RolloutItem};
 
 /// Drops turns while none runs. Says how many; an error leaves the conversation as it is.
@@ -45,7 +45,7 @@ pub(super) async fn roll_back(conversation: &Conversation, num_turns: u32) -> Re
         data.environment = Environment::told(data.history.items());
         data.instructions = context::Known::told(data.history.items());
         data.mode = mode::told(data.history.items());
-        data.usage = usage;
+        data.set_usage(usage);
         data.turns = stored.turns;
         data.updated_at_ms = crate::agent::now_ms();
     }
@@ -58,8 +58,7 @@ pub(super) async fn roll_back(conversation: &Conversation, num_turns: u32) -> Re
     }
     let dropped = u32::try_from(dropped).unwrap_or(num_turns);
     // As they were then, and so on record already.
-    let token_usage = EventKind::TokenUsageUpdated(TokenUsageUpdated { token_usage: usage });
-    conversation.stream.publish(None, token_usage);
+    conversation.stream.publish(None, conversation.numbers());
     let rolled_back = EventKind::ThreadRolledBack(ThreadRolledBack { num_turns: dropped });
     conversation.publish(None, rolled_back);
     Ok(dropped)

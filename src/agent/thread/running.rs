@@ -68,11 +68,14 @@ async fn close(turn: &Arc<Turn>, ended: Ended) {
 
 /// A stopped turn that does not listen is ended by force, and closed all the same, whoever stopped it.
 async fn end_by_force(turn: Arc<Turn>, task: AbortHandle, thread: Weak<Shared>) {
+    // One that closed before this was looked at was stopped all the same.
     tokio::select! {
         biased;
-        () = turn.closed.cancelled() => return,
         () = turn.cancel.cancelled() => {}
+        () = turn.closed.cancelled() => return,
     }
+    // They work for it.
+    turn.desk.agents.interrupt_below(&turn.conversation.id);
     tokio::select! {
         biased;
         () = turn.closed.cancelled() => return,

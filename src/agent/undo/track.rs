@@ -122,12 +122,13 @@ fn folders(turn: &Turn) -> Vec<(PathBuf, Vec<PathBuf>)> {
 
 /// Looks at the workspace in the background, so that the turn's first command need not wait for it. Ends with the turn.
 pub(in crate::agent) fn begin(turn: &Arc<Turn>) {
-    if matches!(turn.settings.sandbox_policy, SandboxPolicy::ReadOnly { .. }) {
+    if !turn.config.snapshots() || matches!(turn.settings.sandbox_policy, SandboxPolicy::ReadOnly { .. }) {
         return;
     }
     let turn = turn.clone();
     tokio::spawn(async move {
         tokio::select! {
+            biased;
             () = turn.closed.cancelled() => return,
             () = turn.cancel.cancelled() => return,
             () = tokio::time::sleep(LOOK_AFTER) => {}
@@ -137,8 +138,9 @@ pub(in crate::agent) fn begin(turn: &Arc<Turn>) {
         }
         let over = turn.closed.child_token();
         let looked = tokio::select! {
-            looked = look(&turn, &over) => looked,
+            biased;
             () = turn.cancel.cancelled() => return,
+            looked = look(&turn, &over) => looked,
         };
         if let Err(error) = looked {
             tracing::debug!(turn = %turn.id, %error, "no snapshot at the start of a turn");
@@ -150,6 +152,9 @@ pub(in crate::agent) fn begin(turn: &Arc<Turn>) {
 }
 
 pub(super) async fn look(turn: &Turn, cancel: &CancellationToken) -> Result<Vec<Snapshot>, SnapshotError> {
+    if !turn.config.snapshots() {
+        return Err(SnapshotError::SwitchedOff);
+    }
     let mut taken = Vec::new();
     for (folder, except) in folders(turn) {
         taken.push(turn.desk.snapshots.take(&folder, &except, cancel).await?);
@@ -278,6 +283,10 @@ async fn note_all(
 fn not_known(turn: &Turn, error: &SnapshotError) {
     let reason = error.to_string();
     turn.track.state().no_snapshot.get_or_insert_with(|| reason.clone());
+    if matches!(error, SnapshotError::SwitchedOff) {
+        // Whoever did that knows it.
+        return;
+    }
     tracing::warn!(thread = %turn.conversation.id, turn = %turn.id, %error, "no snapshot");
     let first = !std::mem::replace(&mut turn.conversation.data().told_no_snapshot, true);
     if first {

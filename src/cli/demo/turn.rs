@@ -263,13 +263,16 @@ impl View {
             }
             ThreadItem::CommandExecution { .. } => self.command_completed(stage, item).await,
             ThreadItem::FileChange { status, .. } => self.change_completed(stage, status).await,
-            // The demonstration has no tool servers and no reviews.
+            // The demonstration has no tool servers, no reviews and no sub-agents.
             ThreadItem::McpToolCall { .. }
             | ThreadItem::EnteredReviewMode { .. }
             | ThreadItem::ExitedReviewMode { .. }
             | ThreadItem::Plan { .. }
             | ThreadItem::UserMessage { .. }
-            | ThreadItem::Undo { .. } => Ok(()),
+            | ThreadItem::CollabAgentToolCall { .. }
+            | ThreadItem::AgentMail { .. }
+            | ThreadItem::Undo { .. }
+            | ThreadItem::ContextCompaction { .. } => Ok(()),
         }
     }
 

@@ -215,7 +215,7 @@ fn untrusted(value: &str) -> Option<String> {
     }
     let digits = value.as_bytes();
     let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
-    if digits.is_empty() || digits.len() % 2 != 0 {
+    if digits.is_empty() || !digits.len().is_multiple_of(2) {
         return None;
     }
     let bytes: Option<Vec<u8>> = digits.chunks(2).map(byte).collect();
@@ -263,9 +263,9 @@ mod tests {
                 write("/var"),
             ),
             (
-                r#"blockers=fs.read_file path="/root/.ssh/id" dev="vda" ino=3"#,
-                "reading /root/.ssh/id",
-                read("/root/.ssh/id"),
+                r#"blockers=fs.read_file path="/home/ada/.ssh/id" dev="vda" ino=3"#,
+                "reading /home/ada/.ssh/id",
+                read("/home/ada/.ssh/id"),
             ),
             (
                 r#"blockers=fs.read_dir path="/srv" dev="vda" ino=3"#,

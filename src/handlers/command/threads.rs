@@ -160,6 +160,7 @@ async fn resume(session: &Session, id: &ThreadId) -> Result<ThreadHandle, String
         thread_id: Some(id.clone()),
         path: None,
         settings: SettingsOverride::default(),
+        dynamic_tools: None,
     };
     let opened = session.agent().resume_thread(params).await;
     let opened = opened.map_err(|error| error.to_string())?;

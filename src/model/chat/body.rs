@@ -24,7 +24,7 @@ pub(in crate::model) fn body(request: &ModelRequest, openai: bool) -> Result<Vec
 
 fn optional_parts(request: &ModelRequest, openai: bool, body: &mut Map<String, Value>) {
     if !request.tools.is_empty() {
-        body.insert("tools".into(), request.tools.iter().map(tool).collect());
+        body.insert("tools".into(), request.tools.iter().filter_map(tool).collect());
         body.insert("tool_choice".into(), json!("auto"));
         body.insert("parallel_tool_calls".into(), json!(request.parallel_tool_calls));
     }
@@ -44,6 +44,9 @@ fn optional_parts(request: &ModelRequest, openai: bool, body: &mut Map<String, V
         let name = if openai { "max_completion_tokens" } else { "max_tokens" };
         body.insert(name.into(), json!(most));
     }
+    if let Some(tier) = &request.service_tier {
+        body.insert("service_tier".into(), json!(tier));
+    }
     if !request.metadata.is_empty() {
         body.insert("metadata".into(), json!(request.metadata));
     }
@@ -53,9 +56,10 @@ fn optional_parts(request: &ModelRequest, openai: bool, body: &mut Map<String, V
     }
 }
 
-/// This API has no free-form tools: their text goes through one parameter.
-fn tool(tool: &ToolSpec) -> Value {
-    match tool {
+/// This API has no free-form tools: their text goes through one parameter. What providers do themselves it has not at all.
+fn tool(tool: &ToolSpec) -> Option<Value> {
+    Some(match tool {
+        ToolSpec::WebSearch {} => return None,
         ToolSpec::Function {
             name,
             description,
@@ -72,7 +76,7 @@ fn tool(tool: &ToolSpec) -> Value {
                 "additionalProperties": false,
             }}})
         }
-    }
+    })
 }
 
 /// The messages so far, and what is being gathered.
@@ -285,15 +289,12 @@ mod tests {
             model: "some-model".into(),
             instructions: "Be brief.".into(),
             input: Arc::new(input),
-            tools: vec![],
             parallel_tool_calls: true,
-            effort: None,
             summary: ReasoningSummary::Auto,
-            output_schema: None,
-            max_output_tokens: None,
             cache_key: "thread-1".into(),
             metadata: Default::default(),
             turn_id: "turn-1".into(),
+            ..ModelRequest::default()
         }
     }
 

@@ -31,6 +31,8 @@ struct Body<'a> {
     text: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_output_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    service_tier: Option<&'a str>,
     #[serde(skip_serializing_if = "Metadata::is_empty")]
     metadata: &'a Metadata,
 }
@@ -137,6 +139,7 @@ pub(in crate::model) fn body(request: &ModelRequest, openai: bool) -> Result<Vec
             json!({"format": {"type": "json_schema", "name": "final_answer", "strict": true, "schema": schema}})
         }),
         max_output_tokens: request.max_output_tokens,
+        service_tier: request.service_tier.as_deref(),
         metadata: &request.metadata,
     })
 }
@@ -239,15 +242,12 @@ mod tests {
             model: model.into(),
             instructions: "Be brief.".into(),
             input: Arc::new(input),
-            tools: vec![],
             parallel_tool_calls: true,
-            effort: None,
             summary: ReasoningSummary::Auto,
-            output_schema: None,
-            max_output_tokens: None,
             cache_key: "thread-1".into(),
             metadata: Metadata::new(),
             turn_id: "turn-1".into(),
+            ..ModelRequest::default()
         }
     }
 

@@ -4,10 +4,10 @@
 use crate::model::error::ErrorKind;
 use crate::model::failure::{Asked, Report};
 use crate::model::item::{ContentPart, ReasoningPart, ResponseItem};
-use crate::model::limits::RateLimits;
 use crate::model::names::Names;
 use crate::model::sse::SseEvent;
 use crate::model::{ModelEvent, json, wire};
+use crate::protocol::model::RateLimits;
 use serde_json::Value;
 use std::collections::BTreeMap;
 

@@ -1,5 +1,6 @@
 //! One example a method, made from Rust values so that it cannot go stale.
 
+use crate::protocol::agent::*;
 use crate::protocol::approval::*;
 use crate::protocol::command::*;
 use crate::protocol::config::*;
@@ -16,12 +17,14 @@ use crate::protocol::model::*;
 use crate::protocol::permission::*;
 use crate::protocol::prompt::*;
 use crate::protocol::proposal::*;
+use crate::protocol::question::*;
 use crate::protocol::queue::*;
 use crate::protocol::review::*;
 use crate::protocol::sandbox::*;
 use crate::protocol::settings::*;
 use crate::protocol::terminal::*;
 use crate::protocol::thread::*;
+use crate::protocol::tool::*;
 use crate::protocol::turn::*;
 use crate::protocol::undo::*;
 use serde::Serialize;
@@ -36,6 +39,7 @@ pub(super) struct Example {
 
 const THREAD: &str = "0199a213-81c0-7800-8aa1-bbab2a035a53";
 const FORK: &str = "0199a213-b7d2-7c41-9a5e-31c0e2f4a6d8";
+const SUBSCRIPTION: &str = "0199a214-02b6-7d10-b1e3-5c1e8f0a7d44";
 const TURN: &str = "0199a213-9f10-7d21-9c39-7a1f6f2f0c11";
 const AT_MS: i64 = 1_767_225_600_000;
 
@@ -55,11 +59,13 @@ pub(super) fn all_events() -> BTreeMap<&'static str, Example> {
             | EventKind::ThreadConfigured(_)
             | EventKind::ThreadStatusChanged(_)
             | EventKind::ThreadClosed(_)
+            | EventKind::AgentStatusChanged(_)
             | EventKind::ThreadArchived(_)
             | EventKind::ThreadUnarchived(_)
             | EventKind::ThreadDeleted(_)
             | EventKind::ThreadNameUpdated(_)
             | EventKind::ThreadRolledBack(_)
+            | EventKind::RawItem(_)
             | EventKind::TerminalStarted(_)
             | EventKind::TerminalOutput(_)
             | EventKind::TerminalExited(_)
@@ -71,6 +77,7 @@ pub(super) fn all_events() -> BTreeMap<&'static str, Example> {
                 thread_id: THREAD.into(),
                 turn_id,
                 seq: 7,
+                subscription_id: None,
             },
             kind,
         };
@@ -158,8 +165,16 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
             thread_id: Some(THREAD.into()),
             path: None,
             settings: SettingsOverride::default(),
+            dynamic_tools: None,
         }),
         value(started()),
+    );
+    add(
+        THREAD_COMPACT,
+        value(ThreadCompactParams {
+            thread_id: THREAD.into(),
+        }),
+        value(ThreadCompactResult { turn_id: TURN.into() }),
     );
     add(
         THREAD_SHELL_COMMAND,
@@ -197,6 +212,18 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
             sha: "5f1c0de3a7b24c9d8e6f0a1b2c3d4e5f60718293".into(),
             diff: "diff --git a/src/total.rs b/src/total.rs\n--- a/src/total.rs\n+++ b/src/total.rs\n@@ -1 +1 @@\n-one\n+two\n"
                 .into(),
+        }),
+    );
+    add(
+        THREAD_SEND,
+        value(ThreadSendParams {
+            thread_id: THREAD.into(),
+            text: "The nightly build is red.".into(),
+            author: Some("ci".into()),
+            starts_turn: true,
+        }),
+        value(ThreadSendResult {
+            turn_id: Some(TURN.into()),
         }),
     );
     add(
@@ -286,6 +313,29 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
             num_turns: 1,
             message: "The last turn is gone from the conversation. Files stay as they are; undo is for those.".into(),
         }),
+    );
+    add(
+        THREAD_SUBSCRIBE,
+        value(ThreadSubscribeParams {
+            thread_id: THREAD.into(),
+            after_seq: Some(12),
+            raw: false,
+        }),
+        value(ThreadSubscribeResult {
+            subscription_id: SUBSCRIPTION.into(),
+            last_seq: 5102,
+            missing: Some(MissingEvents {
+                first_seq: 13,
+                last_seq: 840,
+            }),
+        }),
+    );
+    add(
+        THREAD_UNSUBSCRIBE,
+        value(ThreadUnsubscribeParams {
+            subscription_id: SUBSCRIPTION.into(),
+        }),
+        value(ThreadUnsubscribeResult {}),
     );
     add(
         THREAD_ARCHIVE,
@@ -813,6 +863,31 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
             permissions: None,
         }),
     );
+    add(USER_INPUT_REQUEST, value(input_request()), value(input_response()));
+    add(
+        USER_INPUT_RESPOND,
+        value(UserInputRespondParams {
+            id: "q-1".into(),
+            response: Some(input_response()),
+        }),
+        value(UserInputRespondResult { taken: true }),
+    );
+    add(
+        TOOL_CALL,
+        value(ToolCallParams {
+            thread_id: THREAD.into(),
+            turn_id: TURN.into(),
+            call_id: "i-8".into(),
+            tool: "find_definition".into(),
+            arguments: json!({"symbol": "total"}),
+        }),
+        value(ToolCallResult {
+            content_items: vec![ToolContent::InputText {
+                text: "src/lib.rs:4".into(),
+            }],
+            success: true,
+        }),
+    );
     add(
         APPROVAL_TOOL,
         value(tool_approval()),
@@ -896,6 +971,9 @@ fn events() -> Vec<EventKind> {
             item: command(ItemStatus::InProgress),
             started_at_ms: AT_MS,
         }),
+        EventKind::RawItem(event::RawItem {
+            item: json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Fix the test."}]}),
+        }),
         EventKind::ItemCompleted(event::ItemCompleted {
             item: message,
             completed_at_ms: AT_MS + 900,
@@ -966,6 +1044,15 @@ fn events() -> Vec<EventKind> {
                 },
                 model_context_window: Some(272_000),
             },
+            rate_limits: Some(RateLimits {
+                primary: Some(RateWindow {
+                    used_percent: 12.5,
+                    window_minutes: Some(300),
+                    resets_at: Some(AT_MS / 1000),
+                }),
+                plan: Some("plus".into()),
+                ..RateLimits::default()
+            }),
         }),
         EventKind::ProposalCreated(event::ProposalChanged {
             proposal: proposal(ProposalStatus::Proposed, HunkStatus::Pending),
@@ -1002,6 +1089,21 @@ fn events() -> Vec<EventKind> {
         EventKind::ApprovalResolved(event::ApprovalResolved {
             approval_id: "a-1".into(),
             decision: Some(ApprovalDecision::Accept),
+        }),
+        EventKind::AgentStatusChanged(event::AgentStatusChanged {
+            agent_thread_id: "0199a213-81c0-7800-8aa1-bbab2a035a99".into(),
+            state: AgentState {
+                name: "tests".into(),
+                status: AgentStatus::Completed,
+                message: Some("All 42 tests pass.".into()),
+            },
+        }),
+        EventKind::UserInputRequested(event::UserInputRequested {
+            request: input_request(),
+        }),
+        EventKind::UserInputResolved(event::UserInputResolved {
+            id: "q-1".into(),
+            answered: true,
         }),
         EventKind::McpToolCallProgress(event::McpProgress {
             item_id: "i-9".into(),
@@ -1068,6 +1170,7 @@ fn thread() -> Thread {
             origin_url: None,
         }),
         forked_from_id: None,
+        agent: None,
         archived: false,
         memory_mode: ThreadMemoryMode::Enabled,
         turns: vec![],
@@ -1087,6 +1190,8 @@ fn settings() -> ThreadSettings {
         permissions: Some(":workspace".into()),
         runtime_workspace_roots: vec!["/home/ada/shared".into()],
         edit_approval: EditApproval::Ask,
+        service_tier: None,
+        personality: Personality::None,
         editor_context: EditorContextSettings::default(),
         mode: Mode::Agent,
     }
@@ -1208,12 +1313,44 @@ fn terminal() -> Terminal {
     }
 }
 
+fn input_request() -> UserInputRequest {
+    let choice = |label: &str, description: &str| UserChoice {
+        label: label.into(),
+        description: description.into(),
+    };
+    UserInputRequest {
+        id: "q-1".into(),
+        thread_id: THREAD.into(),
+        turn_id: TURN.into(),
+        item_id: "i-7".into(),
+        agent: None,
+        questions: vec![UserQuestion {
+            id: "empty_list".into(),
+            header: "Empty list".into(),
+            question: "What is the sum of an empty list?".into(),
+            is_other: true,
+            options: vec![
+                choice("Zero", "As in mathematics."),
+                choice("An error", "An empty list is a mistake of the caller."),
+            ],
+        }],
+    }
+}
+
+fn input_response() -> UserInputResponse {
+    let answers = vec!["Zero".into()];
+    UserInputResponse {
+        answers: [("empty_list".to_owned(), UserAnswer { answers })].into(),
+    }
+}
+
 fn permission() -> PermissionApproval {
     PermissionApproval {
         id: "a-2".into(),
         thread_id: THREAD.into(),
         turn_id: TURN.into(),
         item_id: "i-6".into(),
+        agent: None,
         proposal_id: Some("p-1".into()),
         grant_root: Some("/home/ada/shared".into()),
         permissions: vec![],
@@ -1239,6 +1376,7 @@ fn tool_approval() -> ToolApproval {
         thread_id: THREAD.into(),
         turn_id: TURN.into(),
         item_id: "i-9".into(),
+        agent: None,
         server: "issues".into(),
         tool: "create_issue".into(),
         title: "Create an issue".into(),
@@ -1307,6 +1445,7 @@ fn approval() -> CommandApproval {
         thread_id: THREAD.into(),
         turn_id: TURN.into(),
         item_id: "i-5".into(),
+        agent: None,
         command: vec!["cargo".into(), "fetch".into()],
         cwd: "/home/ada/sums".into(),
         actions: vec![CommandAction::Unknown {

@@ -22,6 +22,9 @@ server uses standard means only and never sends the requests of this page.
 Names are in camel case, ids are texts, times are milliseconds since 1970 (`…Ms`), lines count from 0 and line ranges
 are half open. An absent optional field means \"no change\" in a request and \"not known\" in an answer. Fields that a
 client does not know are to be ignored: new ones can come with any version.
+
+A request may say in whose trace it belongs (W3C Trace Context): as `trace` with `traceparent` and `tracestate` beside
+`method`, or as `_meta` with the same fields in its parameters. What the server logs of it stands under that trace.
 ";
 
 pub(super) fn page(model: &Model) -> String {

@@ -47,6 +47,17 @@ pub(super) fn of(method: &str) -> Notes {
              conversation as it is.",
             &[error::ROLLBACK_FAILED, error::THREAD_NOT_LOADED, error::THREAD_CLOSED],
         ),
+        "thread/subscribe" => notes(
+            "What is sent for it follows the answer: the history where it is wanted, then what is kept of the events after \
+             `afterSeq`, then all that comes, until `thread/closed`. Deltas are not kept; the completed item says it all. \
+             What a compaction or a rollback leaves of the history is not told again: who needs it as it is then subscribes anew. \
+             Numbers count from the start of the live thread, so one beyond the latest is of an earlier life and is refused.",
+            &[error::THREAD_NOT_LOADED],
+        ),
+        "thread/unsubscribe" => notes(
+            "Nothing is sent for the subscription after the answer.",
+            &[error::SUBSCRIPTION_NOT_FOUND],
+        ),
         "thread/archive" => notes(
             "A live thread is ended: its turn is stopped and `thread/closed` comes before `thread/archived`.",
             &[
@@ -99,12 +110,24 @@ pub(super) fn of(method: &str) -> Notes {
                 error::COMMAND_RUNNING,
             ],
         ),
+        "thread/compact" => notes(
+            "A turn that runs is stopped first and completes as interrupted, `replaced`. Then `turn/started` comes, one item \
+             `contextCompaction`, `thread/tokenUsage` with what is left, and `turn/completed`; if there is no summary, it has \
+             failed and the conversation is as it was. What the person says meanwhile begins the next turn. The same happens by \
+             itself inside a turn, at nine tenths of the context window or at `model_auto_compact_token_limit`.",
+            &[error::THREAD_NOT_LOADED, error::THREAD_CLOSED],
+        ),
         "thread/shellCommand" => notes(
             "Answered as soon as the thread has taken the command. If a turn runs, the command shows there as one item more, \
              the agent goes on, and the turn ends when both are done. Otherwise `turn/started` comes after the answer, then the \
              item, its output and its end, and `turn/completed`; no model is asked. Stopping the turn ends the command. The same \
              by `turn/start` and `turn/steer` with one text that begins with `!`.",
             &[error::EMPTY_COMMAND, error::THREAD_NOT_LOADED, error::THREAD_CLOSED],
+        ),
+        "thread/send" => notes(
+            "The message shows as an `agentMail` item of the turn in which the model reads it: the running one, or with \
+             `startsTurn` one that begins for it, else the next.",
+            &[error::THREAD_NOT_LOADED, error::THREAD_CLOSED],
         ),
         "command/exec" => notes(
             "Answered when the command has ended; any number run side by side, and nothing else waits for them. With \
@@ -212,6 +235,23 @@ pub(super) fn of(method: &str) -> Notes {
         "approval/respond" => notes(
             "`approval/resolved` follows, unless the question was settled before; the first answer counts.",
             &[error::APPROVAL_NOT_FOUND],
+        ),
+        "userInput/respond" => notes(
+            "`userInput/resolved` follows, unless the question was settled before; the first answer counts.",
+            &[],
+        ),
+        "userInput/request" => notes(
+            "Sent to clients with the plugin protocol, after `userInput/requested`. `null`, an error, an answer that cannot be \
+             understood and a client that is gone are no answer, and the model is told so. Any of the answers may be left out. If \
+             the question is settled elsewhere, by a message of the person's, or pointless, the request is cancelled and \
+             `userInput/resolved` comes.",
+            &[],
+        ),
+        "tool/call" => notes(
+            "Comes while the item of the call is open, and is cancelled when the turn is stopped or the answer takes longer than \
+             `dynamic_tool_timeout_sec` (300 where nothing is configured, 0 for no limit). An error, an answer that cannot be \
+             understood and a client that is gone are failures of the call, which the model is told; the turn goes on.",
+            &[],
         ),
         "review/start" => notes(
             "As for `turn/undo`: `turn/started` comes after the answer. Then `review/entered`, what the reviewer thinks and runs, \
@@ -351,4 +391,6 @@ pub(super) const ORDER: &[&str] = &[
      the turn that did not read it.",
     "`thread/tokenUsage` comes after each response of the model. `error` comes before the `turn/completed` of the turn \
      that failed. `warning` and `turn/retrying` end nothing.",
+    "What `thread/subscribe` asked for comes beside all this, with `subscriptionId`: the same events with the same numbers and in \
+     the same order, from where the subscription begins. Whoever follows threads by the rules above leaves it aside.",
 ];

@@ -53,7 +53,14 @@ impl Progress {
             EventKind::ProposalUpdated(updated) if updated.proposal.status == ProposalStatus::Accepted => {
                 self.report("Applying the change");
             }
-            EventKind::ApprovalRequested(_) => self.report("Waiting for your answer"),
+            EventKind::UserInputResolved(_) => {
+                if let Some(line) = self.doing.as_deref() {
+                    self.report(line);
+                }
+            }
+            EventKind::ApprovalRequested(_) | EventKind::UserInputRequested(_) => {
+                self.report("Waiting for your answer")
+            }
             EventKind::ProposalCreated(_) => self.report("Waiting for your review"),
             EventKind::TurnRetrying(retrying) => {
                 let count = match retrying.limit {

@@ -44,6 +44,10 @@ async fn by_message(presenter: &Presenter, approval: &Approval) -> ApprovalRespo
         Approval::Permission(permission) => permission_question(permission),
         Approval::Tool(tool) => words::tool_question(tool),
     };
+    let message = match approval.agent() {
+        Some(name) => format!("The agent {name} asks. {message}"),
+        None => message,
+    };
     let params = json!({"type": 2, "message": message, "actions": actions});
     presenter.when_idle().await;
     let answer = presenter

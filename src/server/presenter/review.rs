@@ -81,8 +81,12 @@ async fn choose(presenter: &Presenter, proposal: &Proposal, message: &str, title
 /// Asks by a message. What accepts is never the first choice, which some prompts have filled in already.
 async fn by_message(presenter: &Presenter, proposal: &Proposal) {
     let reason = proposal.reason.as_deref().map(|reason| format!("\n{reason}"));
+    let agents = &presenter.shared.agent.desk().agents;
+    let who = agents
+        .identity(&proposal.thread_id)
+        .map_or_else(|| "Countersign".to_owned(), |agent| format!("The agent {}", agent.name));
     let message = format!(
-        "Countersign proposes: {}{}",
+        "{who} proposes: {}{}",
         words::cut(&words::proposal(proposal, &presenter.folder_of(proposal)), 900),
         reason.unwrap_or_default()
     );

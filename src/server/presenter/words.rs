@@ -1,6 +1,7 @@
 //! Items in words, for progress and the log.
 
 use crate::agent::terminals::Entry;
+use crate::protocol::agent::{AgentState, AgentStatus, CollabTool};
 use crate::protocol::approval::{CommandApproval, ToolApproval};
 use crate::protocol::document::{ChangedKind, FilesChanged};
 use crate::protocol::item::{CommandAction, CommandSource, Confined, FileChangeKind, ItemStatus, ThreadItem};
@@ -37,7 +38,16 @@ pub(super) fn doing(item: &ThreadItem) -> Option<String> {
         }
         ThreadItem::ToolCall { title, .. } => title.clone(),
         ThreadItem::McpToolCall { title, .. } => format!("Calling {}", cut(title, 80)),
+        ThreadItem::CollabAgentToolCall { tool, .. } => match tool {
+            CollabTool::SpawnAgent => "Starting an agent".to_owned(),
+            CollabTool::SendMessage => "Writing to an agent".to_owned(),
+            CollabTool::Wait => "Waiting for agents".to_owned(),
+            CollabTool::ListAgents => "Looking at the agents".to_owned(),
+            CollabTool::CloseAgent => "Closing an agent".to_owned(),
+        },
+        ThreadItem::AgentMail { author, .. } => format!("Reading what {author} says"),
         ThreadItem::Undo { .. } => "Taking changes back".to_owned(),
+        ThreadItem::ContextCompaction { .. } => "Summing up the conversation to make room".to_owned(),
         ThreadItem::EnteredReviewMode { review, .. } => format!("Reviewing {}", cut(review, 80)),
         ThreadItem::Plan { .. } | ThreadItem::UserMessage { .. } | ThreadItem::ExitedReviewMode { .. } => return None,
     })
@@ -114,6 +124,28 @@ pub(super) fn done(item: &ThreadItem) -> Option<String> {
                 .unwrap_or_default();
             format!("{title} ({}){error}", status_word(*status))
         }
+        ThreadItem::CollabAgentToolCall {
+            tool,
+            status,
+            agents_states,
+            prompt,
+            ..
+        } => {
+            let names: Vec<_> = agents_states.values().map(|state| state.name.as_str()).collect();
+            let what = match tool {
+                CollabTool::SpawnAgent => "agent started",
+                CollabTool::SendMessage => "message to",
+                CollabTool::Wait => "waited for",
+                CollabTool::ListAgents => "agents",
+                CollabTool::CloseAgent => "agent closed",
+            };
+            let prompt = prompt
+                .as_deref()
+                .map(|text| format!("\n{}", cut(text, 8000)))
+                .unwrap_or_default();
+            format!("{what} {} ({}){prompt}", names.join(", "), status_word(*status))
+        }
+        ThreadItem::AgentMail { author, text, .. } => format!("{author}: {}", cut(text, 8000)),
         ThreadItem::EnteredReviewMode { review, .. } => format!("review of {review} begins"),
         ThreadItem::ExitedReviewMode { output: None, .. } => "review ended without a result".to_owned(),
         // The message that follows says it all.
@@ -122,7 +154,34 @@ pub(super) fn done(item: &ThreadItem) -> Option<String> {
             let message = message.as_deref().unwrap_or_default();
             format!("undo ({}): {message}", status_word(*status))
         }
+        ThreadItem::ContextCompaction {
+            status,
+            tokens_before,
+            tokens_after,
+            message,
+            ..
+        } => {
+            let tokens = match (tokens_before, tokens_after) {
+                (Some(before), Some(after)) => format!(" from about {before} to about {after} tokens"),
+                _ => String::new(),
+            };
+            let why = message.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
+            format!("summing up the conversation ({}){tokens}{why}", status_word(*status))
+        }
     })
+}
+
+/// Where a sub-agent stands, for the log.
+pub(super) fn agent(state: &AgentState) -> String {
+    let status = match state.status {
+        AgentStatus::PendingInit => "is started",
+        AgentStatus::Running => "works",
+        AgentStatus::Interrupted => "was stopped",
+        AgentStatus::Completed => "is done",
+        AgentStatus::Errored => "has failed",
+        AgentStatus::Shutdown => "is closed",
+    };
+    format!("The agent {} {status}.", state.name)
 }
 
 /// What the person's own command came to, for those who see it nowhere else.

@@ -150,13 +150,13 @@ impl Table {
         remove(&path);
     }
 
-    /// Files that are known.
-    pub(super) fn len(&self) -> Result<usize> {
+    /// Whether more files than these are known; counts no further.
+    pub(super) fn has_more_than(&self, few: i64) -> Result<bool> {
         let count: i64 = self
             .connection
-            .prepare_cached("SELECT count(*) FROM file")?
-            .query_row([], |row| row.get(0))?;
-        Ok(usize::try_from(count).unwrap_or(usize::MAX))
+            .prepare_cached("SELECT count(*) FROM (SELECT 1 FROM file LIMIT ?1)")?
+            .query_row([few + 1], |row| row.get(0))?;
+        Ok(count > few)
     }
 
     pub(super) fn paths_of(&self, id: &ThreadId) -> Result<Vec<PathBuf>> {
@@ -259,24 +259,18 @@ impl Table {
             let rows = query.query_map([], |row| Ok((PathBuf::from(row.get::<_, String>(0)?), row.get(1)?)))?;
             rows.collect::<Result<_>>()?
         };
-        let mut now = BTreeMap::new();
+        let (mut now, mut gone) = (BTreeMap::new(), Vec::new());
         for folder in known.keys().cloned().chain(roots.iter().map(PathBuf::from)) {
-            if let Ok(meta) = std::fs::metadata(home.join(&folder))
-                && known.get(&folder) != Some(&modified(&meta))
-            {
-                // What is new in it may be a folder.
-                now.extend(
-                    folders_below(home, &folder)
-                        .into_iter()
-                        .filter(|(below, modified)| known.get(below) != Some(modified)),
-                );
+            match std::fs::metadata(home.join(&folder)) {
+                Ok(meta) if known.get(&folder) != Some(&modified(&meta)) => {
+                    // What is new in it may be a folder.
+                    let below = folders_below(home, &folder).into_iter();
+                    now.extend(below.filter(|(below, modified)| known.get(below) != Some(modified)));
+                }
+                Err(_) if known.contains_key(&folder) => gone.push(folder),
+                Ok(_) | Err(_) => {}
             }
         }
-        let gone: Vec<PathBuf> = known
-            .keys()
-            .filter(|folder| !home.join(folder).exists())
-            .cloned()
-            .collect();
         if now.is_empty() && gone.is_empty() {
             return Ok(());
         }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// How long another program may hold the file.
-const LOCK_LIMIT: Duration = Duration::from_secs(5);
+const LOCK_LIMIT: Duration = Duration::from_secs(30);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// How much of the size it may have a file keeps that is made shorter, so that not every entry makes it shorter anew.
 const KEPT_PERCENT: u64 = 80;

@@ -2,6 +2,9 @@
 //! by side.
 
 use super::stage::{rehearse, say, within};
+use countersign::agent::contributors::{Beginning, Contributor};
+use countersign::agent::conversation::Conversation;
+use countersign::agent::desk::Desk;
 use countersign::agent::editor::{ApplyReply, Editor, EditorChange, Unsaved};
 use countersign::agent::mail::Mail;
 use countersign::agent::stream::Subscription;
@@ -104,6 +107,10 @@ struct Alone {
 
 impl Alone {
     async fn new(script: Value, tools: Vec<Arc<dyn Tool>>) -> Self {
+        Self::with(script, tools, Vec::new()).await
+    }
+
+    async fn with(script: Value, tools: Vec<Arc<dyn Tool>>, contributors: Vec<Arc<dyn Contributor>>) -> Self {
         let model = rehearse(script).await;
         let folder = tempfile::tempdir().expect("a folder");
         let home = folder.path().join("home");
@@ -123,7 +130,7 @@ impl Alone {
             source: "test".to_owned(),
         };
         Self {
-            agent: Agent::with_tools(setup, Registry::new(tools)),
+            agent: Agent::with(setup, Registry::new(tools), contributors),
             model,
             home,
             _folder: folder,
@@ -749,4 +756,114 @@ async fn a_task_takes_the_place_of_the_running_turn_or_is_refused() {
     let stored = countersign::store::read(&alone.home, thread.id(), true).expect("a record");
     assert_eq!(stored.turns[0].interrupted_by, Some(InterruptedBy::Replaced));
     assert_eq!(stored.turns[1].kind, TurnKind::Review);
+}
+
+/// Keeps what it hears; says a word of its own at the end.
+#[derive(Default)]
+struct Hears(Mutex<Vec<String>>);
+
+impl Hears {
+    fn note(&self, what: &str, thread: &ThreadId) {
+        self.0.lock().expect("whole").push(format!("{what} {thread}"));
+    }
+}
+
+impl Contributor for Hears {
+    fn name(&self) -> &'static str {
+        "hears"
+    }
+
+    fn started(&self, beginning: &Beginning<'_>) {
+        self.note("started", &beginning.conversation.id);
+    }
+
+    fn stopped<'a>(&'a self, desk: &'a Desk, conversation: &'a Conversation) -> BoxFuture<'a, ()> {
+        async move {
+            tokio::task::yield_now().await;
+            self.note("stopped", &conversation.id);
+            conversation.warn(None, format!("goodbye from {}", desk.source));
+        }
+        .boxed()
+    }
+}
+
+/// One that fails where it can.
+struct Fails;
+
+impl Contributor for Fails {
+    fn name(&self) -> &'static str {
+        "fails"
+    }
+
+    fn stopped<'a>(&'a self, _desk: &'a Desk, _conversation: &'a Conversation) -> BoxFuture<'a, ()> {
+        async { panic!("a contributor that fails") }.boxed()
+    }
+}
+
+/// Shows S-423, S-424.
+#[tokio::test]
+async fn contributors_hear_of_the_beginning_and_the_end_once_however_it_comes() {
+    for way in ["shutdown", "nobody holds it", "archived", "archived, then shutdown"] {
+        let hears = Arc::new(Hears::default());
+        let contributors: Vec<Arc<dyn Contributor>> = vec![Arc::new(Fails), hears.clone()];
+        let alone = Alone::with(json!([[say("One.")]]), Vec::new(), contributors).await;
+        let thread = alone.thread().await;
+        let id = thread.id().clone();
+        alone.run(&thread, "Go").await;
+        let mut events = thread.subscribe(None);
+        drop(thread);
+        let Alone { agent, model, .. } = alone;
+        match way {
+            "shutdown" => agent.shutdown().await,
+            "nobody holds it" => drop(agent),
+            _ => {
+                agent.archive_thread(&id).await.expect("put away");
+                if way != "archived" {
+                    agent.shutdown().await;
+                }
+            }
+        }
+        let mut last = Vec::new();
+        while let Some(event) = within(events.next()).await {
+            last.push(event.kind);
+        }
+        // The thread's own things are still there when it hears, and nothing follows the end.
+        let said =
+            |kind: &EventKind| matches!(kind, EventKind::Warning(warning) if warning.message == "goodbye from test");
+        assert_eq!(last.iter().filter(|kind| said(kind)).count(), 1, "{way}: {last:?}");
+        assert!(
+            matches!(last.last(), Some(EventKind::ThreadClosed(_))),
+            "{way}: {last:?}"
+        );
+        let heard = hears.0.lock().expect("whole").clone();
+        assert_eq!(heard, [format!("started {id}"), format!("stopped {id}")], "{way}");
+        drop(model);
+    }
+}
+
+/// Shows S-454, S-455.
+#[tokio::test]
+async fn a_record_that_cannot_be_finished_is_an_error_and_then_comes_the_end() {
+    let alone = Alone::new(json!([[say("One.")]]), Vec::new()).await;
+    let thread = alone.thread().await;
+    // Something is in the way of its file, which is made with the first turn.
+    let recorder = thread.conversation().recorder.as_ref().expect("a record");
+    let folder = recorder.path().parent().expect("a folder").to_owned();
+    let _not_made_yet = std::fs::remove_dir_all(&folder);
+    std::fs::write(&folder, "in the way").expect("a file");
+    alone.run(&thread, "Go").await;
+    let mut events = thread.subscribe(None);
+    thread.close().await;
+    let mut last = Vec::new();
+    while let Some(event) = within(events.next()).await {
+        last.push(event.kind);
+    }
+    match &last[..] {
+        [.., EventKind::Error(error), EventKind::ThreadClosed(_)] => {
+            assert_eq!(error.error.kind, TurnErrorKind::Other);
+            assert!(error.error.message.contains("recorded to its end"), "{error:?}");
+        }
+        other => panic!("{other:?}"),
+    }
+    drop(alone);
 }

@@ -29,7 +29,7 @@ async fn a_changed_file_reaches_the_next_turn_once_and_as_a_difference() {
         files: files(&[("AGENTS.md", &long), (".git/HEAD", "")]),
         ..Setting::default()
     };
-    let stage = Stage::with(answers(8), setting).await;
+    let stage = Stage::with(answers(7), setting).await;
     let thread = stage.thread().await;
     stage.complete(&thread, "One").await;
     stage.write("AGENTS.md", &long.replace("Rule 20.", "Rule twenty."));

@@ -215,7 +215,7 @@ async fn a_server_has_the_network_and_a_small_environment() {
     );
 }
 
-/// Shows S-007, S-285.
+/// Shows S-007, S-285, S-450.
 #[tokio::test]
 async fn a_broken_server_is_told_of_once_and_harms_nothing_else() {
     let good = json!({"tools": [reading("fine"), {"title": "no name"}, {"name": "bare"}]});
@@ -340,6 +340,9 @@ async fn a_turn_does_not_begin_without_a_server_that_it_needs() {
     let story = stage.run(&thread, "Go").await;
     assert_eq!((story.status(), story.error_kind()), ("failed", "toolServerFailed"));
     stage.requests(0);
+    // The server's own story goes beside the turn's.
+    stage.client.ignore("countersign/mcp/status");
+    stage.client.ignore("countersign/error");
 }
 
 /// A call that is no reading one asks, and each answer does what it says.
@@ -928,7 +931,7 @@ async fn a_question_is_withdrawn_with_its_turn_and_can_be_answered_elsewhere() {
     assert_eq!(story.status(), "interrupted");
 }
 
-/// Shows S-013.
+/// Servers that mean nothing are told of, and cost nothing else.
 #[tokio::test]
 async fn a_configuration_of_servers_that_cannot_be_used_costs_no_turn() {
     let tables = "[mcp_servers.both]\ncommand = \"x\"\nurl = \"http://h\"\n[mcp_servers.neither]\nenabled = true\n[mcp_servers.odd]\ncommand = 7\n";
@@ -1043,31 +1046,15 @@ async fn an_editor_without_a_plugin_answers_by_buttons() {
 #[tokio::test]
 async fn a_published_server_works() {
     let has_library = std::process::Command::new("python3")
-        .args(["-c", "import mcp.server.fastmcp"])
+        .args(["-c", "import mcp.server.stdio, pydantic"])
         .stderr(std::process::Stdio::null())
         .status();
     if !has_library.is_ok_and(|status| status.success()) {
-        println!("SKIPPED: python3 has no package `mcp`; pip install mcp");
-        return;
+        return crate::exec::place::left_out("the package `mcp` of python3");
     }
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("server.py");
-    let program = "from mcp.server.fastmcp import FastMCP, Context, Image\n\
-                   from pydantic import BaseModel\n\
-                   server = FastMCP('published')\n\
-                   class Branch(BaseModel):\n    branch: str\n\
-                   @server.tool(annotations={'readOnlyHint': True})\n\
-                   def add(a: int, b: int) -> int:\n    'Adds.'\n    return a + b\n\
-                   @server.tool(annotations={'readOnlyHint': True})\n\
-                   async def ask(ctx: Context) -> str:\n    \
-                   await ctx.report_progress(1, 2, 'asking')\n    \
-                   answer = await ctx.elicit('Which?', schema=Branch)\n    return answer.action + ' ' + answer.data.branch\n\
-                   @server.tool(annotations={'readOnlyHint': True})\n\
-                   def dot() -> Image:\n    return Image(data=b'\\x89PNG', format='png')\n\
-                   @server.resource('notes://one')\n\
-                   def one() -> str:\n    return 'a note'\n\
-                   server.run()\n";
-    std::fs::write(&file, program).expect("a program");
+    std::fs::write(&file, include_str!("../fixtures/tool_server.py")).expect("a program");
     let table = format!("[mcp_servers.real]\ncommand = \"python3\"\nargs = [{file:?}]\nstartup_timeout_sec = 60\n");
     let script = json!([
         [
@@ -1177,4 +1164,33 @@ async fn too_many_tools_are_cut_and_told_of() {
     assert_eq!((told(&first), told(&second)), (1, 0));
     let offered = stage.requests(3)[0].tools();
     assert_eq!(offered.iter().filter(|name| name.starts_with("mcp__")).count(), 100);
+}
+
+/// A server that asks while it carries out several calls does not say for which: the end of another takes nothing back.
+#[tokio::test]
+async fn a_question_outlives_other_calls_that_end_meanwhile() {
+    let server = json!({"tools": [reading("ask"), reading("look")]});
+    let script = json!([
+        [
+            call("c1", "mcp__s__ask", asking(json!(1), None)),
+            call("c2", "mcp__s__look", json!({})),
+            call("c3", "mcp__s__look", json!({})),
+        ],
+        [say("done")],
+    ]);
+    let stage = stage(program("s", &server), script).await;
+    let thread = ready(&stage, 1).await;
+    stage.client.on_request("countersign/mcp/elicitation", |_| Reply::Later);
+    let turn = stage.start_turn(&thread, "Go").await;
+    let question = stage.client.expect_request("countersign/mcp/elicitation").await;
+    for _ in 0..2 {
+        stage
+            .until(|method, params| method == "item/completed" && params["item"]["tool"] == "look")
+            .await;
+    }
+    let answer = json!({"action": "accept", "content": {"branch": "late"}});
+    stage.client.answer(&question, Ok(answer.clone()));
+    stage.finish(&turn).await;
+    let heard: Value = serde_json::from_str(&text(&output(&stage, 1, "c1"))).expect("JSON");
+    assert_eq!(heard["result"], answer);
 }

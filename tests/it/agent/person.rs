@@ -277,7 +277,8 @@ async fn output_is_bounded_on_every_side() {
         .iter()
         .map(|params| params["delta"].as_str().expect("text").len())
         .sum();
-    assert!((64 << 10..300 << 10).contains(&live), "{live}");
+    // So many pieces a second: how much that is depends on how long the command runs.
+    assert!((16 << 10..300 << 10).contains(&live), "{live}");
     let item = story.item("commandExecution");
     assert!(output(item).len() < 80 << 10, "{}", output(item).len());
     assert!(output(item).ends_with("the end\n") && output(item).contains("cut out"));

@@ -41,7 +41,6 @@ pub(super) struct Play {
 /// A play that was played.
 pub(super) struct Played {
     pub(super) stage: Stage,
-    pub(super) thread: String,
     /// One for each turn that ended.
     pub(super) turns: Vec<Story>,
 }
@@ -134,10 +133,8 @@ impl Play {
         for line in self.lines {
             acting.act(line).await;
         }
-        let Acting {
-            stage, thread, turns, ..
-        } = acting;
-        Played { stage, thread, turns }
+        let Acting { stage, turns, .. } = acting;
+        Played { stage, turns }
     }
 }
 

@@ -83,7 +83,7 @@ async fn prompts_are_listed_anew_and_called_by_name() {
     stage.complete(&thread, "/plain the tests").await;
     stage.complete(&thread, "/project:mine").await;
     // What calls nothing is sent as it is; a slip is told.
-    let story = stage.complete(&thread, "/plian or not").await;
+    let story = stage.complete(&thread, "/plan or not").await;
     assert!(
         story.one("warning")["message"]
             .as_str()
@@ -101,7 +101,7 @@ async fn prompts_are_listed_anew_and_called_by_name() {
             "Look at b c.rs, @a.rs and $1.",
             "Tidy up.\n\nthe tests",
             "Not this.",
-            "/plian or not"
+            "/plan or not"
         ]
     );
     assert!(requests[0].input_texts().join("\n").contains("fn a() {}"));

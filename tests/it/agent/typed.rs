@@ -40,12 +40,9 @@ async fn what_is_typed_is_kept_and_read_back_by_number() {
     let found = std::fs::metadata(file(&stage)).expect("a file");
     assert_eq!(found.permissions().mode() & 0o777, 0o600);
     // A new thread is told where the end is; from there one goes back.
-    let other = stage.start_thread(json!({})).await["thread"]["id"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let other = stage.client.call("countersign/thread/start", json!({})).await["thread"]["id"].clone();
     let story = stage
-        .until(|method, params| method == "thread/configured" && params["threadId"] == json!(other))
+        .until(|method, params| method == "thread/configured" && params["threadId"] == other)
         .await;
     let configured = story.last();
     assert_eq!(configured["historyLogId"], json!(found.ino().to_string()));
@@ -99,7 +96,7 @@ async fn nothing_is_kept_where_the_person_does_not_want_it() {
     };
     let stage = Stage::with(answers(1), setting).await;
     std::fs::write(file(&stage), "{\"session_id\":\"x\",\"ts\":1,\"text\":\"before\"}\n").expect("a file");
-    let started = stage.start_thread(json!({})).await;
+    let started = stage.client.call("countersign/thread/start", json!({})).await;
     let story = stage.until_event("thread/configured").await;
     assert_eq!(story.last()["historyEntryCount"], 0);
     stage.complete(started["thread"]["id"].as_str().unwrap(), "typed").await;

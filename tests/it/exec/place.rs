@@ -135,17 +135,22 @@ pub(crate) fn words(output: &Output) -> String {
     )
 }
 
+/// Says that the running test is left out, or a part of it, since something is not installed here.
+#[expect(clippy::print_stderr, reason = "a test that is left out says so")]
+pub(crate) fn left_out(missing: &str) {
+    let thread = std::thread::current();
+    let test = thread.name().unwrap_or("a test");
+    eprintln!("{test}: left out (or a part of it), as {missing} is not installed");
+}
+
 /// Whether the machine has a program that a test needs. Where it does not, the test is left out, and says so; on a machine
 /// that is there to run all tests (`CI=true`) that is a failure.
-#[expect(clippy::print_stderr, reason = "a test that is left out says so")]
 pub(crate) fn has(program: &str) -> bool {
     let found = there_is(program);
     if !found {
-        let thread = std::thread::current();
-        let test = thread.name().unwrap_or("a test").to_owned();
         let everything = std::env::var_os("CI").is_some_and(|ci| ci == "true");
-        assert!(!everything, "{test} needs `{program}`, which is not installed");
-        eprintln!("{test}: left out (or a part of it), as `{program}` is not installed");
+        assert!(!everything, "this test needs `{program}`, which is not installed");
+        left_out(&format!("`{program}`"));
     }
     found
 }

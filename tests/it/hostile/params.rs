@@ -38,6 +38,8 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
         "thread/rollback" => vec![("threadId", id), ("numTurns", json!(1))],
         "thread/name/set" => vec![("threadId", id), ("name", json!("a name"))],
         "thread/memoryMode/set" => vec![("threadId", id), ("mode", json!("disabled"))],
+        "thread/subscribe" => vec![("threadId", id)],
+        "thread/unsubscribe" => vec![("subscriptionId", id)],
         "thread/search" => vec![("searchTerm", json!("words"))],
         "turn/start" => vec![("threadId", id), ("input", json!([{"type": "text", "text": "hello"}]))],
         "turn/steer" => vec![
@@ -45,7 +47,7 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
             ("expectedTurnId", id),
             ("input", json!([{"type": "text", "text": "hello"}])),
         ],
-        "turn/interrupt" | "turn/undo" | "turn/diff" | "turn/queue/list" | "turn/queue/remove"
+        "turn/interrupt" | "thread/compact" | "turn/undo" | "turn/diff" | "turn/queue/list" | "turn/queue/remove"
         | "turn/queue/resume" => {
             vec![("threadId", id)]
         }
@@ -56,6 +58,7 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
             ("input", json!([{"type": "text", "text": "hello"}])),
         ],
         "turn/queue/reorder" => vec![("threadId", id.clone()), ("queuedIds", json!([id]))],
+        "thread/send" => vec![("threadId", id), ("text", json!("x"))],
         "thread/shellCommand" => vec![("threadId", id), ("command", json!("true"))],
         "command/exec" => vec![("command", json!(["true"]))],
         "file/search" => vec![("query", json!("a"))],
@@ -81,6 +84,7 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
         "review/start" => vec![("threadId", id), ("target", json!({"type": "uncommittedChanges"}))],
         "review/dismiss" => vec![("threadId", id)],
         "approval/respond" => vec![("approvalId", id), ("response", json!({"decision": "accept"}))],
+        "userInput/respond" => vec![("id", id)],
         "history/read" => vec![("logId", json!("1")), ("offset", json!(0))],
         "history/append" => vec![("text", json!("hello"))],
         "thread/start"
@@ -140,7 +144,8 @@ async fn every_method_refuses_what_it_cannot_mean() {
                 json!(""),
             ] {
                 let same_type = right.is_string() && wrong.is_string() && *name != "decision"
-                    || right.is_number() && wrong.is_number();
+                    || right.is_number() && wrong.is_number()
+                    || *name == "requestId" && wrong.is_string();
                 if same_type || (matches!(*name, "input" | "command" | "queuedIds") && wrong == json!([])) {
                     continue;
                 }

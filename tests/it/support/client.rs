@@ -847,6 +847,7 @@ fn start_thread(home: &Path) -> Ends {
         env: std::env::vars().collect(),
         parent: None,
         log_trouble: None,
+        trace_file: None,
     };
     let thread = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -244,13 +244,16 @@ impl Play {
                 }
             }
             "child" => {
-                let child = std::process::Command::new("setsid")
+                let mut child = std::process::Command::new("setsid")
                     .args(["sleep", "1000"])
                     .stdin(std::process::Stdio::null())
                     .stdout(std::process::Stdio::null())
                     .spawn()
                     .expect("a child");
-                text(json!([std::process::id(), child.id()]).to_string())
+                let answer = json!([std::process::id(), child.id()]).to_string();
+                // Nobody waits for it: it is to be ended with the server.
+                drop(std::thread::spawn(move || child.wait()));
+                text(answer)
             }
             "write_file" => {
                 let path = arguments["path"].as_str().expect("a path");
@@ -304,7 +307,15 @@ impl Web {
             seen: seen.clone(),
         };
         let app = Router::new().fallback(answer).with_state(state);
-        tokio::spawn(async move { axum::serve(listener, app).await });
+        // On a thread of its own: it answers also while a test waits for the end of a server.
+        let listener = listener.into_std().expect("a listener");
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.expect("a runtime").block_on(async move {
+                let listener = tokio::net::TcpListener::from_std(listener).expect("a listener");
+                axum::serve(listener, app).await
+            })
+        });
         Self { url, seen }
     }
 

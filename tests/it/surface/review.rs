@@ -85,6 +85,13 @@ fn row(line: u64, start: u64, end: u64, severity: u64, title: &str) -> (u64, u64
     (line, start, end, severity, title.to_owned())
 }
 
+/// What else was shown on the way is no matter.
+fn leave(work: &Work) {
+    for method in [DIAGNOSTICS, "window/showMessage"] {
+        work.client.ignore(method);
+    }
+}
+
 async fn told(work: &Work, part: &str) -> String {
     let wanted = |params: &Value| params["message"].as_str().is_some_and(|message| message.contains(part));
     let shown = work
@@ -136,6 +143,7 @@ async fn findings_lie_on_their_lines_and_move_with_them() {
         assert_eq!(shown(&work, "closed.txt", 1).await, [row(1, 0, 3, 2, "Elsewhere")]);
         std::fs::remove_file(work.path("closed.txt")).expect("a file");
         shown(&work, "closed.txt", 0).await;
+        leave(&work);
     }
 }
 
@@ -227,6 +235,7 @@ async fn a_finding_is_mended_or_dismissed_where_it_lies() {
     work.choose_action("closed.txt", (0, 0), "Dismiss finding: Elsewhere")
         .await;
     shown(&work, "closed.txt", 0).await;
+    leave(&work);
 }
 
 #[tokio::test]
@@ -267,4 +276,5 @@ async fn what_to_review_is_asked_where_it_is_not_said() {
         .await
         .expect_err("refused");
     assert!(error.message.contains("findingId"), "{error:?}");
+    leave(&work);
 }

@@ -25,14 +25,14 @@ export async function play(editor) {
   const [total, count] = [first.find((one) => one.text.startsWith("Return the total")), first.find((one) => one.text.startsWith("Count every piece"))];
   equal("one lies on its line", total?.line, lineOf(text, "return totl"));
   equal("and so does the other", count?.line, lineOf(text, "price_of(name)"));
-  check("the priority is the severity", total?.severity === "error" && count?.severity === "warning", first);
+  check("the priority is the severity", total?.severity === "error" && count?.severity === "warn", first);
   await editor.shot("findings");
 
   await editor.insertBelow("VAT = 19", "# 🍐 discount?");
   const typed = await editor.text("cart.py");
   await until("the findings to follow", async () => (await editor.findings()).some((one) => one.line === lineOf(typed, "return totl")), 10000).catch(() => undefined);
   const moved = await findings(editor, 2);
-  equal("they follow what is typed above", moved.map((one) => one.line).sort(), [lineOf(typed, "price_of(name)"), lineOf(typed, "return totl")].sort());
+  equal("they follow what is typed above", moved.map((one) => one.line).sort().join(), [lineOf(typed, "price_of(name)"), lineOf(typed, "return totl")].sort().join());
 
   await decideOn(editor, "price_of(name)", "Dismiss finding");
   await findings(editor, 1);

@@ -1,0 +1,138 @@
+//! Calls of tools that the client brought along: asked by request, bounded in time, and never the end of a turn.
+
+use super::command::cut_middle;
+use super::turn::Turn;
+use crate::ids::ItemId;
+use crate::protocol::tool::{ToolCallParams, ToolCallResult, ToolContent};
+use crate::tools::{ANSWER_LIMIT, ToolOutput, image};
+use std::time::Duration;
+
+/// Images of one answer.
+const MOST_IMAGES: usize = 16;
+
+/// Calls a tool of the client's.
+pub(super) async fn call(turn: &Turn, call_id: ItemId, tool: String, arguments: serde_json::Value) -> ToolOutput {
+    let limit = turn.config.dynamic_tool_timeout;
+    let name = tool.clone();
+    let asked = turn.desk.editor.call_tool(ToolCallParams {
+        thread_id: turn.conversation.id.clone(),
+        turn_id: turn.id.clone(),
+        call_id,
+        tool,
+        arguments,
+    });
+    // Whatever ends the wait drops the request, which takes it back.
+    let answer = tokio::select! {
+        biased;
+        () = turn.cancel.cancelled() => {
+            return ToolOutput::not_done(format!(
+                "The person stopped the turn before {name} answered. What it had begun may have happened, so look before you \
+                 rely on it."
+            ));
+        }
+        answer = asked => answer,
+        () = passed(limit) => Err(format!(
+            "it gave no answer within {} seconds and the call was taken back",
+            limit.unwrap_or_default().as_secs()
+        )),
+    };
+    match answer {
+        Ok(result) => output(&name, result),
+        Err(reason) => {
+            tracing::info!(thread = %turn.conversation.id, tool = %name, %reason, "a tool of the client's failed");
+            ToolOutput::failed(format!(
+                "{name} failed: {reason}. It runs in the person's editor; try another way if it goes on failing."
+            ))
+        }
+    }
+}
+
+/// Without a limit it never ends.
+async fn passed(limit: Option<Duration>) {
+    match limit {
+        Some(limit) => tokio::time::sleep(limit).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn output(name: &str, result: ToolCallResult) -> ToolOutput {
+    let (mut texts, mut images) = (Vec::new(), Vec::new());
+    for content in result.content_items {
+        match content {
+            ToolContent::InputText { text } => texts.push(text),
+            ToolContent::InputImage { image_url } if images.len() == MOST_IMAGES => {
+                drop(image_url);
+                texts.push(format!("(an image was left out: {MOST_IMAGES} are the most)"));
+            }
+            ToolContent::InputImage { image_url } => match check_url(&image_url) {
+                Ok(()) => images.push(image_url),
+                Err(why) => texts.push(format!("(an image was left out: {why})")),
+            },
+        }
+    }
+    let mut text = cut_middle(&texts.join("\n"), ANSWER_LIMIT);
+    if text.trim().is_empty() && images.is_empty() {
+        text = match result.success {
+            true => format!("{name} is done; it gave nothing back."),
+            false => format!("{name} failed and did not say why."),
+        };
+    }
+    ToolOutput {
+        text,
+        success: Some(result.success),
+        images,
+    }
+}
+
+fn check_url(url: &str) -> Result<(), String> {
+    let most = usize::try_from(image::LIMIT).unwrap_or(usize::MAX) / 3 * 4 + 100;
+    if !url.starts_with("data:image/") && !url.starts_with("https://") {
+        return Err("its URL begins neither with data:image/ nor with https://".to_owned());
+    }
+    if url.len() > most {
+        return Err(format!("it is larger than {} MiB", image::LIMIT >> 20));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &str) -> ToolContent {
+        ToolContent::InputText { text: text.to_owned() }
+    }
+
+    fn image(url: &str) -> ToolContent {
+        ToolContent::InputImage {
+            image_url: url.to_owned(),
+        }
+    }
+
+    #[test]
+    fn what_comes_back_is_bounded_and_never_empty() {
+        let told =
+            |content_items: Vec<ToolContent>, success: bool| output("look", ToolCallResult { content_items, success });
+        let good = "data:image/png;base64,AAAA";
+        for (content, success, part, images) in [
+            (vec![], true, "nothing back", 0),
+            (vec![], false, "did not say why", 0),
+            (vec![text(" ")], false, "did not say why", 0),
+            (vec![text("a"), text("b")], true, "a\nb", 0),
+            (vec![image(good)], true, "", 1),
+            (vec![text("see"), image("file:///etc/passwd")], true, "left out", 0),
+            (vec![image("http://host/a.png")], true, "left out", 0),
+            (vec![image(good); MOST_IMAGES + 2], true, "16 are the most", MOST_IMAGES),
+        ] {
+            let output = told(content.clone(), success);
+            assert!(output.text.contains(part), "{content:?}: {}", output.text);
+            assert_eq!(
+                (output.success, output.images.len()),
+                (Some(success), images),
+                "{content:?}"
+            );
+        }
+        let long = told(vec![text(&"line\n".repeat(100_000))], true);
+        assert!(long.text.len() <= ANSWER_LIMIT + 100 && long.text.contains("cut out"));
+    }
+}

@@ -1,0 +1,238 @@
+//! Tools that the client brings along: declared, called by request, and never the end of a turn.
+
+use super::stage::{Setting, Stage, say};
+use crate::support::client::Reply;
+use serde_json::{Value, json};
+
+const CALL: &str = "countersign/tool/call";
+
+fn tool(name: &str) -> Value {
+    json!({
+        "name": name,
+        "description": "Finds a definition.",
+        "inputSchema": {"type": "object", "properties": {"symbol": {"type": "string"}}, "required": ["symbol"]},
+    })
+}
+
+fn calls(id: &str, tool: &str) -> Value {
+    json!({"call": {"tool": tool, "arguments": {"symbol": "total"}, "id": id}})
+}
+
+fn text(text: &str) -> Value {
+    json!({"contentItems": [{"type": "inputText", "text": text}], "success": true})
+}
+
+async fn declared(script: Value, setting: Setting) -> (Stage, String) {
+    let stage = Stage::with(script, setting).await;
+    let started = stage
+        .start_thread(json!({"dynamicTools": [tool("find_definition")]}))
+        .await;
+    let thread = started["thread"]["id"].as_str().expect("an id").to_owned();
+    (stage, thread)
+}
+
+/// Shows S-425.
+#[tokio::test]
+async fn the_client_carries_out_what_it_declared_and_the_model_gets_its_answer() {
+    for wire_api in ["responses", "chat"] {
+        let script = json!([[calls("c1", "find_definition")], [say("Found.")]]);
+        let setting = Setting {
+            provider: format!("wire_api = \"{wire_api}\""),
+            ..Setting::default()
+        };
+        let (stage, thread) = declared(script, setting).await;
+        stage.client.on_request(CALL, |_| Reply::Later);
+        let turn = stage.start_turn(&thread, "Where is it?").await;
+        let asked = stage.client.expect_request(CALL).await;
+        assert_eq!(
+            asked.params,
+            json!({
+                "threadId": thread, "turnId": turn, "callId": "c1", "tool": "find_definition",
+                "arguments": {"symbol": "total"},
+            })
+        );
+        // While it is open the server answers as ever.
+        stage.client.settle().await;
+        let image = "data:image/png;base64,iVBORw0KGgo=";
+        let content = json!([{"type": "inputText", "text": "src/lib.rs:4"}, {"type": "inputImage", "imageUrl": image}]);
+        stage
+            .client
+            .answer(&asked, Ok(json!({"contentItems": content, "success": true})));
+        let story = stage.finish(&turn).await;
+        assert_eq!(story.status(), "completed");
+        let requests = stage.requests(2);
+        assert!(
+            requests[0].tools().contains(&"find_definition".to_owned()),
+            "{wire_api}"
+        );
+        assert!(requests[1].output("c1").expect("an output").contains("src/lib.rs:4"));
+        assert!(
+            requests[1].body.to_string().contains(image),
+            "{wire_api}: the image is missing"
+        );
+        let item = story.item("toolCall");
+        assert_eq!(
+            (&item["tool"], &item["status"]),
+            (&json!("find_definition"), &json!("completed"))
+        );
+    }
+}
+
+/// Shows S-426.
+#[tokio::test]
+async fn whatever_fails_is_an_output_and_the_turn_goes_on() {
+    for (name, reply, part) in [
+        (
+            "it says so",
+            Reply::Ok(json!({"contentItems": [{"type": "inputText", "text": "no such symbol"}], "success": false})),
+            "no such symbol",
+        ),
+        (
+            "without a word",
+            Reply::Ok(json!({"contentItems": [], "success": false})),
+            "did not say why",
+        ),
+        (
+            "an error",
+            Reply::Error(-32000, "the index is not ready"),
+            "the index is not ready",
+        ),
+        ("no method", Reply::Error(-32601, "no such method"), "no such method"),
+        ("null", Reply::Ok(json!(null)), "cannot be understood"),
+        ("another shape", Reply::Ok(json!({"text": "x"})), "cannot be understood"),
+        ("a list", Reply::Ok(json!([])), "cannot be understood"),
+        (
+            "content of another kind",
+            Reply::Ok(json!({"contentItems": [{"type": "video"}], "success": true})),
+            "cannot be understood",
+        ),
+        (
+            "success missing",
+            Reply::Ok(json!({"contentItems": []})),
+            "cannot be understood",
+        ),
+    ] {
+        let script = json!([[calls("c1", "find_definition")], [say("I see.")]]);
+        let (stage, thread) = declared(script, Setting::default()).await;
+        stage.client.on_request(CALL, move |_| reply.clone());
+        let story = stage.complete(&thread, "Go").await;
+        let output = stage.requests(2)[1].output("c1").expect("an output");
+        assert!(output.contains(part), "{name}: {output}");
+        assert_eq!(story.item("toolCall")["status"], "failed", "{name}");
+    }
+}
+
+/// Shows S-426.
+#[tokio::test]
+async fn a_client_that_never_answers_is_not_waited_for_longer_than_configured() {
+    let script = json!([[calls("c1", "find_definition")], [say("I go on.")]]);
+    let setting = Setting {
+        config: "dynamic_tool_timeout_sec = 1".into(),
+        ..Setting::default()
+    };
+    let (stage, thread) = declared(script, setting).await;
+    stage.client.on_request(CALL, |_| Reply::Later);
+    let turn = stage.start_turn(&thread, "Go").await;
+    let asked = stage.client.expect_request(CALL).await;
+    stage.client.expect_withdrawn(&asked).await;
+    stage.client.answer(&asked, Ok(text("too late")));
+    assert_eq!(stage.finish(&turn).await.status(), "completed");
+    let output = stage.requests(2)[1].output("c1").expect("an output");
+    assert!(
+        output.contains("within 1 seconds") && !output.contains("too late"),
+        "{output}"
+    );
+}
+
+/// Shows S-426.
+#[tokio::test]
+async fn a_stopped_turn_takes_the_call_back() {
+    let script = json!([[calls("c1", "find_definition")], [say("Again.")]]);
+    let (stage, thread) = declared(script, Setting::default()).await;
+    stage.client.on_request(CALL, |_| Reply::Later);
+    let turn = stage.start_turn(&thread, "Go").await;
+    let asked = stage.client.expect_request(CALL).await;
+    stage.interrupt(&thread).await;
+    assert_eq!(stage.finish(&turn).await.status(), "interrupted");
+    stage.client.expect_withdrawn(&asked).await;
+    stage.client.answer(&asked, Ok(text("too late")));
+    stage.complete(&thread, "Again").await;
+    let output = stage.requests(2)[1].output("c1").expect("an output");
+    assert!(output.contains("stopped") && !output.contains("too late"), "{output}");
+}
+
+#[tokio::test]
+async fn declarations_that_cannot_be_meant_are_refused_and_leave_no_thread() {
+    let stage = Stage::new(json!([])).await;
+    for (tools, part) in [
+        (json!([tool("shell")]), "itself"),
+        (json!([tool("mcp__x__y")]), "tool servers"),
+        (json!([tool("two words")]), "letters"),
+        (json!([tool("a"), tool("a")]), "this name"),
+        (
+            json!([{"name": "a", "description": "", "inputSchema": []}]),
+            "not a JSON object",
+        ),
+        (
+            json!([{"name": "a", "description": "", "inputSchema": {"type": "string"}}]),
+            "another type",
+        ),
+    ] {
+        let params = json!({ "dynamicTools": tools });
+        let error = stage
+            .client
+            .request("countersign/thread/start", params)
+            .await
+            .expect_err(part);
+        assert_eq!((error.code, &error.data["kind"]), (-32602, &json!("invalidParams")));
+        assert!(error.message.contains(part), "{}", error.message);
+    }
+    let list = stage
+        .client
+        .call("countersign/thread/list", json!({"modelProviders": []}))
+        .await;
+    assert_eq!(list["data"], json!([]));
+}
+
+/// A thread that goes on has the tools it was started with where the same program goes on with it, and those of the request
+/// where that names any.
+#[tokio::test]
+async fn a_resumed_thread_knows_the_tools_it_was_started_with() {
+    let script = json!([[say("One.")]]);
+    let (stage, thread) = declared(script, Setting::default()).await;
+    stage.complete(&thread, "Go").await;
+    let meta = stage.rollout(&thread)[0]["payload"].clone();
+    assert_eq!(meta["dynamic_tools"][0]["name"], "find_definition");
+    assert_eq!(meta["dynamic_tools"][0]["inputSchema"]["required"], json!(["symbol"]));
+    let home = tempfile::tempdir().expect("a folder");
+    let from = stage.client.home().join(".");
+    let copied = std::process::Command::new("cp")
+        .arg("-a")
+        .arg(from)
+        .arg(home.path())
+        .status();
+    assert!(copied.expect("cp").success());
+    let (dir, folder) = (stage.dir.clone(), stage.end());
+    for (dynamic_tools, expected) in [
+        (None, Some("find_definition")),
+        (Some(json!([tool("find_uses")])), Some("find_uses")),
+        (Some(json!([])), None),
+    ] {
+        let setting = Setting {
+            home: Some(home.path().to_owned()),
+            folder: Some(dir.clone()),
+            ..Setting::default()
+        };
+        let stage = Stage::with(json!([[say("Two.")]]), setting).await;
+        let mut params = json!({ "threadId": thread });
+        if let Some(tools) = dynamic_tools {
+            params["dynamicTools"] = tools;
+        }
+        stage.resume(params).await;
+        stage.complete(&thread, "Go on").await;
+        let offered = stage.requests(1)[0].tools();
+        let found: Vec<_> = offered.iter().filter(|name| name.starts_with("find_")).collect();
+        assert_eq!(found, Vec::from_iter(expected));
+    }
+    drop(folder);
+}
