@@ -7,7 +7,7 @@ pub(super) fn make(dice: &mut Dice) -> Value {
     let mut calls = 0;
     let mut steps: Vec<Value> = (0..dice.below(6)).map(|_| step(dice, &mut calls)).collect();
     steps.push(json!({"repeat": true, "outputs": [{"say": "That is all."}]}));
-    json!({"steps": steps, "chunk": 4})
+    json!({"steps": steps, "chunk": 8})
 }
 
 fn step(dice: &mut Dice, calls: &mut u64) -> Value {

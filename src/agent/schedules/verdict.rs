@@ -13,6 +13,8 @@ use std::time::Duration;
 
 /// Longest wait until nothing happens any more.
 const PATIENCE: Duration = Duration::from_secs(3600);
+/// How soon the person looks again at a thread that has nothing to do.
+const LOOKS_AFTER: Duration = Duration::from_millis(700);
 /// A stopped turn is closed by then.
 const STOPPED_WITHIN: Duration = Duration::from_millis(2000);
 
@@ -108,6 +110,7 @@ pub(super) async fn of(world: &Arc<World>) -> Vec<String> {
 async fn settles(world: &Arc<World>) -> bool {
     let mut dice = Dice::new(1);
     let mut idle = 0;
+    let mut pause = LOOKS_AFTER;
     while world.now() < PATIENCE {
         person::answer(world, &mut dice);
         let queue = world.thread.change_queue(QueueChange::Look).await.expect("it lives");
@@ -115,7 +118,11 @@ async fn settles(world: &Arc<World>) -> bool {
             world.thread.change_queue(QueueChange::Resume).await.expect("it lives");
         }
         let is_idle = world.thread.running().is_none() && queue.inputs.is_empty();
-        idle = if is_idle { idle + 1 } else { 0 };
+        // Whoever waits for a provider that has fallen silent looks less and less often.
+        (idle, pause) = match is_idle {
+            true => (idle + 1, LOOKS_AFTER),
+            false => (0, (pause * 2).min(LOOKS_AFTER * 30)),
+        };
         if idle == 3 {
             return true;
         }
@@ -123,7 +130,7 @@ async fn settles(world: &Arc<World>) -> bool {
         if !is_idle && world.now() > PATIENCE / 4 {
             let _stopped = world.thread.interrupt(None).await;
         }
-        tokio::time::sleep(Duration::from_millis(700)).await;
+        tokio::time::sleep(pause).await;
     }
     false
 }
