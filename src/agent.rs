@@ -6,6 +6,7 @@
 pub mod apart;
 pub mod apply;
 pub mod approvals;
+mod aside;
 mod asking;
 mod calls;
 mod client_tools;
@@ -37,6 +38,8 @@ pub mod restore;
 pub mod review;
 mod reviewer;
 mod sampling;
+#[cfg(test)]
+mod schedules;
 pub mod servers;
 pub mod settings;
 mod stored;

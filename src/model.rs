@@ -25,6 +25,8 @@ pub mod sse;
 mod stream;
 mod wire;
 
+#[cfg(test)]
+pub(crate) use client::Line;
 pub use client::ModelClient;
 pub use error::{ErrorKind, ModelError};
 pub use stream::ModelStream;

@@ -16,4 +16,6 @@ mod wire;
 
 pub use recorded::Recorded;
 pub use script::{Script, ScriptError};
+#[cfg(test)]
+pub(crate) use server::Indoors;
 pub use server::{Running, Server};

@@ -7,6 +7,7 @@ pub(super) mod in_editor;
 pub(super) mod on_disk;
 pub(super) mod take_back;
 
+use super::aside::aside;
 use super::desk::Desk;
 use super::proposals::Decided;
 use super::proposals::placing::{Now, Place, places_now};
@@ -266,18 +267,6 @@ pub async fn run(scope: &Scope, id: &ProposalId, decided: &Decided) -> Outcome {
             aftermath,
             ..outcome(files, changed, made, error)
         };
-    }
-}
-
-/// Reads files and compares texts where it holds up no other thread.
-pub(super) async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done,
-        Err(error) => match error.try_into_panic() {
-            Ok(panic) => std::panic::resume_unwind(panic),
-            // The runtime is being taken down, and whoever waits with it.
-            Err(_) => std::future::pending().await,
-        },
     }
 }
 

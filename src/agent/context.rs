@@ -14,6 +14,7 @@ mod place;
 pub(super) use instructions::OPENING as CHANGED_INSTRUCTIONS;
 pub use instructions::{Known, read as read_instructions};
 
+use super::aside;
 use super::pending::Input;
 use super::permissions::home_of;
 use super::prompt;
@@ -61,7 +62,7 @@ pub async fn gather(turn: &Arc<Turn>, inputs: Vec<Input>) -> Vec<Gathered> {
     };
     let reading = {
         let (turn, inputs) = (turn.clone(), inputs.clone());
-        tokio::task::spawn_blocking(move || -> Vec<Told> { inputs.iter().map(|input| read(&turn, input)).collect() })
+        aside::begin(move || -> Vec<Told> { inputs.iter().map(|input| read(&turn, input)).collect() })
     };
     let read = tokio::select! {
         biased;
@@ -128,7 +129,7 @@ fn text_of(piece: &UserInput) -> Option<&str> {
 pub async fn tell_instructions(turn: &Arc<Turn>) -> Vec<String> {
     let looking = {
         let turn = turn.clone();
-        tokio::task::spawn_blocking(move || instructions::difference(&turn))
+        aside::begin(move || instructions::difference(&turn))
     };
     let looked = tokio::select! {
         biased;

@@ -15,6 +15,7 @@ pub mod placing;
 pub use error::ProposalError;
 pub use keep::Adopted;
 
+use super::aside::aside;
 use super::editor::Unsaved;
 use super::stream::Stream;
 use crate::ids::{HunkId, ItemId, ProposalId, ThreadId, TurnId};
@@ -652,18 +653,6 @@ fn line_range(lines: &Range<usize>) -> LineRange {
     LineRange {
         start: line(lines.start),
         end: line(lines.end),
-    }
-}
-
-/// Does what looks at the disk where it holds up no other task. To its end, also if nobody waits for it any more.
-async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done,
-        Err(error) => match error.try_into_panic() {
-            Ok(panic) => std::panic::resume_unwind(panic),
-            // The runtime is being taken down, and whoever waits with it.
-            Err(_) => std::future::pending().await,
-        },
     }
 }
 

@@ -6,6 +6,7 @@ mod place;
 pub(super) mod report;
 
 use super::apply::{self, HunkResult, Outcome, Scope};
+use super::aside::aside;
 use super::proposals::{Decided, Origin, Proposals, Waiting};
 use super::turn::{Turn, WaitsFor};
 use crate::exec::Closed;
@@ -197,7 +198,7 @@ async fn carry_out(
     turn.track.made_folders(&outcome.made);
     // Before anybody is told: what is shown as done can be taken back, also after a crash.
     let saving = turn.clone();
-    apply::aside(move || super::undo::save(&saving)).await;
+    aside(move || super::undo::save(&saving)).await;
     let status = match outcome.status {
         ProposalStatus::Applied => ItemStatus::Completed,
         ProposalStatus::Rejected => ItemStatus::Declined,

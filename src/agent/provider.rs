@@ -35,6 +35,13 @@ pub struct Clients {
 }
 
 impl Clients {
+    /// This client answers from now on wherever one like it is wanted.
+    #[cfg(test)]
+    pub(super) fn keep(&self, client: ModelClient) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.push_back(client);
+    }
+
     /// The client that is in use already, if there is one like this, else this one from now on.
     fn share(&self, client: ModelClient) -> ModelClient {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);

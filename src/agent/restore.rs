@@ -1,6 +1,7 @@
 //! Proposals of earlier servers: shown again, decided, applied, and told to the model when its thread goes on.
 
 use super::apply::{self, HunkResult, Outcome, Scope};
+use super::aside::aside;
 use super::conversation::Conversation;
 use super::desk::Desk;
 use super::prompt;
@@ -199,7 +200,7 @@ async fn remember(desk: &Arc<Desk>, id: &ProposalId, thread_id: &ThreadId, outco
     }
     let (records, thread, turn) = (desk.snapshots.records(), thread_id.clone(), proposal.turn_id);
     let (changed, made) = (outcome.changed.clone(), outcome.made.clone());
-    let added = apply::aside(move || undo::add(&records, &thread, &turn, &changed, &made)).await;
+    let added = aside(move || undo::add(&records, &thread, &turn, &changed, &made)).await;
     if let Err(error) = added {
         tracing::error!(proposal = %id, %error, "a late change was not recorded, so it cannot be taken back");
     }

@@ -1,5 +1,6 @@
 //! The turn loop: rounds of one model request and the tool calls it brought, until an answer needs nothing more.
 
+use super::aside;
 use super::calls::Calls;
 use super::compaction::Room;
 use super::context::{self, Gathered};
@@ -248,7 +249,7 @@ pub(super) async fn show_diff(turn: &Arc<Turn>) {
     }
     let comparing = turn.clone();
     // A diff that panics is missed by nobody as much as the rest of the turn would be.
-    let compared = tokio::task::spawn_blocking(move || {
+    let compared = aside::begin(move || {
         // First written down, then shown: what the person sees can be taken back.
         super::undo::save(&comparing);
         comparing.changed_diff()

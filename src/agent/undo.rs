@@ -19,7 +19,7 @@ pub use track::Track;
 pub(super) use track::{Watch, begin, settle, stand_by, watch};
 
 use super::AgentError;
-use super::apply::aside;
+use super::aside::aside;
 use super::desk::Desk;
 use super::editor::Unsaved;
 use super::turn::{Ended, Turn};

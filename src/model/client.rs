@@ -1,5 +1,8 @@
 //! The client of one provider: one HTTP request a call, no retries.
 
+#[cfg(test)]
+mod line;
+
 use crate::config::provider::{Provider, WireApi};
 use crate::model::error::{Endpoint, ErrorKind, ModelError};
 use crate::model::failure::Report;
@@ -7,6 +10,8 @@ use crate::model::item::ToolSpec;
 use crate::model::names::Names;
 use crate::model::stream::{Context, Decoder, ModelStream};
 use crate::model::{ModelRequest, chat, http, responses};
+#[cfg(test)]
+pub(crate) use line::Line;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -33,6 +38,9 @@ struct Shared {
     endpoint: Arc<Endpoint>,
     /// Made with the first request: it reads the system's certificates.
     http: OnceLock<reqwest::Client>,
+    /// What requests go over in place of a network.
+    #[cfg(test)]
+    line: Option<Line>,
 }
 
 /// Without the key and the headers, which may hold one.
@@ -63,6 +71,8 @@ impl ModelClient {
                     url: public_url(&provider.base_url),
                 }),
                 http: OnceLock::new(),
+                #[cfg(test)]
+                line: None,
                 provider: provider.clone(),
             }),
         }
@@ -85,8 +95,19 @@ impl ModelClient {
                 headers: headers.into_iter().collect(),
                 endpoint: endpoint.clone(),
                 http: OnceLock::new(),
+                #[cfg(test)]
+                line: self.shared.line.clone(),
             }),
         }
+    }
+
+    /// The same client, with answers that come over this line.
+    #[cfg(test)]
+    pub(crate) fn over(self, line: Line) -> ModelClient {
+        let mut client = self.with_headers([]);
+        let shared = Arc::get_mut(&mut client.shared).expect("just made");
+        shared.line = Some(line);
+        client
     }
 
     /// Whether the two would ask the same provider in the same way, so that one can stand for the other.
@@ -188,9 +209,9 @@ impl ModelClient {
             bytes = body.len(),
             "request"
         );
-        let send = self.http().await?.post(url).headers(headers).body(body).send();
-        let response = match tokio::time::timeout(context.idle_limit, send).await {
-            Ok(sent) => sent.map_err(transport_kind)?,
+        let sent = self.send(url, headers, body);
+        let response = match tokio::time::timeout(context.idle_limit, sent).await {
+            Ok(sent) => sent?,
             Err(_) => {
                 return Err(ErrorKind::Idle {
                     limit: context.idle_limit,
@@ -199,6 +220,15 @@ impl ModelClient {
         };
         let response = self.check(response, &context).await?;
         Ok(ModelStream::new(response, decoder, context))
+    }
+
+    async fn send(&self, url: Url, headers: HeaderMap, body: Vec<u8>) -> Result<reqwest::Response, ErrorKind> {
+        #[cfg(test)]
+        if let Some(line) = &self.shared.line {
+            return line::send(line, headers, body).await;
+        }
+        let request = self.http().await?.post(url).headers(headers).body(body);
+        request.send().await.map_err(transport_kind)
     }
 
     /// The answer, if its status says success.

@@ -44,17 +44,7 @@ impl Server {
         let listener = tokio::net::TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
         let stop = CancellationToken::new();
-        let stage = Arc::new(Stage {
-            state: Mutex::new(Progress {
-                used: vec![false; script.steps.len()],
-                requests: Vec::new(),
-            }),
-            script,
-            count: watch::Sender::new(0),
-            holds: watch::Sender::new(Holds::default()),
-            record: record.map(Mutex::new),
-            stop: stop.clone(),
-        });
+        let stage = Arc::new(Stage::new(script, record, stop.clone()));
         let router = Router::new()
             .route("/v1/responses", post(answer))
             .route("/responses", post(answer))
@@ -158,6 +148,28 @@ impl Drop for Running {
     }
 }
 
+/// The same without a network, for tests that hold the clock: a request goes in, and the answer comes out.
+#[cfg(test)]
+#[derive(Clone)]
+pub(crate) struct Indoors(Arc<Stage>);
+
+#[cfg(test)]
+impl Indoors {
+    pub(crate) fn new(script: Script) -> Self {
+        Self(Arc::new(Stage::new(script, None, CancellationToken::new())))
+    }
+
+    /// The answer to a request in the Responses API. `cut` fires when the connection breaks.
+    pub(crate) async fn answer(&self, headers: HeaderMap, body: Bytes, cut: CancellationToken) -> Response {
+        let (stage, uri) = (State(self.0.clone()), Uri::from_static("/v1/responses"));
+        answer(stage, ConnectInfo(Cut(cut)), uri, headers, body).await
+    }
+
+    pub(crate) fn requests(&self) -> Vec<Recorded> {
+        self.0.state().requests.clone()
+    }
+}
+
 /// What the handlers share.
 struct Stage {
     script: Script,
@@ -176,6 +188,20 @@ struct Progress {
 }
 
 impl Stage {
+    fn new(script: Script, record: Option<std::fs::File>, stop: CancellationToken) -> Self {
+        Self {
+            state: Mutex::new(Progress {
+                used: vec![false; script.steps.len()],
+                requests: Vec::new(),
+            }),
+            script,
+            count: watch::Sender::new(0),
+            holds: watch::Sender::new(Holds::default()),
+            record: record.map(Mutex::new),
+            stop,
+        }
+    }
+
     fn state(&self) -> MutexGuard<'_, Progress> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -310,6 +336,7 @@ async fn answer(
 fn play_in_background(player: Player, outputs: Vec<Output>, sender: mpsc::Sender<Piece>, stop: CancellationToken) {
     tokio::spawn(async move {
         tokio::select! {
+            biased;
             () = stop.cancelled() => {}
             () = sender.closed() => {}
             _ = player.play(&outputs) => {}

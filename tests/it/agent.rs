@@ -22,6 +22,8 @@ mod numbers;
 mod patch;
 mod permissions;
 mod person;
+mod play;
+mod plays;
 mod profiles;
 mod prompts;
 mod proposals;

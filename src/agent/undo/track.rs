@@ -128,6 +128,7 @@ pub(in crate::agent) fn begin(turn: &Arc<Turn>) {
     let turn = turn.clone();
     tokio::spawn(async move {
         tokio::select! {
+            biased;
             () = turn.closed.cancelled() => return,
             () = turn.cancel.cancelled() => return,
             () = tokio::time::sleep(LOOK_AFTER) => {}
@@ -137,8 +138,9 @@ pub(in crate::agent) fn begin(turn: &Arc<Turn>) {
         }
         let over = turn.closed.child_token();
         let looked = tokio::select! {
-            looked = look(&turn, &over) => looked,
+            biased;
             () = turn.cancel.cancelled() => return,
+            looked = look(&turn, &over) => looked,
         };
         if let Err(error) = looked {
             tracing::debug!(turn = %turn.id, %error, "no snapshot at the start of a turn");

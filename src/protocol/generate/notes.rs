@@ -386,6 +386,9 @@ pub(super) const ORDER: &[&str] = &[
     "While a proposal waits, `proposal/moved` follows what the person types, a moment later and not once for every key; \
      the last one is right. A proposal that waited when the server stopped is shown again by `proposal/created` when it \
      starts in the same folders; its events name no turn, and no other event of its thread needs to come before.",
+    "`turn/queueChanged` names no turn; an input leaves the queue before the `turn/started` of its turn. What the person said \
+     is shown as a user message in exactly one turn, or waits in the queue, or stands in `unanswered` of the `turn/completed` of \
+     the turn that did not read it.",
     "`thread/tokenUsage` comes after each response of the model. `error` comes before the `turn/completed` of the turn \
      that failed. `warning` and `turn/retrying` end nothing.",
     "What `thread/subscribe` asked for comes beside all this, with `subscriptionId`: the same events with the same numbers and in \

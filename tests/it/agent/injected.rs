@@ -6,15 +6,17 @@ use countersign::agent::contributors::{Beginning, Contributor};
 use countersign::agent::conversation::Conversation;
 use countersign::agent::desk::Desk;
 use countersign::agent::editor::{ApplyReply, Editor, EditorChange, Unsaved};
+use countersign::agent::mail::Mail;
 use countersign::agent::stream::Subscription;
-use countersign::agent::thread::{Start, ThreadHandle};
+use countersign::agent::thread::{Start, Task, ThreadHandle, WhenBusy};
+use countersign::agent::turn::Ended;
 use countersign::agent::{Agent, Setup};
 use countersign::ids::ThreadId;
-use countersign::model::item::ToolSpec;
+use countersign::model::item::{ContentPart, ResponseItem, ToolSpec};
 use countersign::protocol::event::{Event, EventKind};
 use countersign::protocol::item::{ItemStatus, ThreadItem, UserInput};
 use countersign::protocol::thread::ThreadStartParams;
-use countersign::protocol::turn::{TurnErrorKind, TurnStatus};
+use countersign::protocol::turn::{InterruptedBy, TurnErrorKind, TurnKind, TurnStatus};
 use countersign::rehearsal::Running;
 use countersign::tools::{Call, Host, Look, Registry, Tool, ToolError, ToolOutput};
 use countersign::workspace::Workspace;
@@ -650,6 +652,110 @@ async fn every_input_at_the_very_end_of_a_turn_is_answered_in_the_turn_that_was_
         }
     }
     alone.agent.shutdown().await;
+}
+
+fn mail(text: &str) -> Mail {
+    Mail::new(ResponseItem::Message {
+        id: None,
+        role: "user".to_owned(),
+        content: vec![ContentPart::InputText { text: text.to_owned() }],
+    })
+}
+
+/// Shows S-086, S-087.
+#[tokio::test]
+async fn mail_waits_for_the_next_request_or_wakes_an_idle_thread() {
+    let script = json!([
+        [say("I read both.")],
+        [{"say": "The answer", "partial": true}, {"hold": "gate"}, {"say": " is 42."}],
+        [say("I read the third.")],
+        [say("I read the fourth.")],
+    ]);
+    let alone = Alone::new(script, vec![]).await;
+    let thread = alone.thread().await;
+    let mut events = thread.subscribe(None);
+    thread.deliver(mail("mail 1"), false).await.expect("it lives");
+    assert_eq!(thread.running(), None, "that is no reason for a turn");
+    thread.deliver(mail("mail 2"), true).await.expect("it lives");
+    let woken = story(&mut events).await;
+    assert_eq!(ended(&woken).0, TurnStatus::Completed);
+    let texts = |at: usize| -> Vec<String> {
+        let requests = alone.model.requests();
+        let texts = requests[at].input_texts().into_iter();
+        texts.filter(|text| text.starts_with("mail")).collect()
+    };
+    assert_eq!(texts(0), ["mail 1", "mail 2"]);
+    // While the last answer streams: the turn goes on for what wakes, and for nothing else.
+    start(&thread, "Question").await;
+    loop {
+        let event = within(events.next()).await.expect("it lives");
+        if matches!(event.kind, EventKind::AgentMessageDelta(_)) {
+            break;
+        }
+    }
+    thread.deliver(mail("mail 3"), true).await.expect("it lives");
+    alone.model.release("gate");
+    story(&mut events).await;
+    assert_eq!((texts(1).len(), texts(2).len()), (2, 3));
+    thread.deliver(mail("mail 4"), false).await.expect("it lives");
+    start(&thread, "Next").await;
+    story(&mut events).await;
+    assert_eq!(texts(3), ["mail 1", "mail 2", "mail 3", "mail 4"]);
+    assert_eq!(alone.model.requests().len(), 4);
+}
+
+/// Shows S-103.
+#[tokio::test]
+async fn a_task_takes_the_place_of_the_running_turn_or_is_refused() {
+    let alone = Alone::new(json!([[{"hold": "never"}, say("x")], [say("later")]]), vec![]).await;
+    let thread = alone.thread().await;
+    let mut events = thread.subscribe(None);
+    start(&thread, "Go").await;
+    alone.model.wait_for_hold("never").await;
+    let task = |when_busy| {
+        Task::new(
+            TurnKind::Review,
+            when_busy,
+            |turn: Arc<countersign::agent::turn::Turn>| async move {
+                turn.begin(None);
+                Ended::Completed
+            },
+        )
+    };
+    let refused = thread
+        .start_task(task(WhenBusy::Refuse))
+        .await
+        .expect_err("a turn runs");
+    assert_eq!(refused.kind(), "turnRunning");
+    let started = thread
+        .start_task(task(WhenBusy::Replace))
+        .await
+        .expect("it takes the place");
+    assert_eq!(started.turn.kind, TurnKind::Review);
+    let of_turn = |story: &[Event]| match &story.last().expect("an event").kind {
+        EventKind::TurnCompleted(completed) => completed.turn.clone(),
+        other => panic!("{other:?}"),
+    };
+    let replaced = of_turn(&story(&mut events).await);
+    assert_eq!(
+        (replaced.status, replaced.interrupted_by),
+        (TurnStatus::Interrupted, Some(InterruptedBy::Replaced))
+    );
+    let id = started.turn.id.clone();
+    drop(started);
+    let review = of_turn(&story(&mut events).await);
+    assert_eq!(
+        (review.id, review.kind, review.status),
+        (id, TurnKind::Review, TurnStatus::Completed)
+    );
+    let later = alone.run(&thread, "Next").await;
+    assert_eq!(ended(&later).0, TurnStatus::Completed);
+    // The reason is on the record as well.
+    drop(events);
+    thread.close().await;
+    let stored = countersign::store::read(&alone.home, thread.id(), true).expect("a record");
+    assert_eq!(stored.turns[0].interrupted_by, Some(InterruptedBy::Replaced));
+    assert_eq!(stored.turns[1].kind, TurnKind::Review);
 }
 
 /// Keeps what it hears; says a word of its own at the end.
