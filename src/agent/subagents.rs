@@ -76,9 +76,8 @@ impl Agents {
         any
     }
 
-    /// Closes whatever works for a thread, the deepest first.
+    /// Closes whatever works for a thread, all at once: each may take its time to stop.
     pub async fn close_below(&self, thread: &ThreadId) {
-        // All at once: each may take its time to stop.
         let below = self.family().below(thread);
         futures::future::join_all(below.iter().map(|id| self.close(id))).await;
     }

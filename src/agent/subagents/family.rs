@@ -296,7 +296,7 @@ impl Family {
 }
 
 impl Member {
-    fn state(&self) -> AgentState {
+    pub(super) fn state(&self) -> AgentState {
         AgentState {
             name: self.identity.name.clone(),
             status: self.status,

@@ -1,5 +1,6 @@
 //! What becomes of a sub-agent: followed in its events, told to the thread that it works for.
 
+use super::family::Member;
 use super::mail::Letter;
 use crate::agent::conversation::Conversation;
 use crate::agent::desk::Desk;
@@ -14,10 +15,13 @@ use std::sync::Arc;
 pub(super) fn follow(desk: Arc<Desk>, parent: Arc<Conversation>, id: ThreadId, mut events: Subscription) {
     tokio::spawn(async move {
         let agents = &desk.agents;
+        // Whoever closes it may have forgotten it before its last event is read here.
+        let mut last = agents.family().member(&id).map(Member::state);
         while let Some(event) = events.next().await {
             match event.kind {
                 EventKind::TurnStarted(_) => {
                     let state = agents.family().set(&id, AgentStatus::Running, None);
+                    last = state.clone().or(last);
                     tell(&parent, state, &id);
                 }
                 EventKind::TurnCompleted(done) => {
@@ -26,6 +30,7 @@ pub(super) fn follow(desk: Arc<Desk>, parent: Arc<Conversation>, id: ThreadId, m
                     if state.is_none() {
                         continue;
                     }
+                    last.clone_from(&state);
                     tell(&parent, state, &id);
                     // Before whoever waits is told that it is done: they find what it said.
                     if let Some(text) = &words {
@@ -45,10 +50,9 @@ pub(super) fn follow(desk: Arc<Desk>, parent: Arc<Conversation>, id: ThreadId, m
                 _ => {}
             }
         }
-        let state = agents.family().member(&id).map(|member| AgentState {
-            name: member.identity.name.clone(),
+        let state = last.map(|state| AgentState {
             status: AgentStatus::Shutdown,
-            message: member.message.clone(),
+            ..state
         });
         tell(&parent, state, &id);
         agents.family().remove(&id);
