@@ -104,7 +104,9 @@ fn read(folder: &Path) -> Option<Gitignore> {
     let path = folder.join(IGNORE_FILE);
     let text = match disk::read_bytes(&path) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-        Err(disk::ReadError::NotFound { .. }) => return None,
+        Err(
+            disk::ReadError::NotFound { .. } | disk::ReadError::NotRegular { .. } | disk::ReadError::IsDirectory { .. },
+        ) => return None,
         Err(error) => {
             // Nobody knows what it keeps, so all of the folder is kept.
             tracing::warn!(%error, "an ignore file cannot be read");
@@ -191,6 +193,14 @@ mod tests {
     }
 
     #[cfg(unix)]
+    #[test]
+    fn a_file_that_is_no_text_keeps_what_can_be_read_of_it() {
+        let folder = folder(&[("a", ""), ("b", "")]);
+        std::fs::write(folder.path().join(IGNORE_FILE), b"\xff\na\n").unwrap();
+        assert!(Kept::default().by(&folder.path().join("a")).is_some());
+        assert_eq!(Kept::default().by(&folder.path().join("b")), None);
+    }
+
     #[test]
     fn a_pipe_in_the_place_of_the_file_is_not_waited_for() {
         let folder = folder(&[("a", "")]);
