@@ -393,7 +393,7 @@ impl Agent {
             git,
             ..SessionMeta::new(id.clone(), &settings.cwd, &self.desk().source)
         };
-        let git_info = meta.git.clone();
+        let (git_info, created_at_ms) = (meta.git.clone(), meta.created_at_ms);
         let recorder = match params.ephemeral {
             true => None,
             false => Some(Recorder::create(&self.desk().home, meta).await?),
@@ -409,8 +409,8 @@ impl Agent {
             model_provider: settings.model_provider.clone(),
             model: Some(settings.model.clone()).filter(|model| !model.is_empty()),
             status: ThreadStatus::Idle,
-            created_at_ms: now_ms(),
-            updated_at_ms: now_ms(),
+            created_at_ms,
+            updated_at_ms: conversation.data().updated_at_ms,
             path,
             source: self.desk().source.clone(),
             cli_version: env!("CARGO_PKG_VERSION").to_owned(),

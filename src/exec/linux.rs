@@ -55,7 +55,7 @@ use questions::{Asker, Network};
 use spare::Ahead;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -73,6 +73,9 @@ const LANDLOCK_RECORDS: u32 = 7;
 
 /// How long processes may take to die.
 const DYING: Duration = Duration::from_secs(2);
+
+/// How long the starter waits for the walls of one command before it forks ahead for the next, in milliseconds.
+const WALLS_SOON: libc::c_int = 100;
 
 /// Where reports go.
 enum Post<'a> {
@@ -235,9 +238,12 @@ fn run_in_namespaces(
     };
     let given = ahead.use_if(own_network && factory.is_none());
     if let Some(given) = given.map_err(|error| error.to_string())? {
+        // The starter goes on when the walls stand, or soon: a folder that does not answer holds up its own command only.
+        sys::poll([Some(given.socket.as_raw_fd())], WALLS_SOON);
+        drop(given.sign);
         if let Some(counted) = stands(given.keeper, &given.socket) {
             // Nobody who reads the command's streams waits for this process.
-            drop((given.sign, given.streams));
+            drop(given.streams);
             return Ok(keep(given.keeper, &given.socket, counted));
         }
         // Whoever runs the command in its place needs them here.
@@ -338,7 +344,7 @@ fn inner_keeper(inner: &Inner<'_>, ready: OwnedFd, enter: impl FnOnce() -> io::R
     } = *inner;
     // The outer keeper may have died before it could be followed into death.
     let followed = sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong).is_ok();
-    if !followed || sys::poll([Some(std::os::fd::AsRawFd::as_raw_fd(&ready))], 0)[0] {
+    if !followed || sys::poll([Some(ready.as_raw_fd())], 0)[0] {
         return super::role::EXIT_REFUSED;
     }
     sys::new_session();

@@ -6,7 +6,7 @@ use crate::agent::conversation::Conversation;
 use crate::agent::history::History;
 use crate::agent::thread::{Start, ThreadHandle};
 use crate::agent::turn::Turn;
-use crate::agent::{Agent, AgentError, context, now_ms, permissions, prompt};
+use crate::agent::{Agent, AgentError, context, permissions, prompt};
 use crate::config::{Config, Loaded};
 use crate::ids::ThreadId;
 use crate::protocol::agent::{AgentStatus, SubAgent};
@@ -105,6 +105,7 @@ impl Agent {
             agent: Some(identity.clone()),
             ..SessionMeta::new(id.clone(), &settings.cwd, SOURCE)
         };
+        let created_at_ms = meta.created_at_ms;
         let recorder = match &turn.conversation.recorder {
             None => None,
             Some(_) => Some(Recorder::create(&self.desk().home, meta).await?),
@@ -120,8 +121,8 @@ impl Agent {
             model_provider: settings.model_provider.clone(),
             model: Some(settings.model.clone()).filter(|model| !model.is_empty()),
             status: ThreadStatus::Idle,
-            created_at_ms: now_ms(),
-            updated_at_ms: now_ms(),
+            created_at_ms,
+            updated_at_ms: conversation.data().updated_at_ms,
             path,
             source: SOURCE.to_owned(),
             cli_version: env!("CARGO_PKG_VERSION").to_owned(),
