@@ -34,6 +34,7 @@ pub mod proposals;
 mod propose;
 pub mod provider;
 pub mod questions;
+mod reload;
 pub mod restore;
 pub mod review;
 mod reviewer;
@@ -51,7 +52,7 @@ pub mod turn;
 pub mod typed;
 pub mod undo;
 
-use crate::config::{self, Loaded, Sources};
+use crate::config::{self, ConfigError, Loaded, Sources};
 use crate::exec::ExecError;
 use crate::ids::{ItemId, ThreadId};
 use crate::protocol::error as kinds;
@@ -66,7 +67,7 @@ use crate::store::{self, Recorder, SessionMeta, StoreError};
 use crate::tools::{Registry, dynamic};
 use crate::workspace::Workspace;
 use contributors::{Beginning, Contributor, Contributors};
-use conversation::Conversation;
+use conversation::{Conversation, Subject};
 use desk::Desk;
 use history::History;
 use proposals::ProposalError;
@@ -199,6 +200,8 @@ impl AgentError {
             Self::QueueFull(_) => kinds::QUEUE_FULL,
             Self::UnknownQueued(_) => kinds::QUEUED_NOT_FOUND,
             Self::UnknownTurn(_) => kinds::TURN_NOT_FOUND,
+            Self::Config(ConfigError::Unreadable { .. }) => kinds::CONFIG_UNREADABLE,
+            Self::Config(ConfigError::Syntax { .. }) => kinds::CONFIG_BROKEN,
             Self::BadSettings(_) | Self::Config(_) => kinds::INVALID_CONFIG,
             Self::Store(StoreError::NotFound { .. } | StoreError::NotArchived { .. } | StoreError::BadId { .. }) => {
                 kinds::THREAD_NOT_FOUND
@@ -251,6 +254,8 @@ pub struct Agent {
 struct Shared {
     desk: Arc<Desk>,
     client_config: RwLock<Option<serde_json::Value>>,
+    /// The person's file as it was last looked at.
+    config_stamp: Mutex<reload::Stamp>,
     threads: Mutex<BTreeMap<ThreadId, ThreadHandle>>,
     /// Streams of threads that are not live and have proposals that wait.
     resting: Mutex<BTreeMap<ThreadId, Stream>>,
@@ -303,6 +308,7 @@ impl Agent {
             source: setup.source,
         };
         let shared = Shared {
+            config_stamp: Mutex::new(reload::Stamp::of(&desk.home)),
             desk: Arc::new(desk),
             client_config: RwLock::new(setup.client_config),
             threads: Mutex::default(),
@@ -488,11 +494,11 @@ impl Agent {
             None,
             EventKind::ThreadConfigured(self.desk().configured(&loaded.config, settings.clone())),
         );
-        for warning in &loaded.warnings {
-            conversation.warn(None, in_words(warning));
+        for warning in conversation.new_reports(Subject::Configuration, &loaded.warnings) {
+            conversation.warn(None, in_words(&warning));
         }
         let rules = self.desk().rules(&loaded.config);
-        for warning in conversation.new_reports(rules.reports()) {
+        for warning in conversation.new_reports(Subject::Rules, rules.reports()) {
             conversation.warn(None, in_words(&warning));
         }
         if let Some(recorder) = &conversation.recorder {
@@ -588,7 +594,7 @@ impl Agent {
         };
         for thread in threads {
             let cwd = thread.settings().cwd;
-            let loaded = self.load_config(Some(&cwd), None)?;
+            let loaded = self.load_config(Some(&cwd), Some(&thread.config().overrides))?;
             for warning in &loaded.warnings {
                 tracing::warn!("{}", in_words(warning));
             }

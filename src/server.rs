@@ -35,7 +35,9 @@ use crate::protocol::command::{
     CommandExecParams, CommandExecResult, CommandTerminateParams, CommandTerminateResult, ThreadShellCommandParams,
     ThreadShellCommandResult,
 };
-use crate::protocol::config::{ConfigReadParams, ConfigReadResult};
+use crate::protocol::config::{
+    ConfigReadParams, ConfigReadResult, ConfigReloadParams, ConfigReloadResult, ConfigWriteParams, ConfigWriteResult,
+};
 use crate::protocol::file::{FileSearchParams, FileSearchResult};
 use crate::protocol::git::{GitDiffToRemoteParams, GitDiffToRemoteResult};
 use crate::protocol::guardian::{GuardianApproveDeniedParams, GuardianApproveDeniedResult};
@@ -48,7 +50,7 @@ use crate::protocol::mcp::{
     McpRefreshResult, McpResourceListParams, McpResourceListResult, McpResourceReadParams, McpResourceReadResult,
 };
 use crate::protocol::method;
-use crate::protocol::model::{ModelListParams, ModelListResult};
+use crate::protocol::model::{ModelListParams, ModelListResult, ModelSetDefaultParams, ModelSetDefaultResult};
 use crate::protocol::permission::{PermissionProfilesParams, PermissionProfilesResult};
 use crate::protocol::prompt::{PromptListParams, PromptListResult};
 use crate::protocol::proposal::{
@@ -444,6 +446,10 @@ impl Server {
         Ok(model::list(self.0.session()?, &params)?)
     }
 
+    async fn model_set_default(&self, params: ModelSetDefaultParams) -> Result<ModelSetDefaultResult> {
+        Ok(model::set_default(self.0.session()?, params).await?)
+    }
+
     async fn prompt_list(&self, params: PromptListParams) -> Result<PromptListResult> {
         Ok(prompt::list(self.0.session()?, params).await?)
     }
@@ -462,6 +468,14 @@ impl Server {
 
     async fn config_read(&self, params: ConfigReadParams) -> Result<ConfigReadResult> {
         Ok(config::read(self.0.session()?, &params)?)
+    }
+
+    async fn config_write(&self, params: ConfigWriteParams) -> Result<ConfigWriteResult> {
+        Ok(config::write(self.0.session()?, params).await?)
+    }
+
+    async fn config_reload(&self, params: ConfigReloadParams) -> Result<ConfigReloadResult> {
+        Ok(config::reload(self.0.session()?, params).await?)
     }
 
     async fn sandbox_status(&self, params: SandboxStatusParams) -> Result<SandboxStatusResult> {
@@ -545,11 +559,14 @@ pub(crate) fn service(context: Arc<Context>) -> (LspService<Server>, ClientSocke
         .custom_method(method::MCP_RESOURCE_READ, Server::mcp_resource_read)
         .custom_method(method::MCP_ELICITATION_RESPOND, Server::mcp_elicitation_respond)
         .custom_method(method::MODEL_LIST, Server::model_list)
+        .custom_method(method::MODEL_SET_DEFAULT, Server::model_set_default)
         .custom_method(method::PROMPT_LIST, Server::prompt_list)
         .custom_method(method::HISTORY_READ, Server::history_read)
         .custom_method(method::HISTORY_LIST, Server::history_list)
         .custom_method(method::HISTORY_APPEND, Server::history_append)
         .custom_method(method::CONFIG_READ, Server::config_read)
+        .custom_method(method::CONFIG_WRITE, Server::config_write)
+        .custom_method(method::CONFIG_RELOAD, Server::config_reload)
         .custom_method(method::PERMISSIONS_PROFILES, Server::permissions_profiles)
         .custom_method(method::SANDBOX_STATUS, Server::sandbox_status)
         .finish()

@@ -79,6 +79,35 @@ pub fn changed(config: &Config, now: &ThreadSettings, change: &SettingsOverride)
     Ok(settings)
 }
 
+/// The settings after the configuration changed: what a thread has from there follows it, what was chosen for the thread
+/// stays. What it is answered by (model, provider, effort, tier) is for threads that begin.
+pub fn followed(before: &Config, config: &Config, now: &ThreadSettings) -> ThreadSettings {
+    let begun = |config| initial(config, now.cwd.clone(), &SettingsOverride::default());
+    let (Ok(old), Ok(new)) = (begun(before), begun(config)) else {
+        return now.clone();
+    };
+    fn follow<T: PartialEq + Clone>(now: &T, old: &T, new: &T) -> T {
+        if now == old { new.clone() } else { now.clone() }
+    }
+    let policy = |settings: &ThreadSettings| (settings.sandbox_policy.clone(), settings.permissions.clone());
+    let (sandbox_policy, permissions) = follow(&policy(now), &policy(&old), &policy(&new));
+    ThreadSettings {
+        summary: follow(&now.summary, &old.summary, &new.summary),
+        approval_policy: follow(&now.approval_policy, &old.approval_policy, &new.approval_policy),
+        approvals_reviewer: follow(
+            &now.approvals_reviewer,
+            &old.approvals_reviewer,
+            &new.approvals_reviewer,
+        ),
+        edit_approval: follow(&now.edit_approval, &old.edit_approval, &new.edit_approval),
+        personality: follow(&now.personality, &old.personality, &new.personality),
+        editor_context: follow(&now.editor_context, &old.editor_context, &new.editor_context),
+        sandbox_policy,
+        permissions,
+        ..now.clone()
+    }
+}
+
 /// The settings with what a change says of permissions: a profile by its id, or a policy.
 fn with_permissions(
     config: &Config,

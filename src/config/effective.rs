@@ -108,6 +108,7 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
             .and_then(Value::as_object)
             .map(|all| all.keys().cloned().collect())
             .unwrap_or_default(),
+        overrides: Map::new(),
     }
 }
 

@@ -375,6 +375,7 @@ pub(super) async fn thread_for(session: &Session, folder: &Path) -> Result<Threa
     if let Some(thread) =
         current.filter(|thread| thread.running().is_none() || session.presenter().waits_for_words(thread.id()))
     {
+        session.agent().follow_config(&thread).await;
         return Ok(thread);
     }
     let settings = SettingsOverride {

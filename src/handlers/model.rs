@@ -1,10 +1,11 @@
-//! `countersign/model/list`.
+//! `countersign/model/…`.
 
 use crate::agent::AgentError;
+use crate::config::edit::Edit;
 use crate::lsp::error::RequestError;
 use crate::model::catalogue::{self, Login};
 use crate::protocol::error::INVALID_CURSOR;
-use crate::protocol::model::{Model, ModelListParams, ModelListResult};
+use crate::protocol::model::{Model, ModelListParams, ModelListResult, ModelSetDefaultParams, ModelSetDefaultResult};
 use crate::server::session::Session;
 
 pub fn list(session: &Session, params: &ModelListParams) -> Result<ModelListResult, RequestError> {
@@ -23,6 +24,46 @@ pub fn list(session: &Session, params: &ModelListParams) -> Result<ModelListResu
         Err(_) => Vec::new(),
     };
     page(models, params)
+}
+
+pub async fn set_default(
+    session: &Session,
+    params: ModelSetDefaultParams,
+) -> Result<ModelSetDefaultResult, RequestError> {
+    let agent = session.agent().clone();
+    let loaded = tokio::task::spawn_blocking(move || agent.load_config(None, None)).await;
+    let config = loaded
+        .map_err(|error| RequestError::internal(error.to_string()))?
+        .map_err(AgentError::from)?
+        .config;
+    let home = &config.home;
+    // A profile is a table of the file, or a file of its own.
+    let (file, table) = match &config.profile {
+        Some(name) if config.profiles.contains(name) => (
+            home.join("config.toml"),
+            format!("profiles.{}.", serde_json::json!(name)),
+        ),
+        Some(name) => (home.join(format!("{name}.config.toml")), String::new()),
+        None => (home.join("config.toml"), String::new()),
+    };
+    let values = [("model", params.model), ("model_reasoning_effort", params.effort)];
+    let edits: Vec<Edit> = values
+        .into_iter()
+        .filter_map(|(key, value)| {
+            Some(Edit {
+                key_path: format!("{table}{key}"),
+                value: Some(value?.into()),
+            })
+        })
+        .collect();
+    if edits.is_empty() {
+        return Err(RequestError::invalid_params("Name a model, an effort, or both."));
+    }
+    let written = super::config::written(file, edits, None).await?;
+    Ok(ModelSetDefaultResult {
+        path: written.path,
+        profile: config.profile,
+    })
 }
 
 /// One page of the list. The cursor is the index of its first model.

@@ -29,7 +29,8 @@ pub const CODES: &[Code] = &[
     code(
         -32603,
         "InternalError",
-        "A fault of Countersign itself, whose log has the cause; or, as `execFailed`, a command that could not be run.",
+        "A fault of Countersign itself, whose log has the cause; or what failed on this machine, as `data.kind` says: a command \
+         that could not be run, a configuration that cannot be read or written.",
     ),
     code(
         -32002,
@@ -140,6 +141,12 @@ kinds! {
     NO_DIFFERENCE = "noDifference" (-32600),
     /// The command could not be run at all; the message has the cause.
     EXEC_FAILED = "execFailed" (-32603),
+    /// The person's config.toml is there and cannot be read; the message has the cause.
+    CONFIG_UNREADABLE = "configUnreadable" (-32603),
+    /// The person's config.toml is no TOML; the message has the place.
+    CONFIG_BROKEN = "configBroken" (-32603),
+    /// The configuration could not be written; the message has the cause.
+    CONFIG_NOT_WRITTEN = "configNotWritten" (-32603),
     /// A fault of Countersign itself.
     INTERNAL = "internal" (-32603),
 }

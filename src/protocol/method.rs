@@ -167,6 +167,8 @@ requests! { CLIENT_REQUESTS, each_client_request, dispatch_span:
     MCP_ELICITATION_RESPOND = "countersign/mcp/elicitation/respond" (McpElicitationRespondParams) -> McpElicitationRespondResult,
     /// The models that can be chosen.
     MODEL_LIST = "countersign/model/list" (ModelListParams) -> ModelListResult,
+    /// Keeps the model, or the effort, that threads begin with from now on.
+    MODEL_SET_DEFAULT = "countersign/model/setDefault" (ModelSetDefaultParams) -> ModelSetDefaultResult,
     /// The prompts that can be called by name, as their files say at this moment.
     PROMPT_LIST = "countersign/prompt/list" (PromptListParams) -> PromptListResult,
     /// One thing that the person typed, by its number.
@@ -177,6 +179,10 @@ requests! { CLIENT_REQUESTS, each_client_request, dispatch_span:
     HISTORY_APPEND = "countersign/history/append" (HistoryAppendParams) -> HistoryAppendResult,
     /// The effective configuration and where each value came from.
     CONFIG_READ = "countersign/config/read" (ConfigReadParams) -> ConfigReadResult,
+    /// Changes the person's config.toml and nothing else in it. What is changed is taken up by each thread's next turn.
+    CONFIG_WRITE = "countersign/config/write" (ConfigWriteParams) -> ConfigWriteResult,
+    /// Reads the configuration again for live threads; their next turns take it up.
+    CONFIG_RELOAD = "countersign/config/reload" (ConfigReloadParams) -> ConfigReloadResult,
     /// The permission profiles that can be chosen.
     PERMISSIONS_PROFILES = "countersign/permissions/profiles" (PermissionProfilesParams) -> PermissionProfilesResult,
     /// Which walls stand around commands on this machine, what each lacks, and what is used for each mode.

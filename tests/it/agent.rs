@@ -29,6 +29,7 @@ mod prompts;
 mod proposals;
 mod questions;
 mod queue;
+mod reload;
 mod retry;
 mod review;
 mod reviewer;

@@ -5,7 +5,7 @@ use super::queue::{Change, Queue};
 use super::running::Running;
 use super::task::{Task, WhenBusy};
 use super::{Added, Op, Parts, Shared, Start, Started, rollback, whole};
-use crate::agent::conversation::Conversation;
+use crate::agent::conversation::{Conversation, Subject};
 use crate::agent::desk::Desk;
 use crate::agent::mail::Mail;
 use crate::agent::pending::Input;
@@ -13,8 +13,8 @@ use crate::agent::person::{self, OwnCommand, Queued};
 use crate::agent::prompt::BASE_INSTRUCTIONS;
 use crate::agent::turn::{Ended, Turn, TurnParts};
 use crate::agent::{AgentError, mode, permissions, review, sampling, settings};
-use crate::config::Config;
 use crate::config::permissions::Profile;
+use crate::config::{Config, Loaded};
 use crate::ids::TurnId;
 use crate::protocol::event::{ErrorEvent, EventKind, ThreadClosed, TurnQueueChanged};
 use crate::protocol::item::{ItemStatus, ThreadItem, UserInput};
@@ -105,6 +105,10 @@ impl Actor {
                 }
                 Op::Settings { change, reply } => {
                     let _gone = reply.send(self.change_settings(&change).map(|()| self.settings.clone()));
+                }
+                Op::TakeUp { loaded, reply } => {
+                    self.take_up(*loaded);
+                    let _gone = reply.send(());
                 }
                 Op::TurnEnded { turn } => self.turn_ended(&turn),
                 Op::Close { reply } => {
@@ -539,8 +543,14 @@ impl Actor {
             self.left.retain(|folder| *folder != changed.cwd);
         }
         self.settings = changed;
+        self.show_settings();
+        Ok(())
+    }
+
+    fn show_settings(&self) {
         if let Some(shared) = self.shared.upgrade() {
             let mut face = shared.face.lock().unwrap_or_else(PoisonError::into_inner);
+            face.config = self.config.clone();
             face.settings = self.settings.clone();
             face.thread.cwd.clone_from(&self.settings.cwd);
             face.thread.model_provider.clone_from(&self.settings.model_provider);
@@ -550,7 +560,18 @@ impl Actor {
             None,
             EventKind::ThreadConfigured(self.desk.configured(&self.config, settings)),
         );
-        Ok(())
+    }
+
+    fn take_up(&mut self, loaded: Loaded) {
+        let config = Arc::new(loaded.config);
+        if self.config != config {
+            self.settings = settings::followed(&self.config, &config, &self.settings);
+            self.config = config;
+            self.show_settings();
+        }
+        for warning in self.conversation.new_reports(Subject::Configuration, &loaded.warnings) {
+            self.conversation.warn(None, crate::agent::in_words(&warning));
+        }
     }
 
     fn turn_ended(&mut self, turn: &TurnId) {

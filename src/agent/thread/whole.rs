@@ -1,6 +1,7 @@
 //! A turn from its first event to its last: what it is told of its surroundings, which model answers, and then the loop.
 
 use crate::agent::context::{self, Gathered};
+use crate::agent::conversation::Subject;
 use crate::agent::pending::Input;
 use crate::agent::prompt::Environment;
 use crate::agent::provider::{Provider, Unresolved};
@@ -90,7 +91,10 @@ pub(in crate::agent) async fn find_provider(turn: &Turn, mut begin: impl FnMut(O
         }
     };
     begin(provider.context_window);
-    for warning in turn.conversation.new_reports(turn.desk.rules(&turn.config).reports()) {
+    for warning in turn
+        .conversation
+        .new_reports(Subject::Rules, turn.desk.rules(&turn.config).reports())
+    {
         turn.warn(in_words(&warning));
     }
     if !provider.is_known {

@@ -814,6 +814,7 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
         CONFIG_READ,
         value(ConfigReadParams {
             cwd: Some("/home/ada/sums".into()),
+            saved: false,
         }),
         value(ConfigReadResult {
             config: json!({ "model": "gpt-5.1-codex", "approval_policy": "on-request" }),
@@ -826,6 +827,45 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
                 path: Some("/home/ada/.countersign/config.toml".into()),
                 line: Some(2),
             }],
+            version: None,
+        }),
+    );
+    add(
+        CONFIG_WRITE,
+        value(ConfigWriteParams {
+            edits: vec![
+                ConfigEdit {
+                    key_path: "model".into(),
+                    value: json!("gpt-5.1-codex"),
+                },
+                ConfigEdit {
+                    key_path: "projects.\"/home/ada/sums\".trust_level".into(),
+                    value: json!("trusted"),
+                },
+            ],
+            expected_version: Some("9f2c1e0d5b7a4433".into()),
+        }),
+        value(ConfigWriteResult {
+            path: "/home/ada/.countersign/config.toml".into(),
+            version: "1b6f0a9c2d3e4f50".into(),
+            overridden: BTreeMap::from([("model".into(), "editor".into())]),
+            warnings: Vec::new(),
+        }),
+    );
+    add(
+        CONFIG_RELOAD,
+        value(ConfigReloadParams::default()),
+        value(ConfigReloadResult { warnings: Vec::new() }),
+    );
+    add(
+        MODEL_SET_DEFAULT,
+        value(ModelSetDefaultParams {
+            model: Some("gpt-5.1-codex".into()),
+            effort: None,
+        }),
+        value(ModelSetDefaultResult {
+            path: "/home/ada/.countersign/config.toml".into(),
+            profile: None,
         }),
     );
     add(

@@ -300,7 +300,43 @@ pub(super) fn of(method: &str) -> Notes {
             "May ask the provider; nothing follows.",
             &[error::INVALID_CURSOR, error::PROVIDER_FAILED],
         ),
-        "config/read" => notes("Read anew from the files; nothing follows.", &[]),
+        "config/read" => notes(
+            "Read anew from the files; nothing follows.",
+            &[error::CONFIG_UNREADABLE, error::CONFIG_BROKEN],
+        ),
+        "config/write" => notes(
+            "Comments, order and all other keys stay as they are. Live threads take the new configuration up before their next turn, \
+             told by `thread/configured` where their settings change with it; what was chosen for a thread stays. An edit that would \
+             not be valid is refused with the cause, and so are all edits with it; `contentModified` says that the file has changed \
+             since `expectedVersion`.",
+            &[
+                error::INVALID_PARAMS,
+                error::INVALID_CONFIG,
+                error::CONTENT_MODIFIED,
+                error::CONFIG_BROKEN,
+                error::CONFIG_NOT_WRITTEN,
+            ],
+        ),
+        "config/reload" => notes(
+            "Also done before a turn when config.toml was written since. `thread/configured` follows in each thread whose settings \
+             change, and a `warning` for what is wrong and was not told there yet. With a file that cannot be read or is no TOML, \
+             all threads keep what they have.",
+            &[
+                error::THREAD_NOT_LOADED,
+                error::INVALID_CONFIG,
+                error::CONFIG_UNREADABLE,
+                error::CONFIG_BROKEN,
+            ],
+        ),
+        "model/setDefault" => notes(
+            "Written into the profile in force, if there is one. Threads that are there keep their model; nothing follows.",
+            &[
+                error::INVALID_PARAMS,
+                error::INVALID_CONFIG,
+                error::CONFIG_BROKEN,
+                error::CONFIG_NOT_WRITTEN,
+            ],
+        ),
         "sandbox/status" => notes(
             "Each wall is tried anew, which takes some milliseconds; nothing follows.",
             &[],

@@ -85,6 +85,8 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
         "review/dismiss" => vec![("threadId", id)],
         "approval/respond" => vec![("approvalId", id), ("response", json!({"decision": "accept"}))],
         "userInput/respond" => vec![("id", id)],
+        "model/setDefault" => vec![("model", json!("gpt-5.1-codex"))],
+        "config/write" => vec![("edits", json!([]))],
         "history/read" => vec![("logId", json!("1")), ("offset", json!(0))],
         "history/append" => vec![("text", json!("hello"))],
         "thread/start"
@@ -95,6 +97,7 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
         | "review/findings"
         | "model/list"
         | "config/read"
+        | "config/reload"
         | "prompt/list"
         | "history/list"
         | "sandbox/status"
