@@ -435,7 +435,6 @@ impl Actor {
                 if turn.kind() == TurnKind::OwnCommands {
                     Running::start(turn, released, thread, async move { whole::run_own(&work).await })
                 } else {
-                    whole::tell_environment(&turn);
                     Running::start(
                         turn,
                         released,
