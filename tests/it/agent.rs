@@ -17,6 +17,7 @@ mod interrupt;
 mod mcp;
 mod mentions;
 mod modes;
+mod no_servers;
 mod notifier;
 mod numbers;
 mod patch;
