@@ -30,6 +30,7 @@ mod prompts;
 mod proposals;
 mod questions;
 mod queue;
+mod quiet;
 mod retry;
 mod review;
 mod reviewer;
