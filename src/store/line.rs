@@ -9,7 +9,7 @@ use crate::protocol::event::{Event, EventKind};
 use crate::protocol::item::{ThreadItem, UserInput};
 use crate::protocol::model::{RateLimits, ThreadTokenUsage, TokenUsage};
 use crate::protocol::review::{ReviewFinding, ReviewOutput};
-use crate::protocol::settings::{ApprovalPolicy, ReasoningSummary, SandboxPolicy, ThreadSettings};
+use crate::protocol::settings::{ApprovalPolicy, Mode, ReasoningSummary, SandboxPolicy, ThreadSettings};
 use crate::protocol::thread::{GitInfo, ThreadMemoryMode};
 use crate::protocol::tool::DynamicToolSpec;
 use crate::protocol::turn::{InterruptedBy, TurnError, TurnErrorKind, TurnKind, TurnStatus};
@@ -249,6 +249,8 @@ pub struct TurnContextRecord {
     pub model: String,
     pub effort: Option<String>,
     pub summary: ReasoningSummary,
+    /// The usual one where the file names none, or one that is not known here.
+    pub mode: Mode,
 }
 
 impl TurnContextRecord {
@@ -263,6 +265,7 @@ impl TurnContextRecord {
             model: settings.model.clone(),
             effort: settings.effort.clone(),
             summary: settings.summary,
+            mode: settings.mode,
         }
     }
 
@@ -277,6 +280,9 @@ impl TurnContextRecord {
             "model": self.model,
             "effort": self.effort,
             "summary": self.summary,
+            "collaboration_mode": self.mode_to_value(),
+            // Of ours; other programs know no such mode.
+            "mode": (self.mode == Mode::Ask).then_some(self.mode),
         });
         if let Value::Object(map) = &mut value {
             map.retain(|_, field| !field.is_null());
@@ -304,7 +310,22 @@ impl TurnContextRecord {
             summary: field("summary")
                 .and_then(|value| serde_json::from_value(value).ok())
                 .unwrap_or_default(),
+            mode: match (text(value, "mode"), value.pointer("/collaboration_mode/mode")) {
+                (Some(own), _) if own == "ask" => Mode::Ask,
+                (_, Some(mode)) if mode == "plan" => Mode::Plan,
+                _ => Mode::Agent,
+            },
         })
+    }
+
+    /// The mode with what it brings along, as other programs read it; nothing for the usual one.
+    fn mode_to_value(&self) -> Option<Value> {
+        let settings = json!({
+            "model": self.model,
+            "reasoning_effort": self.effort,
+            "developer_instructions": null,
+        });
+        (self.mode == Mode::Plan).then(|| json!({ "mode": "plan", "settings": settings }))
     }
 }
 

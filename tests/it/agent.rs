@@ -31,6 +31,7 @@ mod proposals;
 mod questions;
 mod queue;
 mod quiet;
+mod resumed;
 mod retry;
 mod review;
 mod reviewer;
