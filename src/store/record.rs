@@ -12,7 +12,7 @@
 use super::StoreError;
 use super::line::{EventMsg, RolloutItem, SessionMeta, format_ms, now_ms};
 use super::load::{self, Line, Stored, Tail};
-use super::{summary, turns};
+use super::{packed, summary, turns};
 use crate::ids::TurnId;
 use crate::model::item::ResponseItem;
 use crate::protocol::turn::TurnStatus;
@@ -22,7 +22,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::{oneshot, watch};
 
 /// First wait before lines that were refused are tried again; doubles up to [`RETRY_MOST`].
@@ -58,6 +58,8 @@ struct State {
     torn: bool,
     /// The file with its lock, where the thread was there before.
     held: Option<File>,
+    /// The time that the file is to have in the end, whatever is written.
+    keep_time: Option<SystemTime>,
     writer: Writer,
 }
 
@@ -136,7 +138,9 @@ impl Recorder {
         let (lines, stored, held, is_ours) = blocking(move || {
             let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
             let is_here = real(&from).starts_with(real(&folder));
-            let is_ours = is_here && summary::head(&from).is_ok_and(|head| head.meta.is_ours());
+            // What is packed takes no more lines.
+            let is_ours =
+                is_here && !packed::is_packed(&from) && summary::head(&from).is_ok_and(|head| head.meta.is_ours());
             // Before it is read, so that no other server adds to it meanwhile.
             let held = hold(&from);
             let lines = load::read_lines(&from, !is_ours)?;
@@ -166,6 +170,9 @@ impl Recorder {
     /// not be open anywhere.
     pub async fn reopen(path: PathBuf) -> Result<Self, StoreError> {
         blocking(move || {
+            if packed::is_packed(&path) {
+                return Err(StoreError::Foreign { path });
+            }
             let held = hold(&path)?;
             let tail = load::tail_of(&path)?;
             Ok(Self::new(path, Vec::new(), tail, Some(held)))
@@ -187,19 +194,11 @@ impl Recorder {
 
     /// Adds a line to a thread that is not open anywhere. It counts as no use of the thread, whose file keeps its time.
     pub async fn annotate(path: &Path, item: RolloutItem) -> Result<(), StoreError> {
-        let before = std::fs::metadata(path).and_then(|meta| meta.modified());
         let recorder = Self::reopen(path.to_owned()).await?;
+        let time = std::fs::metadata(path).and_then(|meta| meta.modified());
+        recorder.state().keep_time = time.ok();
         recorder.record([item]);
-        recorder.close().await?;
-        if let Ok(before) = before
-            && let Err(error) = OpenOptions::new()
-                .append(true)
-                .open(path)
-                .and_then(|file| file.set_modified(before))
-        {
-            tracing::debug!(path = %path.display(), %error, "the thread counts as used");
-        }
-        Ok(())
+        recorder.close().await
     }
 
     /// What a fork of a thread would hold.
@@ -277,6 +276,7 @@ impl Recorder {
             last_ms: tail.last_ms,
             torn: tail.torn,
             held,
+            keep_time: None,
             writer: Writer::Waiting,
         };
         Self {
@@ -418,6 +418,7 @@ impl Recorder {
                 unsynced: None,
                 is_new: state.held.is_none(),
                 file: state.held.take(),
+                keep_time: state.keep_time,
                 torn: state.torn,
                 lines: VecDeque::new(),
                 retry: RETRY,
@@ -454,6 +455,8 @@ struct Task {
     /// Nor does its folder know of the file yet.
     is_new: bool,
     file: Option<File>,
+    /// See [`State::keep_time`].
+    keep_time: Option<SystemTime>,
     /// The last line in the file has no end, so the next one begins with one.
     torn: bool,
     /// Lines that are not in the file yet, each with its end.
@@ -510,6 +513,11 @@ impl Task {
                 }
                 Order::Close(reply) => {
                     let written = self.write();
+                    if let (Some(file), Some(time)) = (&self.file, self.keep_time)
+                        && let Err(error) = file.set_modified(time)
+                    {
+                        tracing::debug!(path = %self.path.display(), %error, "the thread counts as used");
+                    }
                     // Others may go on with the file, or move it, from now on.
                     if let Some(file) = &self.file
                         && let Err(error) = file.unlock()
@@ -568,8 +576,6 @@ impl Task {
                 Ok(())
             }
             Err(cause) => {
-                // Opened anew next time: the file or its folder may have been replaced.
-                self.file = None;
                 let error = StoreError::Write {
                     path: self.path.clone(),
                     cause,
@@ -591,6 +597,11 @@ impl Task {
         let lead = bytes.len();
         for line in &self.lines {
             bytes.extend_from_slice(line);
+        }
+        // After a failure the file or its folder may have been replaced. Else the lock stays where it is: nobody else adds lines
+        // before those that wait.
+        if self.trouble.borrow().is_some() {
+            self.file = self.file.take().filter(|file| is_at(file, &self.path));
         }
         let file = match &mut self.file {
             Some(file) => file,
@@ -698,6 +709,20 @@ fn open(path: &Path) -> std::io::Result<File> {
     let file = options.open(path)?;
     lock(&file)?;
     Ok(file)
+}
+
+/// Whether an open file is the one that lies at a path.
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let place = |found: std::fs::Metadata| (found.dev(), found.ino());
+    let (open, there) = (file.metadata().map(place), std::fs::metadata(path).map(place));
+    open.is_ok() && open.ok() == there.ok()
+}
+
+#[cfg(not(unix))]
+fn is_at(_file: &File, _path: &Path) -> bool {
+    false
 }
 
 /// Opens a thread's file for more lines, and takes its lock.
