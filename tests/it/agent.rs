@@ -47,5 +47,6 @@ mod tools;
 mod turn;
 mod typed;
 mod undo;
+mod unsaved;
 mod views;
 mod weaker;
