@@ -126,6 +126,14 @@ pub enum AgentError {
     #[error("{0} inputs wait in this conversation already, which is the most. Remove some, or wait for their turns.")]
     QueueFull(usize),
     #[error(
+        "{0} inputs wait already for the model's next request, which is the most. Wait until it has read them, or stop the turn."
+    )]
+    InputFull(usize),
+    #[error(
+        "{0} messages of agents and programs wait already until the model reads them, which is the most; this one was not taken."
+    )]
+    MailFull(usize),
+    #[error(
         "No input {0} waits in this conversation: its turn has begun, or it was removed. Look at the queue as it is now."
     )]
     UnknownQueued(crate::ids::QueuedId),
@@ -197,7 +205,7 @@ impl AgentError {
             Self::NoTurn { .. } => kinds::NO_ACTIVE_TURN,
             Self::OtherTurn { .. } => kinds::TURN_MISMATCH,
             Self::TurnRunning => kinds::TURN_RUNNING,
-            Self::QueueFull(_) => kinds::QUEUE_FULL,
+            Self::QueueFull(_) | Self::InputFull(_) | Self::MailFull(_) => kinds::QUEUE_FULL,
             Self::UnknownQueued(_) => kinds::QUEUED_NOT_FOUND,
             Self::UnknownTurn(_) => kinds::TURN_NOT_FOUND,
             Self::Config(ConfigError::Unreadable { .. }) => kinds::CONFIG_UNREADABLE,
@@ -380,12 +388,17 @@ impl Agent {
     /// Starts a thread. All of it, or an error and nothing left behind.
     pub async fn start_thread(&self, params: ThreadStartParams) -> Result<Opened, AgentError> {
         let cwd = params.settings.cwd.clone().unwrap_or_else(|| self.default_folder());
-        settings::check_folder(&cwd)?;
         let client_tools = dynamic::declared(&params.dynamic_tools, &self.desk().tools)?;
-        let loaded = self.load_config(Some(&cwd), params.config.as_ref())?;
-        let settings = settings::initial(&loaded.config, cwd, &params.settings)?;
+        let (agent, config, change) = (self.clone(), params.config.clone(), params.settings.clone());
+        let read = aside::aside(move || {
+            settings::check_folder(&cwd)?;
+            let loaded = agent.load_config(Some(&cwd), config.as_ref())?;
+            let settings = settings::initial(&loaded.config, cwd, &change)?;
+            let read = context::read_instructions(agent.desk(), &loaded.config, &settings);
+            Ok::<_, AgentError>((loaded, settings, read))
+        });
+        let (loaded, settings, (instructions, warnings, known)) = read.await?;
         let id = ThreadId::fresh();
-        let (instructions, warnings, known) = context::read_instructions(self.desk(), &loaded.config, &settings);
         let base = params
             .base_instructions
             .clone()

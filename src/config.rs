@@ -94,6 +94,8 @@ pub struct Config {
     pub providers: BTreeMap<String, Provider>,
     /// The tool servers that are switched on, by their names.
     pub mcp_servers: BTreeMap<String, ServerSettings>,
+    /// Why there are none, where the configuration of all of them cannot be read.
+    pub mcp_problem: Option<ConfigWarning>,
     pub approval_policy: ApprovalPolicy,
     /// Who answers the questions that a policy asks.
     pub approvals_reviewer: ApprovalsReviewer,

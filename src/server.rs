@@ -191,7 +191,7 @@ impl LanguageServer for Server {
     async fn code_action(&self, params: CodeActionParams) -> Result<Option<CodeActionResponse>> {
         let session = self.0.session()?;
         session.idle().typed();
-        Ok(Some(code_action::actions(session, &params)))
+        Ok(Some(code_action::actions(session, &params).await))
     }
 
     async fn code_lens(&self, params: CodeLensParams) -> Result<Option<Vec<CodeLens>>> {

@@ -1,9 +1,12 @@
 //! Settings of a thread: from the configuration, and changed by the person; checked before they are in force.
 
+mod recorded;
+
+pub use recorded::take_up;
+
 use super::{AgentError, permissions};
 use crate::config::Config;
-use crate::config::permissions::is_built_in;
-use crate::protocol::settings::{Mode, SandboxMode, SandboxPolicy, SettingsOverride, ThreadSettings};
+use crate::protocol::settings::{Mode, SettingsOverride, ThreadSettings};
 use std::path::{Path, PathBuf};
 
 /// The settings that a thread begins with.
@@ -140,24 +143,6 @@ fn resolved(roots: &[PathBuf], cwd: &Path) -> Vec<PathBuf> {
         }
     }
     resolved
-}
-
-/// The profile that a stored thread goes on with. A record is no permission: one that allows more than the configuration
-/// does now is not taken up, nor is a built-in one that allows as much, since it may only have been the usual one then.
-pub fn still_chosen(config: &Config, recorded: Option<&str>) -> Option<String> {
-    let profile = config.permissions.get(recorded?)?;
-    let now = match &config.default_permissions {
-        Some(id) => config.permissions.get(id)?.policy(None),
-        None => config.sandbox_policy.clone(),
-    };
-    let rank = |policy: &SandboxPolicy| match policy.mode() {
-        SandboxMode::ReadOnly => 0,
-        SandboxMode::WorkspaceWrite => 1,
-        SandboxMode::DangerFullAccess => 2,
-    };
-    let (then, now) = (rank(&profile.policy(None)), rank(&now));
-    let keeps = then < now || then == now && !is_built_in(&profile.id);
-    keeps.then(|| profile.id.clone())
 }
 
 /// Whether a folder can be a thread's working directory.

@@ -76,7 +76,7 @@ enum Op {
     },
     Deliver {
         mail: Mail,
-        reply: oneshot::Sender<()>,
+        reply: oneshot::Sender<Result<(), AgentError>>,
     },
     Settings {
         change: Box<SettingsOverride>,
@@ -310,10 +310,10 @@ impl ThreadHandle {
     }
 
     /// Gives the model something to read with its next request: in the running turn if that is one with the model, else in
-    /// the next. With `wakes` a turn begins for it if none runs.
+    /// the next. With `wakes` a turn begins for it if none runs, unless the person has stopped one and said nothing since.
     pub async fn deliver(&self, mail: Mail, wakes: bool) -> Result<(), AgentError> {
         let mail = Mail { wakes, ..mail };
-        self.ask(|reply| Op::Deliver { mail, reply }).await
+        self.ask(|reply| Op::Deliver { mail, reply }).await?
     }
 
     /// Runs a command of the person's own, beside the running turn or as a turn of its own.

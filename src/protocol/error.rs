@@ -107,7 +107,7 @@ kinds! {
     TURN_RUNNING = "turnRunning" (-32803),
     /// No such input waits in the thread's queue: its turn has begun, or it was removed.
     QUEUED_NOT_FOUND = "queuedNotFound" (-32803),
-    /// The thread's queue is full.
+    /// So much waits in the thread, in its queue or for the model's next request, that it takes no more.
     QUEUE_FULL = "queueFull" (-32803),
     /// The thread has no turn with this id.
     TURN_NOT_FOUND = "turnNotFound" (-32803),

@@ -12,6 +12,7 @@ mod exec;
 mod files;
 mod hostile;
 mod model;
+mod packed;
 mod patch;
 mod protocol;
 mod rules;

@@ -1920,7 +1920,10 @@ export type ThreadSendParams = {
   text: string;
   /** Who says it, as the model is told; `client` where nothing is said. */
   author?: string | null;
-  /** Begin a turn for it if none runs. Otherwise it waits for the next one. */
+  /**
+   * Begin a turn for it if none runs, unless the person has stopped one and said nothing since. Otherwise it waits for the
+   * next one.
+   */
   startsTurn?: boolean;
 };
 

@@ -104,6 +104,7 @@ pub(super) fn of(method: &str) -> Notes {
             &[
                 error::THREAD_NOT_LOADED,
                 error::THREAD_CLOSED,
+                error::QUEUE_FULL,
                 error::INVALID_CONFIG,
                 error::EMPTY_COMMAND,
                 error::COMMAND_NOT_FOUND,
@@ -126,8 +127,9 @@ pub(super) fn of(method: &str) -> Notes {
         ),
         "thread/send" => notes(
             "The message shows as an `agentMail` item of the turn in which the model reads it: the running one, or with \
-             `startsTurn` one that begins for it, else the next.",
-            &[error::THREAD_NOT_LOADED, error::THREAD_CLOSED],
+             `startsTurn` one that begins for it, else the next. After the person has stopped a turn none begins for it before \
+             they have said something.",
+            &[error::THREAD_NOT_LOADED, error::THREAD_CLOSED, error::QUEUE_FULL],
         ),
         "command/exec" => notes(
             "Answered when the command has ended; any number run side by side, and nothing else waits for them. With \
@@ -154,7 +156,12 @@ pub(super) fn of(method: &str) -> Notes {
         ),
         "turn/steer" => notes(
             "The input shows as a user message item of the running turn, before the next request to the model.",
-            &[error::THREAD_NOT_LOADED, error::NO_ACTIVE_TURN, error::TURN_MISMATCH],
+            &[
+                error::THREAD_NOT_LOADED,
+                error::NO_ACTIVE_TURN,
+                error::TURN_MISMATCH,
+                error::QUEUE_FULL,
+            ],
         ),
         "turn/interrupt" => notes(
             "Open questions of the turn are withdrawn (`approval/resolved`, `proposal/updated`), its commands end, then \
