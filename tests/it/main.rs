@@ -4,6 +4,7 @@
 mod account;
 mod agent;
 mod apply_patch;
+mod bare;
 mod config;
 mod crash;
 mod demo;
