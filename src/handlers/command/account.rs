@@ -7,7 +7,6 @@ use crate::handlers::account::{terms, to_plugins};
 use crate::ids::LoginId;
 use crate::lsp::error::RequestError;
 use crate::protocol::account::Account;
-use crate::server::editor::Choice;
 use crate::server::presenter::Severity;
 use crate::server::session::Session;
 use serde::Deserialize;
@@ -94,16 +93,12 @@ pub(in crate::handlers) fn progress_cancelled(session: &Session, token: &str) {
 }
 
 async fn ask(session: &Session) -> Option<Method> {
-    let params = json!({
-        "type": 3,
-        "message": "How do you want to log in? A code is for an editor that runs on another machine than your browser. With a key \
-                    one logs in by `countersign login --with-api-key` in a terminal.",
-        "actions": [{"title": BY_BROWSER}, {"title": BY_CODE}],
-    });
-    let asked = session
+    let message = "How do you want to log in? A code is for an editor that runs on another machine than your browser. With a key \
+                   one logs in by `countersign login --with-api-key` in a terminal.";
+    let chosen = session
         .outbound()
-        .request::<Option<Choice>>("window/showMessageRequest", params);
-    match asked.await.ok()??.title.as_str() {
+        .choose(Severity::Info, message, [BY_BROWSER, BY_CODE]);
+    match chosen.await?.as_str() {
         BY_BROWSER => Some(Method::Browser),
         BY_CODE => Some(Method::DeviceCode),
         _ => None,
@@ -144,15 +139,12 @@ async fn by_code(session: &Session) -> Result<(), String> {
     let words = format!("To log in, open {page} in any browser and type the code {code} there.");
     // Asking ends with the login, which takes the question back.
     let asking = async {
-        let params = json!({"type": 3, "message": words, "actions": [{"title": OPEN}, {"title": CANCEL}]});
-        let asked = session
-            .outbound()
-            .request::<Option<Choice>>("window/showMessageRequest", params);
-        match asked.await {
-            Ok(Some(choice)) if choice.title == CANCEL => {
+        let chosen = session.outbound().choose(Severity::Info, &words, [OPEN, CANCEL]).await;
+        match chosen.as_deref() {
+            Some(CANCEL) => {
                 let _over = account.cancel(&id, &to_plugins(session));
             }
-            Ok(Some(choice)) if choice.title == OPEN => {
+            Some(OPEN) => {
                 let _shown_in_words = opened(session, filled_page.as_deref().unwrap_or(&page)).await;
                 session.presenter().message(Severity::Info, &words);
             }
