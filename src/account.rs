@@ -27,7 +27,7 @@ pub use login::{ByBrowser, ByCode, Ending};
 use crate::config::login::{CredentialStore, ForcedMethod, Login};
 use crate::config::provider::{OPENAI_URL, Provider};
 use crate::model::credential::Credential;
-use crate::model::error::KeyFrom;
+use crate::model::error::{KeyFrom, LoginTrouble};
 use crate::protocol::account::{Account as Known, AccountLoginCompleted, AccountUpdated, AuthMethod};
 use claims::Claims;
 use login::Running;
@@ -63,8 +63,8 @@ struct Shared {
     changing: tokio::sync::Mutex<()>,
     /// Held while a token is renewed: whoever comes meanwhile gets the same one.
     renewing: tokio::sync::Mutex<()>,
-    /// A digest of the refresh token that the authorisation server does not accept.
-    dead: Mutex<Option<[u8; 32]>>,
+    /// A digest of the refresh token that the authorisation server does not accept, and why.
+    dead: Mutex<Option<([u8; 32], LoginTrouble)>>,
 }
 
 /// What holds for one provider, by the configuration.

@@ -63,7 +63,9 @@ impl Callback {
                 ));
             }
         };
-        if url.query().is_some() || url.fragment().is_some() || url.path().contains(['{', '}', '*']) {
+        // What stands for a part of a path, and not for itself, is not meant.
+        let is_pattern = text.contains(['{', '}', '*']) || url.path().contains("/:");
+        if url.query().is_some() || url.fragment().is_some() || is_pattern {
             return Err(wrong("it has more than a host, a port and a path"));
         }
         let wanted = url.port().unwrap_or(0);
@@ -252,6 +254,7 @@ mod tests {
             "http://127.0.0.1.example.org/x",
             "http://127.0.0.1/x?y=1",
             "http://127.0.0.1/{x}",
+            "http://127.0.0.1/:x",
             "nothing",
             "",
         ] {

@@ -113,8 +113,10 @@ impl Account {
         }
         let endpoints = Endpoints::of(login).map_err(|error| over(&error.to_string()))?;
         let known = secret::digest(&old.refresh_token);
-        if *self.dead() == Some(known) {
-            return Err(over("the authorisation server has ended the login"));
+        if let Some((dead, trouble)) = &*self.dead()
+            && *dead == known
+        {
+            return Err(trouble.clone());
         }
         tracing::info!("a login is renewed");
         match endpoints.renew(&old).await {
@@ -125,8 +127,9 @@ impl Account {
             }),
             Err(error) => {
                 // It need not be asked again.
-                *self.dead() = Some(known);
-                Err(over(&format!("the authorisation server {error}")))
+                let trouble = over(&format!("the authorisation server {error}"));
+                *self.dead() = Some((known, trouble.clone()));
+                Err(trouble)
             }
         }
     }
@@ -162,7 +165,7 @@ impl Account {
         }
     }
 
-    fn dead(&self) -> std::sync::MutexGuard<'_, Option<[u8; 32]>> {
+    fn dead(&self) -> std::sync::MutexGuard<'_, Option<([u8; 32], LoginTrouble)>> {
         self.0.dead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -167,7 +167,7 @@ async fn opened(session: &Session, url: &str) -> bool {
     if !session.client().can.show_document {
         return false;
     }
-    let params = json!({"uri": url, "external": true, "takeFocus": true});
+    let params = json!({"uri": url, "external": true});
     let asked = session.outbound().request::<Value>("window/showDocument", params);
     match tokio::time::timeout(ANSWER_LIMIT, asked).await {
         Ok(Ok(answer)) => answer["success"] == true,
