@@ -300,6 +300,7 @@ impl Agent {
             tools,
             servers: crate::mcp::Shelf::default(),
             elicitations: servers::Elicitations::default(),
+            account: crate::account::Account::new(&setup.home),
             clients: provider::Clients::default(),
             editor: setup.editor,
             snapshots: Snapshots::new(&setup.home, &setup.env),
@@ -643,6 +644,9 @@ impl Agent {
         let threads: Vec<_> = std::mem::take(&mut *self.threads()).into_values().collect();
         futures::future::join_all(threads.iter().map(ThreadHandle::close)).await;
         self.desk().servers.close().await;
+        self.desk().account.close();
+        // An authorisation server that takes its time need not be told.
+        let _in_time = tokio::time::timeout(LAST_STEPS, self.desk().account.told()).await;
         let steps = &self.desk().steps;
         steps.close();
         if tokio::time::timeout(LAST_STEPS, steps.wait()).await.is_err() {

@@ -11,6 +11,7 @@ pub mod environment;
 pub mod instructions;
 mod keys;
 pub(crate) mod layers;
+pub mod login;
 pub mod mcp;
 pub(crate) mod own_file;
 pub mod permissions;
@@ -27,6 +28,7 @@ use crate::protocol::settings::{
 use check::{Checker, Layer};
 use environment::EnvironmentPolicy;
 use layers::{File, Merged};
+use login::Login;
 use mcp::ServerSettings;
 use permissions::{Profiles, Subject};
 use provider::{MissingKey, Provider};
@@ -92,6 +94,8 @@ pub struct Config {
     /// Whether someone chose the provider, so that no local server is looked for in its place.
     pub model_provider_chosen: bool,
     pub providers: BTreeMap<String, Provider>,
+    /// How the person may log in.
+    pub login: Login,
     /// The tool servers that are switched on, by their names.
     pub mcp_servers: BTreeMap<String, ServerSettings>,
     /// Why there are none, where the configuration of all of them cannot be read.

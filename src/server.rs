@@ -24,11 +24,16 @@ pub mod wire;
 pub use call::after_reply;
 
 use crate::handlers::{
-    Context, approval, code_action, code_lens, command, config, document, file, git, guardian, history, lifecycle, mcp,
-    model, one_off, permission, progress, prompt, proposal, question, queue, review, sandbox, terminal, thread, turn,
-    undo,
+    Context, account, approval, code_action, code_lens, command, config, document, file, git, guardian, history,
+    lifecycle, mcp, model, one_off, permission, progress, prompt, proposal, question, queue, review, sandbox, terminal,
+    thread, turn, undo,
 };
 use crate::lsp::error::RequestError;
+use crate::protocol::account::{
+    AccountLoginCancelParams, AccountLoginCancelResult, AccountLoginStartParams, AccountLoginStartResult,
+    AccountLogoutParams, AccountLogoutResult, AccountRateLimitsReadParams, AccountRateLimitsReadResult,
+    AccountReadParams, AccountReadResult, AccountStatusParams, AccountStatusResult,
+};
 use crate::protocol::agent::{ThreadSendParams, ThreadSendResult};
 use crate::protocol::approval::{ApprovalRespondParams, ApprovalRespondResult};
 use crate::protocol::command::{
@@ -442,6 +447,33 @@ impl Server {
         Ok(mcp::respond(self.0.session()?, params))
     }
 
+    async fn account_read(&self, params: AccountReadParams) -> Result<AccountReadResult> {
+        Ok(account::read(self.0.session()?, params).await?)
+    }
+
+    async fn account_login_start(&self, params: AccountLoginStartParams) -> Result<AccountLoginStartResult> {
+        Ok(account::login_start(self.0.session()?, params).await?)
+    }
+
+    async fn account_login_cancel(&self, params: AccountLoginCancelParams) -> Result<AccountLoginCancelResult> {
+        Ok(account::login_cancel(self.0.session()?, &params)?)
+    }
+
+    async fn account_logout(&self, params: AccountLogoutParams) -> Result<AccountLogoutResult> {
+        Ok(account::logout(self.0.session()?, params).await?)
+    }
+
+    async fn account_status(&self, params: AccountStatusParams) -> Result<AccountStatusResult> {
+        Ok(account::status(self.0.session()?, params).await?)
+    }
+
+    async fn account_rate_limits_read(
+        &self,
+        params: AccountRateLimitsReadParams,
+    ) -> Result<AccountRateLimitsReadResult> {
+        Ok(account::rate_limits_read(self.0.session()?, params).await?)
+    }
+
     async fn model_list(&self, params: ModelListParams) -> Result<ModelListResult> {
         Ok(model::list(self.0.session()?, &params)?)
     }
@@ -558,6 +590,12 @@ pub(crate) fn service(context: Arc<Context>) -> (LspService<Server>, ClientSocke
         .custom_method(method::MCP_RESOURCE_TEMPLATES, Server::mcp_resource_templates)
         .custom_method(method::MCP_RESOURCE_READ, Server::mcp_resource_read)
         .custom_method(method::MCP_ELICITATION_RESPOND, Server::mcp_elicitation_respond)
+        .custom_method(method::ACCOUNT_READ, Server::account_read)
+        .custom_method(method::ACCOUNT_LOGIN_START, Server::account_login_start)
+        .custom_method(method::ACCOUNT_LOGIN_CANCEL, Server::account_login_cancel)
+        .custom_method(method::ACCOUNT_LOGOUT, Server::account_logout)
+        .custom_method(method::ACCOUNT_STATUS, Server::account_status)
+        .custom_method(method::ACCOUNT_RATE_LIMITS_READ, Server::account_rate_limits_read)
         .custom_method(method::MODEL_LIST, Server::model_list)
         .custom_method(method::MODEL_SET_DEFAULT, Server::model_set_default)
         .custom_method(method::PROMPT_LIST, Server::prompt_list)

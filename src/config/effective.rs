@@ -4,6 +4,7 @@ use super::check::is_misfit_of;
 use super::environment::{EnvironmentPolicy, Inherit};
 use super::instructions::is_inside;
 use super::layers::{File, Merged, read_text};
+use super::login::Login;
 use super::permissions::{self, Profiles};
 use super::provider::{OPENAI_URL, Provider};
 use super::tree::Data;
@@ -53,6 +54,7 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
             .get("model_provider")
             .is_some_and(|origin| origin != "built-in"),
         providers: providers(values, warnings),
+        login: Login::read(values, warnings),
         mcp_servers: mcp::servers(values, &|name| place(home, &["mcp_servers", name, "command"]), warnings),
         mcp_problem: match values.contains_key("mcp_servers") {
             // Another layer has sound ones.

@@ -1,6 +1,7 @@
 //! Commands of the standard surface (`workspace/executeCommand`). Each is answered at once; what it sets off follows as
 //! progress, questions and edits.
 
+pub(super) mod account;
 mod review;
 mod threads;
 
@@ -54,6 +55,9 @@ pub const REVIEW_CHANGES: &str = "countersign.reviewChanges";
 pub const FIX_FINDING: &str = "countersign.fixFinding";
 pub const DISMISS_FINDINGS: &str = "countersign.dismissFindings";
 pub const STOP_TERMINALS: &str = "countersign.stopTerminals";
+
+pub const LOGIN: &str = "countersign.login";
+pub const LOGOUT: &str = "countersign.logout";
 
 type Run = fn(&Session, Vec<Value>) -> Result<(), RequestError>;
 
@@ -114,6 +118,8 @@ const COMMANDS: &[(&str, Run)] = &[
     (DELETE_THREAD, |session, arguments| {
         threads::run(session, DELETE_THREAD, arguments, threads::Deed::Delete)
     }),
+    (LOGIN, account::login),
+    (LOGOUT, account::logout),
     (STOP_TERMINALS, |session, _arguments| {
         terminal::stop_all(session);
         Ok(())

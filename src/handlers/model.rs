@@ -1,9 +1,13 @@
 //! `countersign/model/…`.
 
+use crate::account::Terms;
 use crate::agent::AgentError;
+use crate::config::Config;
 use crate::config::edit::Edit;
+use crate::config::provider::Provider;
 use crate::lsp::error::RequestError;
 use crate::model::catalogue::{self, Login};
+use crate::protocol::account::AuthMethod;
 use crate::protocol::error::INVALID_CURSOR;
 use crate::protocol::model::{Model, ModelListParams, ModelListResult, ModelSetDefaultParams, ModelSetDefaultResult};
 use crate::server::session::Session;
@@ -16,7 +20,7 @@ pub fn list(session: &Session, params: &ModelListParams) -> Result<ModelListResu
         .config;
     let models = match config.provider(&config.model_provider) {
         Ok(provider) => catalogue::offered(
-            Login::of(provider),
+            login(session, &config, provider),
             &config.model_provider,
             provider,
             config.model.as_deref().unwrap_or_default(),
@@ -66,6 +70,21 @@ pub async fn set_default(
     })
 }
 
+/// How the provider's requests are paid for: by what there is, else by what its settings want.
+fn login(session: &Session, config: &Config, provider: &Provider) -> Login {
+    let desk = session.agent().desk();
+    let terms = Terms {
+        login: &config.login,
+        provider,
+        env: &desk.env,
+    };
+    match desk.account.method(terms) {
+        Some((AuthMethod::Account, _)) => Login::Account,
+        Some((AuthMethod::ApiKey, _)) => Login::Key,
+        None => Login::of(provider),
+    }
+}
+
 /// One page of the list. The cursor is the index of its first model.
 fn page(models: Vec<Model>, params: &ModelListParams) -> Result<ModelListResult, RequestError> {
     let total = models.len();
@@ -103,7 +122,6 @@ fn page(models: Vec<Model>, params: &ModelListParams) -> Result<ModelListResult,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::provider::Provider;
 
     fn models(number: usize) -> Vec<Model> {
         let describe = |index: usize| catalogue::describe(&format!("m{index}"), "acme", &Provider::default(), "m0");

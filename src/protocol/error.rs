@@ -147,6 +147,24 @@ kinds! {
     CONFIG_BROKEN = "configBroken" (-32603),
     /// The configuration could not be written; the message has the cause.
     CONFIG_NOT_WRITTEN = "configNotWritten" (-32603),
+    /// There is no such login, or it has ended.
+    LOGIN_NOT_FOUND = "loginNotFound" (-32600),
+    /// What should be the id of a login is none.
+    BAD_LOGIN_ID = "badLoginId" (-32600),
+    /// The configuration allows only another way to log in.
+    LOGIN_METHOD_FORCED = "loginMethodForced" (-32600),
+    /// The configuration names no authorisation server that could be logged in to.
+    LOGIN_NOT_CONFIGURED = "loginNotConfigured" (-32600),
+    /// Nobody is logged in.
+    NOT_LOGGED_IN = "notLoggedIn" (-32600),
+    /// A key is used, and what is asked needs an account.
+    NO_ACCOUNT = "noAccount" (-32600),
+    /// The login could not be begun: there is no port for the browser's answer, or the authorisation server gave no code.
+    LOGIN_FAILED = "loginFailed" (-32603),
+    /// What is logged in with cannot be kept or forgotten; the message has the path and the cause.
+    ACCOUNT_STORE_FAILED = "accountStoreFailed" (-32603),
+    /// The account's allowance could not be asked for; the message has the cause.
+    RATE_LIMITS_FAILED = "rateLimitsFailed" (-32603),
     /// A fault of Countersign itself.
     INTERNAL = "internal" (-32603),
 }

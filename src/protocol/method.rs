@@ -2,9 +2,9 @@
 
 #[cfg(test)]
 use super::{
-    agent::*, approval::*, command::*, config::*, document::*, file::*, generate::Visitor, git::*, guardian::*,
-    history::*, mcp::*, model::*, permission::*, prompt::*, proposal::*, question::*, queue::*, review::*, sandbox::*,
-    terminal::*, thread::*, tool::*, turn::*, undo::*,
+    account::*, agent::*, approval::*, command::*, config::*, document::*, file::*, generate::Visitor, git::*,
+    guardian::*, history::*, mcp::*, model::*, permission::*, prompt::*, proposal::*, question::*, queue::*, review::*,
+    sandbox::*, terminal::*, thread::*, tool::*, turn::*, undo::*,
 };
 
 /// A span has its name and its fields from the first.
@@ -165,6 +165,18 @@ requests! { CLIENT_REQUESTS, each_client_request, dispatch_span:
     MCP_RESOURCE_READ = "countersign/mcp/resource/read" (McpResourceReadParams) -> McpResourceReadResult,
     /// Settles a tool server's question from another surface than the one that was asked.
     MCP_ELICITATION_RESPOND = "countersign/mcp/elicitation/respond" (McpElicitationRespondParams) -> McpElicitationRespondResult,
+    /// Who is logged in, and whether the configured provider takes a login.
+    ACCOUNT_READ = "countersign/account/read" (AccountReadParams) -> AccountReadResult,
+    /// Logs in with a key, or begins a login to an account. Answered before the person has done anything.
+    ACCOUNT_LOGIN_START = "countersign/account/login/start" (AccountLoginStartParams) -> AccountLoginStartResult,
+    /// Gives up the login that runs.
+    ACCOUNT_LOGIN_CANCEL = "countersign/account/login/cancel" (AccountLoginCancelParams) -> AccountLoginCancelResult,
+    /// Forgets what was logged in with; the server is told where it takes that.
+    ACCOUNT_LOGOUT = "countersign/account/logout" (AccountLogoutParams) -> AccountLogoutResult,
+    /// How requests to the configured provider are allowed.
+    ACCOUNT_STATUS = "countersign/account/status" (AccountStatusParams) -> AccountStatusResult,
+    /// What the provider says of the account's allowance at this moment. Waits for it a bounded time.
+    ACCOUNT_RATE_LIMITS_READ = "countersign/account/rateLimits/read" (AccountRateLimitsReadParams) -> AccountRateLimitsReadResult,
     /// The models that can be chosen.
     MODEL_LIST = "countersign/model/list" (ModelListParams) -> ModelListResult,
     /// Keeps the model, or the effort, that threads begin with from now on.
@@ -224,6 +236,12 @@ macro_rules! notifications {
 }
 
 notifications! {
+    /// A login has come to its end. Follows the answer of the request that began or ended it.
+    ACCOUNT_LOGIN_COMPLETED = "countersign/account/login/completed" (AccountLoginCompleted),
+    /// The person is known in another way, or not any more.
+    ACCOUNT_UPDATED = "countersign/account/updated" (AccountUpdated),
+    /// The provider has told how much of the account's allowance is used. Follows `thread/tokenUsage`.
+    ACCOUNT_RATE_LIMITS_UPDATED = "countersign/account/rateLimits/updated" (AccountRateLimitsUpdated),
     /// More output of a command that `command/exec` runs with `streamOutput`. All of it comes before the answer.
     COMMAND_OUTPUT = "countersign/command/output" (CommandOutput),
     /// What a file search with `stream` has found so far. All of it comes before the answer.

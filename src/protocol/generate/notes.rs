@@ -303,6 +303,42 @@ pub(super) fn of(method: &str) -> Notes {
             &[error::STORE_FAILED],
         ),
         "history/append" => notes("Answered at once; the entry is written in the background.", &[]),
+        "account/read" => notes("Nothing follows.", &[error::INVALID_CONFIG]),
+        "account/status" => notes(
+            "Nothing follows. A token that cannot be read or renewed is no error.",
+            &[error::INVALID_CONFIG],
+        ),
+        "account/login/start" => notes(
+            "A login that runs is given up: there is one at a time. What follows the answer: the `account/login/completed` of the \
+             one that was given up; for a key, `account/login/completed` without an id and `account/updated`; for an account, \
+             `account/login/completed` once it ends and, if it succeeded, `account/updated`. The server opens no browser.",
+            &[
+                error::INVALID_CONFIG,
+                error::LOGIN_METHOD_FORCED,
+                error::LOGIN_NOT_CONFIGURED,
+                error::LOGIN_FAILED,
+                error::ACCOUNT_STORE_FAILED,
+            ],
+        ),
+        "account/login/cancel" => notes(
+            "`account/login/completed` without success follows the answer.",
+            &[error::BAD_LOGIN_ID, error::LOGIN_NOT_FOUND],
+        ),
+        "account/logout" => notes(
+            "A login that runs is given up, and its `account/login/completed` follows the answer; then comes `account/updated` with \
+             what remains, such as a key of the environment. What was logged in with is forgotten here before the authorisation \
+             server is told, and whatever it says.",
+            &[error::INVALID_CONFIG, error::ACCOUNT_STORE_FAILED],
+        ),
+        "account/rateLimits/read" => notes(
+            "Asks the provider; nothing follows.",
+            &[
+                error::INVALID_CONFIG,
+                error::NOT_LOGGED_IN,
+                error::NO_ACCOUNT,
+                error::RATE_LIMITS_FAILED,
+            ],
+        ),
         "model/list" => notes(
             "May ask the provider; nothing follows.",
             &[error::INVALID_CURSOR, error::PROVIDER_FAILED],
