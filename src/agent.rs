@@ -50,6 +50,7 @@ pub mod thread;
 pub mod turn;
 pub mod typed;
 pub mod undo;
+pub mod witness;
 
 use crate::config::{self, Loaded, Sources};
 use crate::exec::ExecError;
@@ -502,6 +503,7 @@ impl Agent {
             desk: self.desk(),
             conversation: &conversation,
             config: &loaded.config,
+            settings: &settings,
             cwd: &settings.cwd,
         });
         place

@@ -3,6 +3,7 @@
 pub mod apply_patch;
 pub mod demo;
 pub mod doctor;
+pub mod feedback;
 pub mod mcp;
 pub mod protocol;
 pub mod rehearse;
@@ -43,6 +44,8 @@ enum Command {
     Rules(rules::Args),
     /// Say which tool servers there are, and how to log in to one.
     Mcp(mcp::Args),
+    /// Show a report for whoever makes this, and save or send it.
+    Feedback(feedback::Args),
     /// Print the custom protocol's types.
     Protocol(protocol::Args),
 }
@@ -76,6 +79,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Some(Command::Doctor(args)) => doctor::run(args),
         Some(Command::Rules(args)) => rules::run(args),
         Some(Command::Mcp(args)) => mcp::run(args),
+        Some(Command::Feedback(args)) => feedback::run(args),
         Some(Command::Protocol(args)) => protocol::run(args),
     }
 }

@@ -24,9 +24,9 @@ pub mod wire;
 pub use call::after_reply;
 
 use crate::handlers::{
-    Context, approval, code_action, code_lens, command, config, document, file, git, guardian, history, lifecycle, mcp,
-    model, one_off, permission, progress, prompt, proposal, question, queue, review, sandbox, terminal, thread, turn,
-    undo,
+    Context, approval, code_action, code_lens, command, config, document, feedback, file, git, guardian, history,
+    lifecycle, mcp, model, one_off, permission, progress, prompt, proposal, question, queue, review, sandbox, terminal,
+    thread, turn, undo,
 };
 use crate::lsp::error::RequestError;
 use crate::protocol::agent::{ThreadSendParams, ThreadSendResult};
@@ -36,6 +36,10 @@ use crate::protocol::command::{
     ThreadShellCommandResult,
 };
 use crate::protocol::config::{ConfigReadParams, ConfigReadResult};
+use crate::protocol::feedback::{
+    FeedbackPreviewParams, FeedbackPreviewResult, FeedbackSaveParams, FeedbackSaveResult, FeedbackUploadParams,
+    FeedbackUploadResult,
+};
 use crate::protocol::file::{FileSearchParams, FileSearchResult};
 use crate::protocol::git::{GitDiffToRemoteParams, GitDiffToRemoteResult};
 use crate::protocol::guardian::{GuardianApproveDeniedParams, GuardianApproveDeniedResult};
@@ -302,6 +306,18 @@ impl Server {
         Ok(file::search(self.0.session()?, params).await?)
     }
 
+    async fn feedback_preview(&self, params: FeedbackPreviewParams) -> Result<FeedbackPreviewResult> {
+        Ok(feedback::preview(self.0.session()?, params).await?)
+    }
+
+    async fn feedback_save(&self, params: FeedbackSaveParams) -> Result<FeedbackSaveResult> {
+        Ok(feedback::save(self.0.session()?, params).await?)
+    }
+
+    async fn feedback_upload(&self, params: FeedbackUploadParams) -> Result<FeedbackUploadResult> {
+        Ok(feedback::upload(self.0.session()?, params).await?)
+    }
+
     async fn git_diff_to_remote(&self, params: GitDiffToRemoteParams) -> Result<GitDiffToRemoteResult> {
         Ok(git::diff_to_remote(self.0.session()?, params).await?)
     }
@@ -550,6 +566,9 @@ pub(crate) fn service(context: Arc<Context>) -> (LspService<Server>, ClientSocke
         .custom_method(method::HISTORY_LIST, Server::history_list)
         .custom_method(method::HISTORY_APPEND, Server::history_append)
         .custom_method(method::CONFIG_READ, Server::config_read)
+        .custom_method(method::FEEDBACK_PREVIEW, Server::feedback_preview)
+        .custom_method(method::FEEDBACK_SAVE, Server::feedback_save)
+        .custom_method(method::FEEDBACK_UPLOAD, Server::feedback_upload)
         .custom_method(method::PERMISSIONS_PROFILES, Server::permissions_profiles)
         .custom_method(method::SANDBOX_STATUS, Server::sandbox_status)
         .finish()

@@ -8,7 +8,7 @@ pub use review::{Decide, NextChange, ShowProposal};
 
 use super::prompt::PromptCall;
 use super::review as reviews;
-use super::{sandbox, terminal, thread, undo};
+use super::{feedback, sandbox, terminal, thread, undo};
 use crate::agent::AgentError;
 use crate::agent::person::OwnCommand;
 use crate::agent::thread::{Start, ThreadHandle};
@@ -54,6 +54,7 @@ pub const PROMPT: &str = "countersign.prompt";
 pub const REVIEW_CHANGES: &str = "countersign.reviewChanges";
 pub const FIX_FINDING: &str = "countersign.fixFinding";
 pub const DISMISS_FINDINGS: &str = "countersign.dismissFindings";
+pub const FEEDBACK: &str = "countersign.feedback";
 pub const STOP_TERMINALS: &str = "countersign.stopTerminals";
 
 type Run = fn(&Session, Vec<Value>) -> Result<(), RequestError>;
@@ -114,6 +115,10 @@ const COMMANDS: &[(&str, Run)] = &[
     }),
     (DELETE_THREAD, |session, arguments| {
         threads::run(session, DELETE_THREAD, arguments, threads::Deed::Delete)
+    }),
+    (FEEDBACK, |session, arguments| {
+        feedback::write_and_show(session, optional(FEEDBACK, arguments)?.unwrap_or_default());
+        Ok(())
     }),
     (STOP_TERMINALS, |session, _arguments| {
         terminal::stop_all(session);

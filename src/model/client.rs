@@ -9,6 +9,7 @@ use crate::model::failure::Report;
 use crate::model::item::ToolSpec;
 use crate::model::names::Names;
 use crate::model::stream::{Context, Decoder, ModelStream};
+use crate::model::watch::Exchange;
 use crate::model::{ModelRequest, chat, http, responses};
 #[cfg(test)]
 pub(crate) use line::Line;
@@ -144,9 +145,24 @@ impl ModelClient {
     /// closes the connection.
     pub async fn stream(&self, request: &ModelRequest) -> Result<ModelStream, ModelError> {
         let context = self.context(&request.model);
-        match self.try_stream(request, context).await {
-            Ok(stream) => Ok(stream),
-            Err(kind) => Err(self.error(kind)),
+        let mut exchange = request
+            .watch
+            .as_ref()
+            .map(|watch| watch.begin(&request.model, request.task));
+        match self.try_stream(request, context, &mut exchange).await {
+            Ok(stream) => {
+                if let Some(exchange) = &mut exchange {
+                    exchange.answered(Ok(()));
+                }
+                Ok(stream.watched(exchange))
+            }
+            Err(kind) => {
+                let error = self.error(kind);
+                if let Some(exchange) = &mut exchange {
+                    exchange.answered(Err(&error.to_string()));
+                }
+                Err(error)
+            }
         }
     }
 
@@ -175,7 +191,12 @@ impl ModelClient {
         outcome.map_err(|kind| self.error(kind))
     }
 
-    async fn try_stream(&self, request: &ModelRequest, context: Context) -> Result<ModelStream, ErrorKind> {
+    async fn try_stream(
+        &self,
+        request: &ModelRequest,
+        context: Context,
+        exchange: &mut Option<Box<dyn Exchange>>,
+    ) -> Result<ModelStream, ErrorKind> {
         let Provider { wire_api, base_url, .. } = &self.shared.provider;
         let openai = is_openai(base_url);
         let unsendable = |error: serde_json::Error| ErrorKind::Setup {
@@ -202,6 +223,11 @@ impl ModelClient {
             headers.insert("x-client-request-id", turn);
         }
         headers.insert("x-countersign-task", HeaderValue::from_static(request.task.as_str()));
+        for (name, value) in exchange.iter().flat_map(|exchange| exchange.headers()) {
+            if let Ok(value) = HeaderValue::from_str(&value) {
+                headers.insert(name, value);
+            }
+        }
         tracing::debug!(
             task = request.task.as_str(),
             model = request.model,
@@ -218,6 +244,10 @@ impl ModelClient {
                 });
             }
         };
+        if let Some(exchange) = exchange {
+            let ray = response.headers().get("cf-ray").and_then(|ray| ray.to_str().ok());
+            exchange.status(response.status().as_u16(), ray);
+        }
         let response = self.check(response, &context).await?;
         Ok(ModelStream::new(response, decoder, context))
     }

@@ -2,9 +2,9 @@
 
 #[cfg(test)]
 use super::{
-    agent::*, approval::*, command::*, config::*, document::*, file::*, generate::Visitor, git::*, guardian::*,
-    history::*, mcp::*, model::*, permission::*, prompt::*, proposal::*, question::*, queue::*, review::*, sandbox::*,
-    terminal::*, thread::*, tool::*, turn::*, undo::*,
+    agent::*, approval::*, command::*, config::*, document::*, feedback::*, file::*, generate::Visitor, git::*,
+    guardian::*, history::*, mcp::*, model::*, permission::*, prompt::*, proposal::*, question::*, queue::*, review::*,
+    sandbox::*, terminal::*, thread::*, tool::*, turn::*, undo::*,
 };
 
 /// A span has its name and its fields from the first.
@@ -177,6 +177,12 @@ requests! { CLIENT_REQUESTS, each_client_request, dispatch_span:
     HISTORY_APPEND = "countersign/history/append" (HistoryAppendParams) -> HistoryAppendResult,
     /// The effective configuration and where each value came from.
     CONFIG_READ = "countersign/config/read" (ConfigReadParams) -> ConfigReadResult,
+    /// What feedback would say, byte for byte; nothing is saved or sent.
+    FEEDBACK_PREVIEW = "countersign/feedback/preview" (FeedbackPreviewParams) -> FeedbackPreviewResult,
+    /// Saves feedback as a file.
+    FEEDBACK_SAVE = "countersign/feedback/save" (FeedbackSaveParams) -> FeedbackSaveResult,
+    /// Sends feedback to the address that the person has configured. Answered when it is taken there, or not.
+    FEEDBACK_UPLOAD = "countersign/feedback/upload" (FeedbackUploadParams) -> FeedbackUploadResult,
     /// The permission profiles that can be chosen.
     PERMISSIONS_PROFILES = "countersign/permissions/profiles" (PermissionProfilesParams) -> PermissionProfilesResult,
     /// Which walls stand around commands on this machine, what each lacks, and what is used for each mode.

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each topic uses what it needs")]
 
 pub(crate) mod client;
+pub(crate) mod collector;
 pub(crate) mod editor;
 pub(crate) mod mcp;
 pub(crate) mod work;

@@ -118,7 +118,7 @@ const REQUESTS: &[(&str, Here)] = &[
     ("LogoutAccount, LogoutChatGpt", Missing("accounts")),
     ("GetAccount, GetAuthStatus, UserInfo", Missing("accounts")),
     ("GetAccountRateLimits", Missing("accounts")),
-    ("FeedbackUpload", Missing("feedback")),
+    ("FeedbackUpload", Asks("feedback/upload")),
     ("Initialize", Lsp("initialize")),
     ("GetConversationSummary", Asks("thread/read")),
     ("AddConversationListener", Asks("thread/subscribe")),
