@@ -11,12 +11,10 @@ use crate::protocol::feedback::{
     FeedbackPart, FeedbackPreviewParams, FeedbackPreviewResult, FeedbackSaveParams, FeedbackSaveResult,
     FeedbackUploadParams, FeedbackUploadResult,
 };
-use crate::server::editor::Choice;
 use crate::server::presenter::Severity;
 use crate::server::session::Session;
 use crate::workspace::uri;
 use serde::Deserialize;
-use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -196,14 +194,12 @@ async fn offer(session: &Session, about: About) -> Result<(), RequestError> {
         "{place} is saved as {}. Shall it be sent to {endpoint}? Without logs only what stands above them goes.",
         path.display()
     );
-    let actions = [SEND, SEND_WITH_LOGS, CANCEL].map(|title| json!({"title": title}));
-    let params = json!({"type": 3, "message": message, "actions": actions});
-    let pending = session
+    let chosen = session
         .outbound()
-        .request::<Option<Choice>>("window/showMessageRequest", params);
-    let report = match pending.await {
-        Ok(Some(chosen)) if chosen.title == SEND_WITH_LOGS => full,
-        Ok(Some(chosen)) if chosen.title == SEND => {
+        .choose(Severity::Info, &message, [SEND, SEND_WITH_LOGS, CANCEL]);
+    let report = match chosen.await.as_deref() {
+        Some(SEND_WITH_LOGS) => full,
+        Some(SEND) => {
             let without = FeedbackPreviewParams {
                 include_logs: false,
                 ..asked

@@ -347,6 +347,78 @@ export type ErrorEvent = {
   error: TurnError;
 };
 
+/** A part of a report. */
+export type FeedbackPart = {
+  /** `logs`, or the name of a file. */
+  name: string;
+  bytes: number;
+};
+
+export type FeedbackPreviewParams = {
+  /** What it is, in a word: `bug`, `badResult`, `goodResult`, `other`, or a word of the client's. */
+  classification: string;
+  /** In the person's words. */
+  reason?: string | null;
+  /** The conversation that it is about. */
+  threadId?: ThreadId | null;
+  /** With the last lines of the server's log about this conversation, and the record of the conversation if it is live. */
+  includeLogs?: boolean;
+  /** Further words for whoever sorts the reports. */
+  tags?: { [key in string]: string };
+  /** Further files, by absolute path; only with logs. */
+  extraLogFiles?: Array<string>;
+};
+
+export type FeedbackPreviewResult = {
+  /** Saves or sends exactly this report. The latest few are kept. */
+  previewId: string;
+  /** The conversation; an id of the report's own where it is about none. */
+  threadId: string;
+  /** All of the report, byte for byte as it would go: a JSON document. */
+  report: string;
+  /** What is in it beside the person's words. */
+  parts: Array<FeedbackPart>;
+  /** Where `feedback/upload` would send it; absent: it can only be saved. */
+  endpoint?: string | null;
+};
+
+export type FeedbackSaveParams = {
+  /** As in `feedback/preview`, as all that follows. */
+  classification: string;
+  reason?: string | null;
+  threadId?: ThreadId | null;
+  includeLogs?: boolean;
+  tags?: { [key in string]: string };
+  extraLogFiles?: Array<string>;
+  /** The report that was shown; all else but the classification is left out then. */
+  previewId?: string | null;
+  /** An absolute path at which there is no file yet. */
+  savePath: string;
+};
+
+export type FeedbackSaveResult = {
+  savedPath: string;
+  /** The conversation that the report names. */
+  threadId: string;
+};
+
+export type FeedbackUploadParams = {
+  /** As in `feedback/preview`, as all that follows. */
+  classification: string;
+  reason?: string | null;
+  threadId?: ThreadId | null;
+  includeLogs?: boolean;
+  tags?: { [key in string]: string };
+  extraLogFiles?: Array<string>;
+  /** The report that was shown; all else but the classification is left out then. */
+  previewId?: string | null;
+};
+
+export type FeedbackUploadResult = {
+  /** The conversation that the report names. */
+  threadId: string;
+};
+
 export type FileChange = {
   /** Absolute path. */
   path: string;
@@ -2514,6 +2586,12 @@ export interface ClientRequests {
   "countersign/history/append": { params: HistoryAppendParams; result: HistoryAppendResult };
   /** The effective configuration and where each value came from. */
   "countersign/config/read": { params: ConfigReadParams; result: ConfigReadResult };
+  /** What feedback would say, byte for byte; nothing is saved or sent. */
+  "countersign/feedback/preview": { params: FeedbackPreviewParams; result: FeedbackPreviewResult };
+  /** Saves feedback as a file. */
+  "countersign/feedback/save": { params: FeedbackSaveParams; result: FeedbackSaveResult };
+  /** Sends feedback to the address that the person has configured. Answered when it is taken there, or not. */
+  "countersign/feedback/upload": { params: FeedbackUploadParams; result: FeedbackUploadResult };
   /** The permission profiles that can be chosen. */
   "countersign/permissions/profiles": { params: PermissionProfilesParams; result: PermissionProfilesResult };
   /** Which walls stand around commands on this machine, what each lacks, and what is used for each mode. */
