@@ -51,6 +51,7 @@ pub mod thread;
 pub mod turn;
 pub mod typed;
 pub mod undo;
+pub mod witness;
 
 use crate::config::{self, ConfigError, Loaded, Sources};
 use crate::exec::ExecError;
@@ -522,6 +523,7 @@ impl Agent {
             desk: self.desk(),
             conversation: &conversation,
             config: &loaded.config,
+            settings: &settings,
             cwd: &settings.cwd,
         });
         place

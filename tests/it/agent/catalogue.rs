@@ -119,7 +119,7 @@ const REQUESTS: &[(&str, Here)] = &[
     ("GetAccount, UserInfo", Asks("account/read")),
     ("GetAuthStatus", Asks("account/status")),
     ("GetAccountRateLimits", Asks("account/rateLimits/read")),
-    ("FeedbackUpload", Missing("feedback")),
+    ("FeedbackUpload", Asks("feedback/upload")),
     ("Initialize", Lsp("initialize")),
     ("GetConversationSummary", Asks("thread/read")),
     ("AddConversationListener", Asks("thread/subscribe")),
