@@ -18,14 +18,13 @@ use crate::protocol::item::{LineRange, UserInput};
 use crate::protocol::settings::SettingsOverride;
 use crate::protocol::thread::ThreadStartParams;
 use crate::protocol::turn::{EditorContext, EditorDiagnostic};
-use crate::server::editor::Choice;
 use crate::server::presenter::Severity;
 use crate::server::session::Session;
 use crate::workspace::uri;
 use lsp_types::ExecuteCommandParams;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 pub const FIX: &str = "countersign.fix";
@@ -302,16 +301,13 @@ fn ask(session: &Session, task: Task, choices: &'static Choices) -> Result<(), R
         set_off(session, task, words);
         return Ok(());
     }
-    let actions: Vec<_> = choices.iter().map(|(title, _)| json!({"title": title})).collect();
     let message = format!("What should Countersign do with {}?", selection_in_words(&task));
-    let params = json!({"type": 3, "message": message, "actions": actions});
-    let pending = session
-        .outbound()
-        .request::<Option<Choice>>("window/showMessageRequest", params);
+    let titles = choices.iter().map(|(title, _)| *title);
+    let pending = session.outbound().choose(Severity::Info, &message, titles);
     let session = session.clone();
     tokio::spawn(async move {
-        let Ok(Some(chosen)) = pending.await else { return };
-        if let Some((_, words)) = choices.iter().find(|(title, _)| *title == chosen.title) {
+        let Some(chosen) = pending.await else { return };
+        if let Some((_, words)) = choices.iter().find(|(title, _)| *title == chosen) {
             set_off(&session, task, (*words).to_owned());
         }
     });

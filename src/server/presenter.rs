@@ -15,6 +15,7 @@ mod review;
 mod undone;
 mod words;
 
+pub use crate::server::outbound::Severity;
 pub use findings::{FINDINGS_SOURCE, finding_diagnostic, severity_of};
 
 use super::idle::Idle;
@@ -34,15 +35,6 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
-
-/// Types of messages (LSP 3.17, MessageType).
-#[derive(Clone, Copy)]
-pub enum Severity {
-    Error = 1,
-    Warning = 2,
-    Info = 3,
-    Log = 4,
-}
 
 #[derive(Clone)]
 pub struct Presenter {
@@ -337,6 +329,16 @@ impl Presenter {
     /// take no keys.
     pub async fn when_idle(&self) {
         self.shared.idle.wait().await;
+    }
+
+    /// See [`Outbound::choose`].
+    async fn choose<'t>(
+        &self,
+        severity: Severity,
+        message: &str,
+        titles: impl IntoIterator<Item = &'t str>,
+    ) -> Option<String> {
+        self.shared.outbound.choose(severity, message, titles).await
     }
 
     /// A proposal in one line of at most about so many characters.

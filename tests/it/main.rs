@@ -3,6 +3,7 @@
 
 mod agent;
 mod apply_patch;
+mod bare;
 mod config;
 mod crash;
 mod demo;

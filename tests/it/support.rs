@@ -3,5 +3,6 @@
 
 pub(crate) mod client;
 pub(crate) mod editor;
+pub(crate) mod git;
 pub(crate) mod mcp;
 pub(crate) mod work;
