@@ -21,7 +21,7 @@ export async function start() {
   return editor;
 }
 
-class Neovim {
+export class Neovim {
   #typed = 0;
 
   constructor(child, socket) {
@@ -128,16 +128,16 @@ class Neovim {
   fix() {
     return chooseFix(this, async () => {
       await this.type(":CountersignFix<CR>");
-      return this.#actionList();
+      return this.actionList();
     });
   }
 
   async actions() {
     await this.type(":CountersignActions<CR>");
-    return this.#actionList();
+    return this.actionList();
   }
 
-  async #actionList() {
+  async actionList() {
     const asked = await until("the list of code actions", async () => {
       const question = await this.#asked();
       return question?.kind === "codeaction" && question;

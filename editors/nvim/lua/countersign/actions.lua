@@ -175,9 +175,13 @@ function M.commands()
     end,
     ['countersign.showProposal'] = function(command)
       local argument = (command.arguments or {})[1] or {}
-      local proposal = require('countersign.proposals').get(argument.proposalId or argument.id or '') or require('countersign.review').proposal()
+      if argument.hunkId then
+        -- One change by itself is shown as a diff, which the server makes.
+        return client.execute('countersign.showProposal', argument)
+      end
+      local proposal = require('countersign.proposals').get(argument.proposalId or '') or require('countersign.review').proposal()
       if proposal then
-        require('countersign.review.side').open(proposal)
+        require('countersign.review.side').open(proposal, argument.path)
       end
     end,
     ['countersign.rejectWithWords'] = function(command)

@@ -96,7 +96,7 @@ local function show(question)
     end)
   end)
   if not good then
-    vim.notify('Countersign: the question could not be shown, which counts as a no.\n' .. tostring(why), vim.log.levels.ERROR)
+    require('countersign.client').tell('the question could not be shown, which counts as a no.\n' .. tostring(why), vim.log.levels.ERROR)
     settle(question, question.nothing)
   end
 end
@@ -104,7 +104,7 @@ end
 local function announce(question)
   if not question.announced then
     question.announced = true
-    vim.notify('Countersign asks: ' .. question.title .. ' (:Countersign answer)', vim.log.levels.WARN)
+    require('countersign.client').tell(':Countersign answer — ' .. question.title, vim.log.levels.WARN)
   end
 end
 
@@ -154,7 +154,7 @@ function M.open()
   elseif waiting[1] then
     show(waiting[showing and 2 or 1])
   else
-    vim.notify('Countersign: no question waits for you.')
+    require('countersign.client').tell('no question waits for you.')
   end
 end
 

@@ -13,10 +13,20 @@ function M.call(client, name, ...)
   return client[name](...)
 end
 
+--- Tells the person something, on one line: more would stop the editor until a key is pressed. What does not fit there is all
+--- in `:messages`.
 ---@param message string
 ---@param level? integer
-function M.tell(message, level)
-  vim.notify('Countersign: ' .. message, level or vim.log.levels.INFO)
+---@param who? string
+function M.tell(message, level, who)
+  message = (who or 'Countersign') .. ': ' .. message
+  local line = message:gsub('%s*\n%s*', ' · ')
+  local room = math.max(40, vim.v.echospace - 1)
+  if vim.fn.strdisplaywidth(line) > room then
+    line = vim.fn.strcharpart(line, 0, room - 1) .. '…'
+    vim.cmd.echomsg({ args = { vim.fn.string(message) }, mods = { silent = true } })
+  end
+  vim.notify(line, level or vim.log.levels.INFO)
 end
 
 --- The last window that shows a file of the person's, and so what a question is about.

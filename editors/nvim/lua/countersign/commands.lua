@@ -38,7 +38,7 @@ local function show_diff(diff, title)
   vim.api.nvim_buf_set_lines(buf, 0, -1, false, vim.split(diff, '\n', { plain = true, trimempty = true }))
   vim.bo[buf].buftype, vim.bo[buf].bufhidden, vim.bo[buf].swapfile, vim.bo[buf].modifiable = 'nofile', 'wipe', false, false
   vim.bo[buf].filetype = 'diff'
-  pcall(vim.api.nvim_buf_set_name, buf, 'countersign://diff/' .. title)
+  pcall(vim.api.nvim_buf_set_name, buf, ('countersign://diff/%s.diff'):format(title))
 end
 
 

@@ -1,4 +1,5 @@
 --- What the person is told beside the chat, by `vim.notify`.
+local client = require('countersign.client')
 local threads = require('countersign.threads')
 
 local M = {}
@@ -29,10 +30,10 @@ end
 function M.turn_completed(params)
   local thread, turn = threads.get(params.threadId), params.turn
   if turn.status == 'failed' and turn.error and not is_visible(params.threadId) then
-    vim.notify(('%s: %s'):format(name_of(params.threadId), turn.error.message), vim.log.levels.ERROR)
+    client.tell(turn.error.message, vim.log.levels.ERROR, name_of(params.threadId))
   elseif turn.status == 'completed' and turn.kind == 'regular' and not (thread and thread.agent) and (not focused or not is_visible(params.threadId)) then
     local answer = (params.lastAgentMessage or 'done'):gsub('%s+', ' ')
-    vim.notify(('%s: %s'):format(name_of(params.threadId), vim.fn.strcharpart(answer, 0, 200)))
+    client.tell(answer, nil, name_of(params.threadId))
   end
 end
 
@@ -42,25 +43,25 @@ function M.review_completed(params)
   end
   local count = #params.findings
   local words = count == 0 and 'the review found nothing to mend.' or ('the review found %d %s: :Countersign findings lists them.'):format(count, count == 1 and 'thing' or 'things')
-  vim.notify('Countersign: ' .. words)
+  client.tell(words)
 end
 
 --- The automatic reviewer denied something: it can be overruled, for exactly that.
 function M.assessment(params)
   if params.status == 'denied' then
     M.denied = { threadId = params.threadId, assessmentId = params.id }
-    vim.notify(('Countersign: the automatic reviewer denied this. %s :Countersign overrule allows it once.'):format(params.rationale or ''), vim.log.levels.WARN)
+    client.tell(('the automatic reviewer denied this. %s :Countersign overrule allows it once.'):format(params.rationale or ''), vim.log.levels.WARN)
   end
 end
 
 --- Lets the last thing that was denied happen, once.
 function M.overrule()
   if not M.denied then
-    return vim.notify('Countersign: nothing was denied.')
+    return client.tell('nothing was denied.')
   end
   local thread = threads.get(M.denied.threadId)
-  require('countersign.client').request(thread and thread.client or -1, 'guardian/approveDenied', M.denied, function(result)
-    vim.notify(result.taken and 'Countersign: it is allowed, once.' or 'Countersign: it was overruled before, or is gone.')
+  client.request(thread and thread.client or -1, 'guardian/approveDenied', M.denied, function(result)
+    client.tell(result.taken and 'it is allowed, once.' or 'it was overruled before, or is gone.')
   end)
   M.denied = nil
 end
@@ -69,7 +70,7 @@ end
 local function once(message, level)
   if not shown[message] then
     shown[message] = true
-    vim.notify('Countersign: ' .. message, level)
+    client.tell(message, level)
   end
 end
 

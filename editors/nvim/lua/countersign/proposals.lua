@@ -77,7 +77,7 @@ function M.created(params, id)
   if not M.is_waiting(proposal) or proposal.autoApproved then
     return
   end
-  vim.notify('Countersign proposes to change ' .. M.summary(proposal) .. '. :Countersign diff shows it, :Countersign accept or reject decides.')
+  client.tell('proposes ' .. M.summary(proposal) .. '. :Countersign diff')
   if require('countersign.config').get().review.open == 'side' and require('countersign.ask').is_still() then
     require('countersign.review.side').open(proposal)
   end
@@ -88,7 +88,7 @@ function M.updated(params, id)
   local before = waiting[proposal.id]
   take(proposal, id)
   if before and proposal.status == 'failed' then
-    vim.notify('Countersign: ' .. (proposal.outcome or 'the change could not be made; no file was changed.'), vim.log.levels.ERROR)
+    require('countersign.client').tell((proposal.outcome or 'the change could not be made; no file was changed.'), vim.log.levels.ERROR)
   end
 end
 

@@ -66,7 +66,7 @@ function M.command(again)
   local cmd, told = M.find()
   if not cmd and (again or not warned) then
     warned = true
-    vim.notify('Countersign: ' .. told .. ' :checkhealth countersign says more.', vim.log.levels.WARN)
+    require('countersign.client').tell(told .. ' :checkhealth countersign says more.', vim.log.levels.WARN)
   end
   return cmd
 end
@@ -106,12 +106,12 @@ local function on_exit(code, signal, client_id)
     run.attempts = run.attempts + 1
     local why = signal ~= 0 and ('signal %d'):format(signal) or ('status %d'):format(code)
     if run.attempts > ATTEMPTS then
-      local words = 'Countersign: the server has ended %d times in a row (%s). :Countersign log has the cause; :Countersign restart starts it again.'
-      vim.notify(words:format(run.attempts, why), vim.log.levels.ERROR)
+      local words = 'the server has ended %d times in a row (%s). :Countersign log has the cause; :Countersign restart starts it again.'
+      require('countersign.client').tell(words:format(run.attempts, why), vim.log.levels.ERROR)
       return
     end
     local delay = 500 * 2 ^ (run.attempts - 1)
-    vim.notify(('Countersign: the server has ended with %s; it starts again in %.1f s.'):format(why, delay / 1000), vim.log.levels.WARN)
+    require('countersign.client').tell(('the server has ended with %s; it starts again in %.1f s.'):format(why, delay / 1000), vim.log.levels.WARN)
     vim.defer_fn(function()
       M.start(root)
     end, delay)

@@ -135,7 +135,7 @@ function M.request(params)
         if url then
           -- Only what a browser shows; nothing that would run a program here.
           if not params.url:match('^https?://') then
-            vim.notify('Countersign: the address is not a web page, so it is not opened: ' .. choice.line(params.url), vim.log.levels.WARN)
+            require('countersign.client').tell('the address is not a web page, so it is not opened: ' .. choice.line(params.url), vim.log.levels.WARN)
             return answer({ action = 'decline' })
           end
           vim.ui.open(params.url)

@@ -75,10 +75,10 @@ local function draw_hunk(buf, place, number, count)
     vim.api.nvim_buf_set_extmark(buf, namespace, math.min(first, last - 1), 0, { virt_text = { decided }, virt_text_pos = 'eol' })
     return
   end
-  local title = ('%d of %d '):format(number, count)
+  local title = ('change %d of %d'):format(number, count)
   if hunk.status == 'conflicting' then
     local row = math.min(first, last - 1)
-    local text = ('⚠ change %sdoes not fit any more: %s'):format(title, hunk.conflict or 'the text has changed')
+    local text = ('⚠ %s does not fit any more: %s'):format(title, hunk.conflict or 'the text has changed')
     vim.api.nvim_buf_set_extmark(buf, namespace, row, 0, { virt_text = { { text, 'CountersignConflict' } }, virt_text_pos = 'eol' })
     return
   end
@@ -110,8 +110,7 @@ local function draw_hunk(buf, place, number, count)
   for i, line in ipairs(new) do
     virtual[i] = pieces(line, paired and old[i] or nil, width + 2)
   end
-  local kind = #new == 0 and 'goes' or (#old == 0 and 'new' or 'changed')
-  local label = { { ('%s%s'):format(title, kind), 'CountersignHunk' } }
+  local label = { { title .. (#new == 0 and ': goes' or ''), 'CountersignHunk' } }
   if hunk.proposedText then
     label[1][1] = label[1][1] .. ', edited by you'
   end
