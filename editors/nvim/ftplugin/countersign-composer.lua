@@ -29,6 +29,20 @@ local function windows()
 end
 windows()
 vim.api.nvim_create_autocmd('BufWinEnter', { buffer = buf, callback = windows })
+-- What is offered while typing must not be put in by itself. The option is the editor's, so it is lent.
+local lent
+vim.api.nvim_create_autocmd({ 'InsertEnter', 'InsertLeave', 'BufLeave' }, {
+  buffer = buf,
+  callback = function(event)
+    if event.event == 'InsertEnter' then
+      lent = lent or vim.o.completeopt
+      vim.o.completeopt = 'menuone,noinsert,noselect'
+    elseif lent then
+      vim.o.completeopt = lent
+      lent = nil
+    end
+  end,
+})
 vim.api.nvim_create_autocmd('TextChangedI', {
   buffer = buf,
   callback = function()

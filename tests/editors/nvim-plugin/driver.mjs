@@ -8,20 +8,29 @@ import { Terminal } from "../terminal.mjs";
 
 const program = process.env.JOURNEY_NVIM;
 
+const socket = path.join(state, "nvim.sock");
+
 export async function start() {
-  const socket = path.join(state, "nvim.sock");
-  const terminal = new Terminal([program, "-n", "-i", "NONE", "-u", path.join(here, "nvim-plugin", "init.lua"), "--listen", socket]);
-  const editor = new WithPlugin(terminal, socket);
-  await until("the editor to start", () => fs.existsSync(socket));
-  const { major, minor, patch } = await until("the editor to answer", () => editor.lua("return vim.version()"));
+  const editor = new WithPlugin({ on: () => undefined }, socket);
+  await editor.begin();
+  const { major, minor, patch } = await editor.lua("return vim.version()");
   editor.version = `Neovim ${major}.${minor}.${patch} with the plugin`;
   return editor;
 }
 
 class WithPlugin extends Neovim {
-  constructor(terminal, socket) {
-    super({ on: () => undefined }, socket);
-    this.terminal = terminal;
+  async begin() {
+    this.typed = 0;
+    this.terminal = new Terminal([program, "-n", "-i", "NONE", "-u", path.join(here, "nvim-plugin", "init.lua"), "--listen", socket]);
+    await until("the editor to start", () => fs.existsSync(socket));
+    await until("the editor to answer", () => this.lua("return true"));
+  }
+
+  /** Closes the editor and opens it again. */
+  async restart() {
+    await this.close();
+    await until("the socket to go", () => !fs.existsSync(socket));
+    await this.begin();
   }
 
   /** Runs a sub-command of the plugin. */

@@ -22,7 +22,7 @@ export async function start() {
 }
 
 export class Neovim {
-  #typed = 0;
+  typed = 0;
 
   constructor(child, socket) {
     this.child = child;
@@ -49,9 +49,9 @@ export class Neovim {
 
   /** Types keys and waits until the editor has dealt with them. */
   async typeOut(keys) {
-    this.#typed += 1;
+    this.typed += 1;
     await this.type(`${keys}<Cmd>let g:typed = get(g:, "typed", 0) + 1<CR>`);
-    await until(`the editor to take ${keys}`, async () => (await this.lua("return vim.g.typed")) === this.#typed);
+    await until(`the editor to take ${keys}`, async () => (await this.lua("return vim.g.typed")) === this.typed);
   }
 
   async open(name) {

@@ -139,7 +139,7 @@ function M.request(client, method, params, done, failed)
         M.tell(error.message or vim.inspect(error), vim.log.levels.ERROR)
       end
     elseif done then
-      done(result)
+      done(M.clean(result))
     end
   end
   local _, id = M.call(client, 'request', method, params, answered)
@@ -155,13 +155,20 @@ function M.execute(command, argument)
   end)
 end
 
---- JSON's null, also where it stands in a list.
+--- Takes JSON's null out of objects, where some releases leave it: what is null there is not known. In lists it stays.
 ---@generic T
 ---@param value T
----@return T?
-function M.some(value)
-  if value == vim.NIL then
-    return nil
+---@return T
+function M.clean(value)
+  if type(value) == 'table' then
+    local list = vim.islist(value)
+    for key, one in pairs(value) do
+      if one == vim.NIL and not list then
+        value[key] = nil
+      else
+        M.clean(one)
+      end
+    end
   end
   return value
 end

@@ -44,6 +44,7 @@ M.notifications = {
 local function listen(method)
   local kind = method:gsub('^countersign/', '')
   return function(_, params, ctx)
+    require('countersign.client').clean(params)
     -- Copies that a subscription asked for are somebody else's.
     if params.subscriptionId then
       return
@@ -60,7 +61,7 @@ end
 local function answer(kind)
   local room = M.requests[kind]
   return function(_, params, ctx)
-    local good, result = pcall(require(room[1])[room[2]], params, ctx.client_id)
+    local good, result = pcall(require(room[1])[room[2]], require('countersign.client').clean(params), ctx.client_id)
     if good then
       return result == nil and vim.NIL or result
     end
