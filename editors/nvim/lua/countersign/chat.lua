@@ -71,6 +71,9 @@ local function tail(thread)
   elseif not thread.live and not thread.deleted then
     add('○ not loaded (:Countersign resume)', 'CountersignQuiet')
   end
+  for _, joining in ipairs(thread.joining or {}) do
+    add('↳ ' .. joining.text:gsub('%s+', ' '), 'CountersignYou')
+  end
   for i, queued in ipairs(thread.queue.inputs) do
     add(('%d. %s %s'):format(i, thread.queue.paused and 'held back:' or 'next:', words.input(queued.input):gsub('%s+', ' ')), 'CountersignQuiet')
   end
@@ -320,16 +323,17 @@ events.on('found', function(data)
   end
 end)
 
---- What a closed fold shows.
----@return string
+--- What a closed fold shows: its first line without the marks, its status, and how much is in it.
+---@return table
 function M.foldtext()
-  local first, count = vim.fn.getline(vim.v.foldstart), vim.v.foldend - vim.v.foldstart + 1
-  if vim.startswith(first, '~~~~') then
-    local kind = first:match('^~+(%w*)')
-    return ('  ▸ %s, %d lines'):format(kind == '' and 'text' or kind, count - 2)
-  end
-  local text = first:gsub('^> ?', ''):gsub('%*%*', '')
-  return ('  ▸ %s%s'):format(vim.fn.strcharpart(text, 0, 60), count > 1 and (' … %d lines'):format(count) or '')
+  local first = vim.fn.getline(vim.v.foldstart)
+  local text = first:gsub('^> ?', ''):gsub('%*%*', ''):gsub('`', '')
+  local chunks = { { '▸ ', 'CountersignQuiet' }, { vim.fn.strcharpart(text, 0, 70), vim.startswith(first, '>') and 'CountersignQuiet' or 'CountersignCommand' } }
+  local chat = chats[M.thread_of(vim.api.nvim_get_current_buf()) or '']
+  local shown = chat and select(2, chat.transcript:at(vim.v.foldstart - 1))
+  vim.list_extend(chunks, shown and shown.status or {})
+  chunks[#chunks + 1] = { (' · %d lines'):format(vim.v.foldend - vim.v.foldstart), 'CountersignQuiet' }
+  return chunks
 end
 
 --- For tests: forgets everything.

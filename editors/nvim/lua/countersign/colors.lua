@@ -12,6 +12,7 @@ local links = {
   CountersignConflict = 'DiagnosticWarn',
   CountersignQuiet = 'Comment',
   CountersignHunk = 'Comment',
+  CountersignCommand = 'String',
   CountersignAdd = 'DiffAdd',
   CountersignAddText = 'DiffText',
   CountersignDelete = 'DiffDelete',

@@ -13,6 +13,8 @@ local pictures = {}
 ---@type table<string, { entries: string[], at: integer, draft: string }> Where the person is in what they typed before.
 local histories = {}
 
+local said = 0
+
 local namespace = vim.api.nvim_create_namespace('countersign.composer')
 
 local function name_of(id)
@@ -113,15 +115,26 @@ function M.say(thread, text, given, sent, failed)
     input[#input + 1] = { type = 'localImage', path = path }
   end
   threads.use(thread)
-  local params = { threadId = thread.id, input = input, context = given.context or context.take(), settings = thread.wanted }
+  said = said + 1
+  local own_id = ('nvim-%d-%d'):format(vim.fn.getpid(), said)
+  local params = {
+    threadId = thread.id,
+    input = input,
+    context = given.context or context.take(),
+    settings = thread.wanted,
+    clientUserMessageId = own_id,
+  }
   local function not_sent(error)
     client.tell(error.message, vim.log.levels.ERROR)
     if failed then
       failed()
     end
   end
-  local function done()
+  local function done(result)
     thread.wanted = nil
+    if result.steered then
+      threads.joins(thread, own_id, text)
+    end
     if sent then
       sent()
     end

@@ -180,6 +180,29 @@ function M.found(client)
   events.emit('found', { client = client })
 end
 
+--- Words that joined a running turn, which has not read them yet.
+---@param thread countersign.Thread
+---@param id string As sent along; the item of the words has it.
+---@param text string
+function M.joins(thread, id, text)
+  for _, item in ipairs(thread.items) do
+    if item.clientId == id then
+      return
+    end
+  end
+  if thread.turn then
+    thread.joining = thread.joining or {}
+    table.insert(thread.joining, { id = id, text = text })
+    events.emit('changed', { thread = thread })
+  end
+end
+
+local function read(thread, id)
+  thread.joining = vim.tbl_filter(function(one)
+    return id and one.id ~= id
+  end, thread.joining or {})
+end
+
 local apply = {}
 
 apply['thread/started'] = function(thread, params)
@@ -227,6 +250,7 @@ apply['turn/completed'] = function(thread, params)
   thread.turns[params.turn.id].unanswered = params.unanswered
   if thread.turn == params.turn.id then
     thread.turn = nil
+    read(thread)
   end
   thread.retrying = nil
 end
@@ -243,8 +267,10 @@ apply['turn/planUpdated'] = function(thread, params)
   thread.plan = { explanation = params.explanation, steps = params.steps }
 end
 apply['item/started'] = function(thread, params)
-  params.item.started = vim.uv.now()
   thread.retrying = nil
+  if params.item.clientId then
+    read(thread, params.item.clientId)
+  end
   return put(thread, params.item, params.turnId)
 end
 apply['item/completed'] = function(thread, params)

@@ -57,7 +57,7 @@ export async function play(editor) {
       end
       return closed
     end)`);
-  check("reasoning and output are folded", folds.some((line) => line.startsWith("> ")) && folds.some((line) => line.startsWith("~~~~output")), folds);
+  check("reasoning and output are folded", folds.some((line) => line.startsWith("> ")) && folds.some((line) => line.startsWith("`$ ls -1`")), folds);
   await editor.shot("answered");
 
   const before = requests().length;

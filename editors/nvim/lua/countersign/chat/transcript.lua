@@ -13,6 +13,7 @@ local namespace = vim.api.nvim_create_namespace('countersign.chat')
 ---@field turn? string
 ---@field folded? boolean
 ---@field fold? integer[]
+---@field status? table[]
 ---@field mark? integer
 ---@field line_marks? integer[]
 
@@ -167,7 +168,7 @@ function Transcript:put(id, block, turn, complete)
         self.shown[i].row = self.shown[i].row + grown
       end
     end
-    one.fold = block.fold
+    one.fold, one.status = block.fold, block.status
     self:decorate(one, block)
     if complete and block.fold and not one.folded then
       one.folded = true
@@ -207,15 +208,16 @@ end
 --- The block at a line.
 ---@param row integer From 0.
 ---@return string? id
+---@return countersign.Shown?
 function Transcript:at(row)
   local found
   for _, one in ipairs(self.shown) do
     if one.row > row then
       break
     end
-    found = one.id
+    found = one
   end
-  return found
+  return found and found.id, found
 end
 
 --- The first lines of the person's messages, for going from turn to turn.

@@ -49,14 +49,13 @@ local function fence(lines)
   return ('~'):rep(math.max(most, 4))
 end
 
---- Adds a fenced block that folds.
+--- Adds a fenced block, which folds with all above it.
 local function fenced(block, language, lines)
   local mark = fence(lines)
-  local first = #block.lines + 1
   block.lines[#block.lines + 1] = mark .. language
   vim.list_extend(block.lines, lines)
   block.lines[#block.lines + 1] = mark
-  block.fold = { block.fold and block.fold[1] or first, #block.lines }
+  block.fold = { 1, #block.lines }
 end
 
 --- A time span as people write it.
@@ -126,6 +125,11 @@ function M.input(content)
     end
   end
   return table.concat(parts, '\n')
+end
+
+--- Words about an item, set off from what it holds.
+local function aside(text)
+  return '*' .. one_line(text, 300):gsub('%*', '') .. '*'
 end
 
 local blocks = {}
@@ -198,12 +202,12 @@ function blocks.commandExecution(item)
   if #command > 1 then
     fenced(block, 'sh', command)
   end
-  if item.reason and item.status ~= 'completed' then
-    block.lines[#block.lines + 1] = '*' .. one_line(item.reason, 300):gsub('%*', '') .. '*'
-  end
   local output = item.aggregatedOutput
   if output and output ~= '' then
     fenced(block, 'output', bounded(M.lines(output)))
+  end
+  if item.reason and item.status ~= 'completed' then
+    block.lines[#block.lines + 1] = aside(item.reason)
   end
   return block
 end
@@ -237,7 +241,7 @@ function blocks.fileChange(item)
     fenced(block, 'diff', bounded(diff))
   end
   if item.outcome and item.status ~= 'completed' then
-    block.lines[#block.lines + 1] = '*' .. one_line(item.outcome, 300):gsub('%*', '') .. '*'
+    block.lines[#block.lines + 1] = aside(item.outcome)
   end
   return block
 end
@@ -248,11 +252,11 @@ local function call(title, item, more, output)
   if progress and item.status == 'inProgress' then
     block.status[#block.status + 1] = { ' · ' .. one_line(progress.message or ('%s of %s'):format(progress.progress, progress.total or '?'), 60), 'CountersignQuiet' }
   end
-  if item.error then
-    block.lines[#block.lines + 1] = '*' .. one_line(item.error, 300):gsub('%*', '') .. '*'
-  end
   if output and output ~= '' then
     fenced(block, 'output', bounded(M.lines(output)))
+  end
+  if item.error then
+    block.lines[#block.lines + 1] = aside(item.error)
   end
   return block
 end
@@ -281,7 +285,7 @@ function blocks.collabAgentToolCall(item)
     for _, line in ipairs(M.lines(item.prompt)) do
       block.lines[#block.lines + 1] = '> ' .. line
     end
-    block.fold = { 2, #block.lines }
+    block.fold = { 1, #block.lines }
   end
   return block
 end
@@ -318,11 +322,10 @@ function blocks.contextCompaction(item)
     block.lines[#block.lines + 1] = one_line(item.message, 300)
   end
   if item.summary then
-    local first = #block.lines + 1
     for _, line in ipairs(M.lines(item.summary)) do
       block.lines[#block.lines + 1] = '> ' .. line
     end
-    block.fold = { first, #block.lines }
+    block.fold = { 1, #block.lines }
   end
   return block
 end
