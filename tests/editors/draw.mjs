@@ -45,7 +45,8 @@ function restyle(style, numbers) {
 }
 
 const wide = (char) => /\p{Emoji_Presentation}|[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60]/u.test(char);
-const escape = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+// Blanks are kept as they are, which SVG does not promise of plain ones.
+const escape = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll(" ", "\u00a0");
 
 /** The screen as an SVG picture. */
 export function draw(screen, { paper = "#14161b", ink = "#e0e2ea" } = {}) {
@@ -81,5 +82,5 @@ export function draw(screen, { paper = "#14161b", ink = "#e0e2ea" } = {}) {
     columns = Math.max(columns, x);
   });
   const [w, h] = [Math.ceil(columns * width), rows.length * height];
-  return `<svg xmlns="http://www.w3.org/2000/svg" width="${w}" height="${h}" viewBox="0 0 ${w} ${h}"><rect width="100%" height="100%" fill="${paper}"/><g font-family="DejaVu Sans Mono, Menlo, Consolas, monospace" font-size="14" xml:space="preserve">${parts.join("")}</g></svg>\n`;
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="${w}" height="${h}" viewBox="0 0 ${w} ${h}"><rect width="100%" height="100%" fill="${paper}"/><g font-family="DejaVu Sans Mono, Menlo, Consolas, monospace" font-size="14">${parts.join("")}</g></svg>\n`;
 }

@@ -85,18 +85,16 @@ end
 
 --- Puts an item into the buffer, below the heading of its turn.
 local function put(chat, thread, item)
+  local turn = thread.turns[item.turn or '']
+  local over = item.complete or turn == nil or turn.status ~= 'inProgress'
+  item.complete = over
   local block = words.block(item)
   if not block then
     return
   end
-  local turn = thread.turns[item.turn or '']
   local head = 'head:' .. (item.turn or '')
   if item.type ~= 'userMessage' and not chat.transcript.by_id[head] and turn and turn.kind ~= 'ownCommands' then
     chat.transcript:put(head, { lines = { '## Countersign' }, marks = { { line = 1, group = 'CountersignAgent' } } }, item.turn)
-  end
-  local over = item.complete or turn == nil or turn.status ~= 'inProgress'
-  if over then
-    item.complete = true
   end
   chat.transcript:put((item.turn or '') .. item.id, block, item.turn, over)
 end

@@ -107,7 +107,7 @@ local function put(thread, item, turn)
   local known = thread.by_id[item.id]
   if known and known.turn == (turn or known.turn) then
     for key in pairs(known) do
-      if key ~= 'turn' and key ~= 'started' and key ~= 'elapsed' then
+      if key ~= 'turn' and key ~= 'complete' then
         known[key] = nil
       end
     end

@@ -111,7 +111,7 @@ local function bar(view)
       decided = decided + 1
     end
   end
-  return ('%%#CountersignHunk# after %%*  %d waiting, %d decided  %%=:w edits · :Countersign accept, reject, next '):format(open, decided)
+  return (' proposed · %d waiting%s%%= %%<:w edits '):format(open, decided > 0 and (', %d decided'):format(decided) or '')
 end
 
 --- Reads the proposal anew and shows it, unless the person has an edit that is not written.
@@ -165,7 +165,7 @@ local function open_file(proposal, file, done)
     vim.cmd('tabnew')
     local view = { proposal = proposal.id, path = file.path, tab = vim.api.nvim_get_current_tabpage(), hunks = fresh.hunks, result = fresh.result or '', filled = true }
     local empty = vim.api.nvim_get_current_buf()
-    local name = ('countersign://after/%s/%s'):format(proposal.id, vim.fn.fnamemodify(file.path, ':.'))
+    local name = ('countersign://after/%s/%s'):format(proposal.id:sub(-6), vim.fn.fnamemodify(file.path, ':.'))
     view.after = scratch(name, file.path, 'acwrite')
     if fresh.current then
       vim.cmd.edit(vim.fn.fnameescape(file.path))
