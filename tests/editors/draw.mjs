@@ -63,7 +63,7 @@ export function draw(screen, { paper = "#14161b", ink = "#e0e2ea" } = {}) {
       const sequence = /^\u001b\[([\d;:]*)m$/.exec(piece);
       if (sequence) {
         // An underline's shape (4:3) and colour (58) are drawn as a plain line.
-        const plain = sequence[1].replace(/\b58[;:]\d+(?:[;:]\d+)*/g, "").replace(/4:(\d)/g, (_, n) => (n === "0" ? "24" : "4"));
+        const plain = sequence[1].replace(/\b58[;:](?:5[;:]\d+|2[;:]{1,2}\d+[;:]\d+[;:]\d+)/g, "").replace(/4:(\d)/g, (_, n) => (n === "0" ? "24" : "4"));
         style = restyle(style, (plain === "" ? "0" : plain).split(/[;:]/).filter(Boolean).map(Number));
         continue;
       }

@@ -67,7 +67,7 @@ local function tail(thread)
     add(('↻ %s Trying again (%d%s).'):format(thread.retrying.message, thread.retrying.attempt, limit), 'CountersignConflict')
   end
   if thread.turn then
-    add(('● working%s  (:Countersign stop; what you send now joins in)'):format(elapsed(thread)), 'CountersignRunning')
+    add(('● working%s · :Countersign stop'):format(elapsed(thread)), 'CountersignRunning')
   elseif not thread.live and not thread.deleted then
     add('○ not loaded (:Countersign resume)', 'CountersignQuiet')
   end
