@@ -5,7 +5,6 @@ local root = vim.fs.normalize(here .. '/../../../..')
 local plugin = root .. '/editors/nvim'
 vim.opt.runtimepath:prepend(plugin)
 vim.o.swapfile = false
-vim.o.columns, vim.o.lines = 120, 40
 
 local T = { root = root, plugin = plugin, messages = {} }
 
