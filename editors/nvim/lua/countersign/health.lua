@@ -40,7 +40,7 @@ local function program()
   health.start('Server')
   local cmd, told = require('countersign.server').find()
   if not cmd then
-    health.error(told, { 'cargo install countersign', "or name the program: require('countersign').setup({ cmd = { '/path/to/countersign' } })" })
+    health.error(told, { 'Install it: cargo install --path . --locked in the repository.', "Or name the program: require('countersign').setup({ cmd = { '/path/to/countersign' } })" })
     return
   end
   health.ok(('%s (by %s)'):format(cmd[1], told))

@@ -54,7 +54,7 @@ function M.find()
   return nil,
     'there is no program countersign: not on PATH, nor in '
       .. table.concat(usual_places(), ', ')
-      .. ". Install it with `cargo install countersign`, or name it: require('countersign').setup({ cmd = { '/path/to/countersign' } })."
+      .. ". Install it (the README says how), or name it: require('countersign').setup({ cmd = { '/path/to/countersign' } })."
 end
 
 local warned = false
