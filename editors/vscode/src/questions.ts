@@ -21,6 +21,7 @@ interface Waiting {
 const WHY = "Deny and Say Why…";
 const ANSWER = "Answer…";
 const NO_ANSWER = "Do Not Answer";
+const OTHER = "In Other Words…";
 const DECLINE = "Decline";
 const OPEN_LINK = "Open Link";
 
@@ -107,19 +108,19 @@ async function approve(approval: Approval): Promise<ApprovalResponse> {
 async function answerAll(request: UserInputRequest): Promise<UserInputResponse | null> {
   const [first] = request.questions;
   const more = request.questions.length > 1 ? ` (and ${request.questions.length - 1} more)` : "";
-  const simple = request.questions.length === 1 && first !== undefined && !first.isOther && first.options.length > 0 && first.options.length <= 3;
-  const buttons = simple ? first.options.map((one) => one.label) : [ANSWER, NO_ANSWER];
+  const simple = request.questions.length === 1 && first !== undefined && first.options.length > 0 && first.options.length <= 3;
+  const buttons = simple ? [...first.options.map((one) => one.label), ...(first.isOther ? [OTHER] : [])] : [ANSWER, NO_ANSWER];
   const chosen = await vscode.window.showInformationMessage(`${asks(request.agent)}${cut(first?.question ?? "", 400)}${more}`, ...buttons);
   if (chosen === undefined || chosen === NO_ANSWER || first === undefined) {
     return null;
   }
-  if (simple) {
+  if (simple && chosen !== OTHER) {
     return { answers: { [first.id]: { answers: [chosen] } } };
   }
   const answers: UserInputResponse["answers"] = {};
   for (const question of request.questions) {
-    const other = "$(edit) In other words…";
-    const picked = question.options.length === 0 ? other : await pick(question.header, question.question, [...question.options.map((one) => ({ label: one.label, detail: one.description })), ...(question.isOther ? [{ label: other, detail: "" }] : [])]);
+    const other = `$(edit) ${OTHER}`;
+    const picked = question.options.length === 0 || chosen === OTHER ? other : await pick(question.header, question.question, [...question.options.map((one) => ({ label: one.label, detail: one.description })), ...(question.isOther ? [{ label: other, detail: "" }] : [])]);
     const words = picked === other ? await vscode.window.showInputBox({ title: question.header, prompt: question.question, ignoreFocusOut: true }) : picked;
     if (words !== undefined && words !== "") {
       answers[question.id] = { answers: [words] };

@@ -58,6 +58,8 @@ function closeThreads(): void {
   composer.focus();
 }
 
+const WAITING: ReadonlySet<string> = new Set(["proposed", "partlyDecided", "conflicting", "stale"]);
+
 function remember(): void {
   keep({ threadId, draft });
 }
@@ -98,12 +100,13 @@ function drawActivity(): void {
   const open = model?.open().length ?? 0;
   const first = model?.open()[0];
   const plan = shown?.plan;
+  const reviews = shown !== undefined && Object.values(shown.proposals).some((one) => WAITING.has(one.status));
   const step = plan?.find((one) => one.status === "inProgress");
   activity.hidden = shown?.running === undefined && open === 0;
   const since = shown?.running === undefined || shown.running.startedAtMs === 0 ? "" : duration(Math.max(0, Date.now() - shown.running.startedAtMs));
-  const words = shown?.retry ?? (open > 0 ? "Waits for you" : step === undefined ? "Working" : step.step);
+  const words = shown?.retry ?? (open > 0 ? "Waits for your answer" : reviews ? "Waits for your review" : step === undefined ? "Working" : step.step);
   activity.replaceChildren(
-    el("span", { class: open > 0 ? "dot waits" : "dot", attrs: { "aria-hidden": "true" } }),
+    el("span", { class: open > 0 || reviews ? "dot waits" : "dot", attrs: { "aria-hidden": "true" } }),
     el("span", { class: "grow" }, words),
     ...(plan === undefined ? [] : [el("span", { class: "dim" }, `${plan.filter((one) => one.status === "completed").length}/${plan.length}`)]),
     el("span", { class: "dim" }, since),

@@ -3,7 +3,7 @@
  */
 import { fieldsOf, valueOf } from "../src/chat/form";
 import type { Question } from "../src/chat/view";
-import { approvalWords, decisionTitle } from "../src/chat/words";
+import { approvalWords, decisionTitle, scopeWords } from "../src/chat/words";
 import type { Approval, ApprovalDecision, JsonValue, McpElicitation, UserInputRequest, UserInputResponse } from "../src/protocol";
 import { button, el } from "./dom";
 import { post } from "./host";
@@ -42,8 +42,9 @@ function approval(asked: Approval, settled: string | undefined): Node[] {
     if (event.key === "Enter" && words.value.trim() !== "") answer("decline")();
   });
   const rule = "alwaysRule" in asked && asked.alwaysRule ? `${asked.alwaysRule.text}\n\nWritten to ${asked.alwaysRule.file}:\n${asked.alwaysRule.toml}` : undefined;
+  const scope = scopeWords(asked);
   const buttons = asked.availableDecisions.map((decision) => button(decisionTitle(decision, asked), answer(decision), { class: decision === "accept" ? "primary" : "", ...(decision === "acceptAlways" && rule !== undefined ? { title: rule } : {}) }));
-  return box(title, asked.agent, settled, ...shown, ...details.map((one) => el("p", {}, one)), el("div", { class: "buttons" }, ...buttons), asked.availableDecisions.includes("decline") ? words : undefined);
+  return box(title, asked.agent, settled, ...shown, ...details.map((one) => el("p", {}, one)), scope === undefined ? undefined : el("p", { class: "dim" }, scope), el("div", { class: "buttons" }, ...buttons), asked.availableDecisions.includes("decline") ? words : undefined);
 }
 
 function userInput(request: UserInputRequest, settled: string | undefined): Node[] {

@@ -297,8 +297,10 @@ function fileChange(row: Row, item: Extract<ThreadItem, { type: "fileChange" }>,
         button("Reject all", decide("reject"), { icon: "close" }),
         button("Reject with words…", () => { post({ type: "rejectWithWords", proposalId: proposal.id, hunkIds: null }); }))
     : undefined;
+  // Of what went well the model is told in words of its own.
+  const outcome = ["failed", "declined"].includes(item.status) || proposal?.status === "failed" ? (proposal?.outcome ?? item.outcome ?? undefined) : undefined;
   const files = proposal === undefined ? item.changes.map((change) => fold(`${row.key}|${change.path}`, [fileLink(change.path), el("span", { class: "dim" }, ` ${change.kind.type === "update" ? "" : change.kind.type === "add" ? "new" : "deleted"}`), countsOf(unifiedLines(change.diff))], () => [diffBox(unifiedLines(change.diff))], false, context, "file")) : proposal.files.map((file) => proposalFile(row.key, proposal, file, waits, context));
-  return [el("div", { class: waits ? "proposal waits" : "proposal" }, head, proposal?.reason ? el("p", { class: "dim" }, proposal.reason) : undefined, ...files, buttons, item.outcome || proposal?.outcome ? el("p", { class: "dim" }, proposal?.outcome ?? item.outcome ?? "") : undefined)];
+  return [el("div", { class: waits ? "proposal waits" : "proposal" }, head, proposal?.reason ? el("p", { class: "dim" }, proposal.reason) : undefined, ...files, buttons, outcome === undefined ? undefined : el("p", { class: "note note-warning" }, outcome))];
 }
 
 function proposalWords(proposal: Proposal): string {

@@ -49,13 +49,13 @@ export function safeLink(href: string): string | undefined {
     return undefined;
   }
   const address = href.trim();
-  if (address === "" || address.startsWith("#") || address.startsWith("//") || address.startsWith("\\")) {
+  if (address === "" || address.startsWith("#") || address.startsWith("//") || /^(\\|%5c|%2f)/i.test(address)) {
     return undefined;
   }
   const scheme = /^([A-Za-z][A-Za-z0-9+.-]*):/.exec(address)?.[1]?.toLowerCase();
   if (scheme === undefined) {
-    // Encoded, it could turn into a scheme where it is read again.
-    return /^[^/?#]*(%3a|&colon;|&#)/i.test(address) ? undefined : address;
+    // What only just is no scheme could be one where it is read again. A number behind a colon is a line.
+    return /^[^/?#]*(%3a|&colon;|&#|:(?!\d))/i.test(address) ? undefined : address;
   }
   if (scheme === "http" || scheme === "https") {
     try {

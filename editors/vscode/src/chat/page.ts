@@ -79,7 +79,7 @@ export class ChatPage implements vscode.Disposable {
     this.flush();
     this.threadId = model?.view.id;
     this.post({ type: "thread", view: model?.view ?? null });
-    this.titled(model === undefined ? "New conversation" : cut(model.view.name ?? (model.view.preview || "New conversation"), 40));
+    this.titled(titleOf(model));
     this.services.seen();
   }
 
@@ -89,8 +89,8 @@ export class ChatPage implements vscode.Disposable {
     }
     this.gathered.push(event);
     this.timer ??= setTimeout(() => { this.flush(); }, GATHER_MS);
-    if (event.method === "countersign/thread/nameUpdated" && event.params.name) {
-      this.titled(cut(event.params.name, 40));
+    if (event.method === "countersign/thread/nameUpdated" || (event.method === "countersign/item/completed" && event.params.item.type === "userMessage")) {
+      this.titled(titleOf(this.services.threads.get(this.threadId)));
     }
   }
 
@@ -237,7 +237,7 @@ export class ChatPage implements vscode.Disposable {
       entries: found.data.map(({ thread, snippet }) => ({
         id: thread.id,
         title: thread.name ?? (thread.preview || "Empty conversation"),
-        cwd: vscode.workspace.asRelativePath(thread.cwd, true),
+        cwd: thread.cwd.split(/[/\\]/).findLast(Boolean) ?? thread.cwd,
         updatedAtMs: thread.updatedAtMs,
         status: threads.get(thread.id)?.view.status ?? thread.status,
         archived: thread.archived,
@@ -396,6 +396,10 @@ export class ChatPage implements vscode.Disposable {
     ]);
     this.post({ type: "found", token, files, symbols });
   }
+}
+
+function titleOf(model: ThreadModel | undefined): string {
+  return cut(model?.view.name ?? (model?.view.preview || "New conversation"), 40);
 }
 
 function overrides({ mode, model, effort }: Choices): SettingsOverride {

@@ -345,6 +345,9 @@ export class ThreadModel {
     if (before?.body.kind === "item" && before.body.output !== undefined) {
       body.output = before.body.output;
     }
+    if (item.type === "userMessage" && this.view.preview === "") {
+      this.view.preview = item.content.map((one) => (one.type === "text" ? one.text : "")).join(" ").trim();
+    }
     const row = newRow(item.id, turnId ?? before?.turnId, body);
     row.startedAtMs = before?.startedAtMs ?? at;
     row.completedAtMs = live ? undefined : at;

@@ -62,18 +62,20 @@ export function approvalWords(approval: Approval): { title: string; code: string
       title: "Run this command?",
       code: shellWords(approval.command),
       where: `in ${approval.cwd.split(/[/\\]/).findLast(Boolean) ?? approval.cwd} · ${confinedWords[approval.confined]}`,
-      details: [approval.reason, approval.justification, scopeWords(approval.sessionScope), approval.risk ? `Risk: ${approval.risk.level}. ${approval.risk.description}` : undefined].filter((one): one is string => Boolean(one)),
+      details: [approval.reason, approval.justification, approval.risk ? `Risk: ${approval.risk.level}. ${approval.risk.description}` : undefined].filter((one): one is string => Boolean(one)),
     };
   }
   if ("server" in approval) {
-    return { title: `Call ${approval.title || approval.tool} of ${approval.server}?`, code: JSON.stringify(approval.arguments, undefined, 2), where: undefined, details: [approval.reason, scopeWords(approval.sessionScope)].filter((one): one is string => Boolean(one)) };
+    return { title: `Call ${approval.title || approval.tool} of ${approval.server}?`, code: JSON.stringify(approval.arguments, undefined, 2), where: undefined, details: [approval.reason] };
   }
   const wanted = approval.permissions?.length ? approval.permissions.map(permissionWords) : approval.folders.map((folder) => `Write in ${folder}`);
   return { title: approval.permissions?.length ? "Allow more than the sandbox does?" : "Allow writing outside the workspace?", code: wanted.join("\n"), where: undefined, details: [approval.reason] };
 }
 
-function scopeWords(scope: string): string | undefined {
-  return scope === "" ? undefined : `“For this session” covers ${scope}.`;
+/** What a yes for the session covers, in words. */
+export function scopeWords(approval: Approval): string | undefined {
+  const scope = "sessionScope" in approval ? approval.sessionScope : "";
+  return scope === "" || !approval.availableDecisions.includes("acceptForSession") ? undefined : `“For this session” covers ${scope}.`;
 }
 
 /** An argument list as one would type it; a shell's `-c` is shown as its script. */
