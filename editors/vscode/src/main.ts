@@ -65,6 +65,11 @@ export function activate(extension: vscode.ExtensionContext): void {
     const view = threads.get(proposal.threadId)?.view;
     return cut(view?.name ?? (view?.preview || "Proposed changes"), 60);
   });
+  made.pushExtCleanup(
+    threads.onConnection((connected) => {
+      if (!connected) questions.clear();
+    }),
+  );
   const watch = new Watch(threads, made.status, (threadId) => { void chats.focus(threadId); });
   ctx = made;
   for (const part of [watch, tree, review, documents, proposals, chats, threads, attention]) {

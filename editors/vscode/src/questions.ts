@@ -6,8 +6,8 @@ import * as vscode from "vscode";
 import { fieldsOf, valueOf } from "./chat/form";
 import { safeLink } from "./chat/markdown";
 import type { Question } from "./chat/view";
-import { approvalWords, cut, decisionTitle } from "./chat/words";
-import type { Approval, ApprovalResponse, JsonValue, McpElicitation, McpElicitationResponse, UserInputRequest, UserInputResponse } from "./protocol";
+import { approvalWords, cut, decisionTitle, scopeWords } from "./chat/words";
+import type { Approval, ApprovalDecision, ApprovalResponse, JsonValue, McpElicitation, McpElicitationResponse, UserInputRequest, UserInputResponse } from "./protocol";
 
 type Answer = ApprovalResponse | UserInputResponse | McpElicitationResponse | null;
 
@@ -19,6 +19,7 @@ interface Waiting {
 }
 
 const WHY = "Deny and Say Why…";
+const MORE = "More…";
 const ANSWER = "Answer…";
 const NO_ANSWER = "Do Not Answer";
 const OTHER = "In Other Words…";
@@ -52,6 +53,13 @@ export class Questions {
     const waiting = this.waiting.get(id);
     waiting?.settle(answer);
     return waiting !== undefined;
+  }
+
+  /** The server is gone, and its questions with it. */
+  clear(): void {
+    for (const waiting of [...this.waiting.values()]) {
+      waiting.settle(null);
+    }
   }
 
   /** Looks which questions no chat shows any more, and asks them by message. */
@@ -95,14 +103,28 @@ function asks(agent: string | null | undefined): string {
 async function approve(approval: Approval): Promise<ApprovalResponse> {
   const { title, code, where, details } = approvalWords(approval);
   const message = `${asks(approval.agent)}${title} ${cut(code ?? "", 400)}${where === undefined ? "" : ` (${where})`} ${details.join(" ")}`.trim();
-  const offered = approval.availableDecisions.map((decision) => ({ decision, label: decisionTitle(decision, approval) }));
-  const labels = offered.map((one) => one.label);
-  const chosen = await vscode.window.showWarningMessage(message, ...labels, ...(approval.availableDecisions.includes("decline") ? [WHY] : []));
-  if (chosen === WHY) {
-    const feedback = await vscode.window.showInputBox({ title: "Deny", prompt: "What should the agent do instead?", ignoreFocusOut: true });
-    return feedback ? { decision: "decline", feedback } : { decision: "decline" };
+  const titled = (decision: ApprovalDecision): string => decisionTitle(decision, approval);
+  const offered = approval.availableDecisions;
+  // A message has room for three buttons; the rest is one press further.
+  const buttons = (["accept", "decline"] as const).filter((one) => offered.includes(one)).map(titled);
+  for (;;) {
+    const chosen = await vscode.window.showWarningMessage(message, ...buttons, MORE);
+    if (chosen !== MORE) {
+      return { decision: offered.find((one) => titled(one) === chosen) ?? "decline" };
+    }
+    const scope = scopeWords(approval);
+    const rule = "alwaysRule" in approval ? approval.alwaysRule?.text : undefined;
+    const details: Partial<Record<ApprovalDecision, string | undefined>> = { acceptForSession: scope, acceptAlways: rule };
+    const picked = await vscode.window.showQuickPick(
+      [...offered.map((decision) => ({ label: titled(decision), detail: details[decision] ?? "", decision, why: false })), ...(offered.includes("decline") ? [{ label: WHY, detail: "", decision: "decline" as const, why: true }] : [])],
+      { title, placeHolder: code ?? title, ignoreFocusOut: true },
+    );
+    const feedback = picked?.why === true ? await vscode.window.showInputBox({ title: WHY, prompt: "What should the agent do instead?", ignoreFocusOut: true }) : "";
+    // Who goes back is asked again.
+    if (picked !== undefined && feedback !== undefined) {
+      return feedback === "" ? { decision: picked.decision } : { decision: picked.decision, feedback };
+    }
   }
-  return { decision: offered.find((one) => one.label === chosen)?.decision ?? "decline" };
 }
 
 async function answerAll(request: UserInputRequest): Promise<UserInputResponse | null> {

@@ -64,6 +64,13 @@ class Chat {
     await sleep(500);
   }
 
+  /** Loads the window anew, in order: the editor writes down first what its views want to find again. */
+  async reload() {
+    await this.page.evaluate(() => (window.beforeReload = true));
+    await this.command("Developer: Reload Window");
+    await until("the window to load anew", () => this.page.evaluate(() => window.beforeReload !== true && document.querySelector(".monaco-workbench") !== null), 60000);
+  }
+
   message(button) {
     return this.workbench.message(button);
   }

@@ -74,15 +74,42 @@ export async function play(editor) {
   equal("the arrow key brings back what was written", await text.inputValue(), "and now slowly");
   await text.fill("a draft");
 
-  await editor.page.reload({ waitUntil: "domcontentloaded" });
-  await editor.page.waitForSelector(".monaco-workbench", { timeout: 60000 });
+  await editor.reload();
   const again = await editor.frame();
   check("after a reload the conversation is there again", await until("the conversation", () => again.locator(".row-note", { hasText: "You stopped this turn" }).isVisible(), 60000).catch(() => false), await again.locator("body").innerText());
-  equal("and so is the draft", await again.locator(".composer textarea").inputValue(), "a draft");
+  check("and so is the draft", await until("the draft", async () => (await again.locator(".composer textarea").inputValue()) === "a draft", 20000).catch(() => false), await again.locator(".composer textarea").inputValue());
 
   await again.locator("header button[aria-label='Conversations']").click();
   const entry = again.locator(".thread").first();
   await until("the list of conversations", () => entry.isVisible());
   check("it is listed with its first words", (await entry.innerText()).includes("what is wrong?"), await entry.innerText());
   await editor.shot("threads");
+  await entry.hover();
+  await entry.locator("button[aria-label='Rename']").click();
+  const input = editor.page.locator(".quick-input-widget:not([style*='display: none']) input.input").first();
+  await input.waitFor();
+  await input.fill("The cart");
+  await input.press("Enter");
+  check("it can be given a name", await until("the name", async () => (await entry.innerText()).includes("The cart"), 10000).catch(() => false), await entry.innerText());
+  await again.locator(".thread-search input").fill("nothing of this kind");
+  check("a search that finds nothing says so", await until("the words", () => again.locator(".threads .empty").isVisible(), 10000).catch(() => false));
+  await again.locator(".thread-search input").fill("cart");
+  await until("the found conversation", () => entry.isVisible(), 10000);
+  await again.locator(".thread-open").first().click();
+  await until("the conversation", () => again.locator(".row-agentMessage").first().isVisible(), 10000);
+
+  await editor.command("Countersign: Open Chat in an Editor Tab");
+  const wide = await until("the chat in a tab", async () => {
+    for (const frame of editor.page.frames()) {
+      if (frame !== again && (await frame.locator(".row-note", { hasText: "You stopped this turn" }).isVisible().catch(() => false))) return frame;
+    }
+    return undefined;
+  }, 60000);
+  check("the same conversation stands in an editor tab", true);
+  await wide.locator(".rows-scroll").evaluate((box) => (box.scrollTop = 0));
+  await until("its beginning", () => wide.locator(".row-userMessage", { hasText: "what is wrong?" }).first().isVisible());
+  await wide.locator(".rows-scroll").evaluate((box) => (box.scrollTop = 320));
+  await editor.shot("tab-dark");
+  await editor.theme("light");
+  await editor.shot("tab-light");
 }

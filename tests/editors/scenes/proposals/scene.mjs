@@ -43,7 +43,7 @@ export async function play(editor) {
   await row("NOTES.md").locator(".action-label[aria-label^='Accept']").first().click();
   await until("the change", () => editor.held("cart.py").text.includes("# each"), 30000).catch(() => undefined);
   check("what was accepted is in the file, as edited", editor.held("cart.py").text.includes("price_of(name) * count  # each") || editor.held("cart.py").text.includes("return total  # each"), editor.held("cart.py").text);
-  await until("the saved file", () => onDisk("cart.py").includes("# each"), 10000).catch(() => undefined);
+  await until("the saved file", () => onDisk("cart.py").includes("# each") && !editor.held("cart.py").dirty, 10000).catch(() => undefined);
   check("a file that had no unsaved text is saved", onDisk("cart.py").includes("# each") && !editor.held("cart.py").dirty, { dirty: editor.held("cart.py").dirty, disk: onDisk("cart.py") });
   check("the new file is there", await until("the new file", () => isOnDisk("NOTES.md"), 10000).catch(() => false));
   equal("what was rejected is not changed", onDisk("prices.py"), before("prices.py"));
