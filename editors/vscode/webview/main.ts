@@ -23,6 +23,7 @@ const title = el("button", { class: "title-button", title: "Conversations", attr
 const context = { view, folds: new Map<string, boolean>() };
 const toEnd = button("", () => { list.toEnd(); }, { class: "to-end", label: "Go to the end", icon: "down" });
 const list = new RowList((row) => drawRow(row, context), (atEnd) => { toEnd.hidden = atEnd; });
+toEnd.hidden = true;
 const threads = new ThreadList(closeThreads, () => threadId ?? undefined);
 const composer = new Composer((text) => {
   draft = text;
