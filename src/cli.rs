@@ -3,6 +3,7 @@
 pub mod apply_patch;
 pub mod demo;
 pub mod doctor;
+pub mod login;
 pub mod mcp;
 pub mod protocol;
 pub mod rehearse;
@@ -41,6 +42,10 @@ enum Command {
     Doctor(doctor::Args),
     /// Say what standing rules make of commands, and which rules there are.
     Rules(rules::Args),
+    /// Log in to the provider of models, or say how one is logged in.
+    Login(login::Args),
+    /// Forget what was logged in with.
+    Logout(login::LogoutArgs),
     /// Say which tool servers there are, and how to log in to one.
     Mcp(mcp::Args),
     /// Print the custom protocol's types.
@@ -75,6 +80,8 @@ pub fn run(cli: Cli) -> ExitCode {
         Some(Command::Demo(args)) => demo::run(args),
         Some(Command::Doctor(args)) => doctor::run(args),
         Some(Command::Rules(args)) => rules::run(args),
+        Some(Command::Login(args)) => login::run(args),
+        Some(Command::Logout(args)) => login::logout(args),
         Some(Command::Mcp(args)) => mcp::run(args),
         Some(Command::Protocol(args)) => protocol::run(args),
     }

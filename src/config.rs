@@ -5,12 +5,15 @@
 //! waits for the answer. Nothing here reads the process's environment; see [`Sources`].
 
 mod check;
+pub mod edit;
 mod effective;
 pub mod environment;
 pub mod instructions;
 mod keys;
 pub(crate) mod layers;
+pub mod login;
 pub mod mcp;
+pub(crate) mod own_file;
 pub mod permissions;
 pub mod prompts;
 pub mod provider;
@@ -25,6 +28,7 @@ use crate::protocol::settings::{
 use check::{Checker, Layer};
 use environment::EnvironmentPolicy;
 use layers::{File, Merged};
+use login::Login;
 use mcp::ServerSettings;
 use permissions::{Profiles, Subject};
 use provider::{MissingKey, Provider};
@@ -90,8 +94,12 @@ pub struct Config {
     /// Whether someone chose the provider, so that no local server is looked for in its place.
     pub model_provider_chosen: bool,
     pub providers: BTreeMap<String, Provider>,
+    /// How the person may log in.
+    pub login: Login,
     /// The tool servers that are switched on, by their names.
     pub mcp_servers: BTreeMap<String, ServerSettings>,
+    /// Why there are none, where the configuration of all of them cannot be read.
+    pub mcp_problem: Option<ConfigWarning>,
     pub approval_policy: ApprovalPolicy,
     /// Who answers the questions that a policy asks.
     pub approvals_reviewer: ApprovalsReviewer,
@@ -171,6 +179,8 @@ pub struct Config {
     pub profile: Option<String>,
     /// The profiles there are.
     pub profiles: Vec<String>,
+    /// What the request overrode that made this, so that it can be made again; see [`Sources::overrides`].
+    pub overrides: Map<String, Value>,
 }
 
 /// `[history]`: the file of the person's prompts.
@@ -314,6 +324,7 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
     let config = Config {
         rule_folders,
         prompt_folders,
+        overrides: sources.overrides.clone(),
         ..effective::config(&sources.home, &merged, &mut warnings)
     };
     let chosen_by_request = merged
@@ -554,6 +565,7 @@ impl Loaded {
             config,
             origins: self.origins.clone(),
             warnings: self.warnings.clone(),
+            version: None,
         }
     }
 }
@@ -564,25 +576,29 @@ pub fn config_read(sources: &Sources) -> Result<ConfigReadResult, ConfigError> {
 }
 
 /// The person's `config.toml` as it stands on disk, without any other layer; secrets hidden.
-pub fn saved(home: &Path) -> Result<Value, ConfigError> {
+pub fn saved(home: &Path) -> Result<ConfigReadResult, ConfigError> {
     let path = home.join("config.toml");
-    let entries = match File::read(&path) {
-        File::Missing => Vec::new(),
-        File::Parsed(entries) => entries,
-        File::Unreadable(cause) => return Err(ConfigError::Unreadable { path, cause }),
-        File::Broken(error) => {
-            let tree::SyntaxError { message, line, column } = error;
-            return Err(ConfigError::Syntax {
-                path,
-                line,
-                column,
-                message,
-            });
-        }
-    };
-    let mut values = Value::from(Checker::new(Layer::Person, Some(&path)).check(&entries));
+    let text = layers::read_text(&path).map_err(|cause| ConfigError::Unreadable {
+        path: path.clone(),
+        cause: cause.to_string(),
+    })?;
+    let text = text.unwrap_or_default();
+    let entries = tree::parse(&text).map_err(|tree::SyntaxError { message, line, column }| ConfigError::Syntax {
+        path: path.clone(),
+        line,
+        column,
+        message,
+    })?;
+    let mut checker = Checker::new(Layer::Person, Some(&path));
+    let mut values = Value::from(checker.check(&entries));
     redact::redact(&mut values);
-    Ok(values)
+    let names = values.as_object().into_iter().flatten().map(|(name, _)| name.clone());
+    Ok(ConfigReadResult {
+        origins: names.map(|name| (name, path.display().to_string())).collect(),
+        config: values,
+        warnings: checker.warnings,
+        version: Some(edit::version(&text)),
+    })
 }
 
 /// The key for a provider, from its own settings or the environment.

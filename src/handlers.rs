@@ -4,6 +4,7 @@
 //! in notifications. Only `one_off` waits for a process, which is what it is asked for, and `sandbox` for the
 //! moment in which walls are tried.
 
+pub mod account;
 pub mod approval;
 pub mod code_action;
 pub mod code_lens;

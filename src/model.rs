@@ -11,6 +11,7 @@
 pub mod catalogue;
 mod chat;
 mod client;
+pub mod credential;
 pub mod error;
 mod failure;
 pub mod http;
@@ -23,6 +24,7 @@ mod responses;
 pub mod retry;
 pub mod sse;
 mod stream;
+pub mod web;
 mod wire;
 
 #[cfg(test)]

@@ -138,6 +138,10 @@ pub(super) fn say_input(turn: &Turn, inputs: Vec<Gathered>, first: bool) {
             if data.preview.is_empty() {
                 data.preview = prompt::words(&input.content);
             }
+            // A turn apart tells it to nobody but itself.
+            if let Some(last) = told.edits.filter(|_| !turn.is_apart()) {
+                data.told_edits = last;
+            }
         }
         // The input that began the turn has the turn's id, as the answer to its start showed it.
         let id = if first && index == 0 {

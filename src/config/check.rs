@@ -22,6 +22,11 @@ pub(super) enum Layer {
 /// Settings in the editor's section that are the plugin's business.
 const EDITORS_OWN: &[&str] = &["server", "trace", "path", "plugin_protocol"];
 
+/// Whether a warning says that the value of a top-level key has another shape than it takes.
+pub(super) fn is_misfit_of(key: &str, warning: &ConfigWarning) -> bool {
+    warning.message.starts_with(&format!("`{key}` must be "))
+}
+
 /// Looks through one layer.
 pub(super) struct Checker<'a> {
     pub(super) layer: Layer,
@@ -253,6 +258,7 @@ impl<'a> Checker<'a> {
         None
     }
 
+    /// The value has another shape than the key takes, so it is not used.
     pub(super) fn misfit(&mut self, wanted: &str, node: &Node, path: &[String]) {
         // Never the value itself: it may be a secret.
         let message = format!(

@@ -127,6 +127,9 @@ pub(super) const SANDBOXES: &[&str] = &["read-only", "workspace-write", "danger-
 /// Who answers questions; the last two are other names of `auto`.
 const REVIEWERS: &[&str] = &["user", "auto", "auto_review", "guardian_subagent"];
 
+/// Where what is logged in with is kept.
+const CREDENTIAL_STORES: &[&str] = &["file", "keyring", "auto", "ephemeral"];
+
 /// The keys of the top level.
 pub(super) const KEYS: &[Key] = &[
     anyone("model", Kind::Name),
@@ -194,11 +197,12 @@ pub(super) const KEYS: &[Key] = &[
     later("include_apps_instructions", Kind::Flag),
     later("include_collaboration_mode_instructions", Kind::Flag),
     later("include_environment_context", Kind::Flag),
-    later("cli_auth_credentials_store", Kind::Text),
+    person("cli_auth_credentials_store", Kind::Choice(CREDENTIAL_STORES)),
     later("mcp_oauth_credentials_store", Kind::Text),
-    later("forced_login_method", Kind::Text),
-    later("forced_chatgpt_workspace_id", Kind::Any),
-    later("chatgpt_base_url", Kind::Url),
+    person("forced_login_method", Kind::Choice(&["chatgpt", "api"])),
+    person("forced_chatgpt_workspace_id", Kind::Any),
+    person("chatgpt_base_url", Kind::Url),
+    person("login", Kind::Table(LOGIN)),
     trusted("mcp_servers", Kind::Map(SERVER)),
     later("mcp_oauth_callback_port", Kind::Count),
     later("mcp_oauth_callback_url", Kind::Url),
@@ -311,6 +315,20 @@ const EDITOR_CONTEXT: &[Key] = &[
     anyone("open_files", Kind::Flag),
     anyone("diagnostics", Kind::Flag),
     anyone("recent_edits", Kind::Flag),
+];
+
+/// The authorisation server of accounts.
+const LOGIN: &[Key] = &[
+    person("issuer", Kind::Url),
+    person("client_id", Kind::Name),
+    person("scopes", Kind::Texts),
+    person("authorization_endpoint", Kind::Address),
+    person("token_endpoint", Kind::Address),
+    person("device_authorization_endpoint", Kind::Address),
+    person("revocation_endpoint", Kind::Address),
+    person("usage_endpoint", Kind::Address),
+    person("callback_url", Kind::Address),
+    person("timeout_sec", Kind::Seconds),
 ];
 
 const APPROVALS_TABLE: &[Key] = &[person("assess_risk", Kind::Flag)];

@@ -20,7 +20,7 @@ pub(super) fn redact(value: &mut Value) {
             // What a permission profile says of a place whose name sounds like a secret's.
             Value::String(text) if matches!(text.as_str(), "read" | "write" | "deny" | "allow") => {}
             Value::String(text) if is_secret(key) && !text.is_empty() => *text = HIDDEN.to_owned(),
-            Value::String(text) if key.ends_with("url") || key == "endpoint" => *text = redact_url(text),
+            Value::String(text) if key.ends_with("url") || key.ends_with("endpoint") => *text = redact_url(text),
             other => redact(other),
         }
     }
@@ -37,6 +37,7 @@ fn is_secret(key: &str) -> bool {
     if matches!(key.as_str(), "env_key" | "env_key_instructions")
         || key.ends_with("_env_var")
         || key.ends_with("_limit")
+        || key.ends_with("_endpoint")
     {
         return false;
     }

@@ -1,6 +1,6 @@
 //! One answer as it arrives: bytes to events, with the idle limit and the bounds.
 
-use crate::model::error::{Endpoint, ErrorKind, ModelError};
+use crate::model::error::{Endpoint, ErrorKind, KeyFrom, ModelError};
 use crate::model::failure::{Asked, plain};
 use crate::model::sse::{MAX_EVENT_BYTES, SseEvent, SseParser};
 use crate::model::{ModelEvent, chat, json, responses};
@@ -38,7 +38,7 @@ enum Body {
 pub(super) struct Context {
     pub(super) endpoint: Arc<Endpoint>,
     pub(super) model: String,
-    pub(super) var: Option<String>,
+    pub(super) from: KeyFrom,
     pub(super) key: Option<String>,
     pub(super) idle_limit: Duration,
 }
@@ -47,7 +47,7 @@ impl Context {
     pub(super) fn asked(&self) -> Asked<'_> {
         Asked {
             model: &self.model,
-            var: self.var.as_deref(),
+            from: Some(&self.from),
             key: self.key.as_deref(),
             now: jiff::Timestamp::now().as_second(),
         }
