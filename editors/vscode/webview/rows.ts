@@ -47,7 +47,8 @@ function kindOf(row: Row): string {
   return row.body.kind === "item" ? row.body.item.type : row.body.kind;
 }
 
-const LABELS: Readonly<Record<ThreadItem["type"], string>> = {
+/** What a newer server adds has no name here yet. */
+const LABELS: Readonly<Partial<Record<string, string>>> = {
   userMessage: "You",
   agentMessage: "Agent",
   reasoning: "Reasoning",
@@ -65,7 +66,7 @@ const LABELS: Readonly<Record<ThreadItem["type"], string>> = {
 };
 
 function labelOf(row: Row): string {
-  const what = row.body.kind === "item" ? LABELS[row.body.item.type] : { question: "Question", error: "Error", note: "Note", unanswered: "Not sent" }[row.body.kind];
+  const what = row.body.kind === "item" ? (LABELS[row.body.item.type] ?? row.body.item.type) : { question: "Question", error: "Error", note: "Note", unanswered: "Not sent" }[row.body.kind];
   return row.startedAtMs === undefined ? what : `${what}, ${new Date(row.startedAtMs).toLocaleTimeString()}`;
 }
 
@@ -267,6 +268,9 @@ function itemBody(row: Row, body: Extract<Row["body"], { kind: "item" }>, contex
     case "agentMessage":
     case "commandExecution":
       return [];
+    default:
+      // A newer server may tell of more than this page knows.
+      return [el("p", { class: "note" }, (item as { type: string }).type)];
   }
 }
 
