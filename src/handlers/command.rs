@@ -1,6 +1,7 @@
 //! Commands of the standard surface (`workspace/executeCommand`). Each is answered at once; what it sets off follows as
 //! progress, questions and edits.
 
+pub(super) mod account;
 mod review;
 mod threads;
 
@@ -8,7 +9,7 @@ pub use review::{Decide, NextChange, ShowProposal};
 
 use super::prompt::PromptCall;
 use super::review as reviews;
-use super::{sandbox, terminal, thread, undo};
+use super::{feedback, sandbox, terminal, thread, undo};
 use crate::agent::AgentError;
 use crate::agent::person::OwnCommand;
 use crate::agent::thread::{Start, ThreadHandle};
@@ -53,7 +54,11 @@ pub const PROMPT: &str = "countersign.prompt";
 pub const REVIEW_CHANGES: &str = "countersign.reviewChanges";
 pub const FIX_FINDING: &str = "countersign.fixFinding";
 pub const DISMISS_FINDINGS: &str = "countersign.dismissFindings";
+pub const FEEDBACK: &str = "countersign.feedback";
 pub const STOP_TERMINALS: &str = "countersign.stopTerminals";
+
+pub const LOGIN: &str = "countersign.login";
+pub const LOGOUT: &str = "countersign.logout";
 
 type Run = fn(&Session, Vec<Value>) -> Result<(), RequestError>;
 
@@ -113,6 +118,12 @@ const COMMANDS: &[(&str, Run)] = &[
     }),
     (DELETE_THREAD, |session, arguments| {
         threads::run(session, DELETE_THREAD, arguments, threads::Deed::Delete)
+    }),
+    (LOGIN, account::login),
+    (LOGOUT, account::logout),
+    (FEEDBACK, |session, arguments| {
+        feedback::write_and_show(session, optional(FEEDBACK, arguments)?.unwrap_or_default());
+        Ok(())
     }),
     (STOP_TERMINALS, |session, _arguments| {
         terminal::stop_all(session);
@@ -375,6 +386,7 @@ pub(super) async fn thread_for(session: &Session, folder: &Path) -> Result<Threa
     if let Some(thread) =
         current.filter(|thread| thread.running().is_none() || session.presenter().waits_for_words(thread.id()))
     {
+        session.agent().follow_config(&thread).await;
         return Ok(thread);
     }
     let settings = SettingsOverride {

@@ -25,7 +25,10 @@ use crate::agent::stream::{Stream, Subscription};
 use crate::agent::thread::ThreadHandle;
 use crate::ids::{ApprovalId, ElicitationId, ProposalId, QuestionsId, ThreadId, TurnId};
 use crate::lsp::client::Client;
+use crate::protocol::account::AccountRateLimitsUpdated;
 use crate::protocol::event::{Event, EventKind};
+use crate::protocol::method;
+use crate::protocol::model::RateLimits;
 use crate::protocol::proposal::Proposal;
 use crate::protocol::turn::TurnErrorKind;
 use progress::Progress;
@@ -157,8 +160,22 @@ impl Presenter {
                     .outbound
                     .notify_paced(event.kind.method(), event.params())
                     .await;
+                if live && let EventKind::TokenUsageUpdated(usage) = &event.kind {
+                    self.tell_limits(usage.rate_limits.as_ref());
+                }
             }
             self.show(event, &mut progress, live);
+        }
+    }
+
+    /// What comes with the numbers of a thread holds for the account.
+    fn tell_limits(&self, limits: Option<&RateLimits>) {
+        if let Some(limits) = limits {
+            let rate_limits = limits.clone();
+            let updated = AccountRateLimitsUpdated { rate_limits };
+            self.shared
+                .outbound
+                .notify(method::ACCOUNT_RATE_LIMITS_UPDATED, updated);
         }
     }
 

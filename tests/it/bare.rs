@@ -77,21 +77,30 @@ fn the_program_needs_nothing_but_the_system() {
     let mut server = start(root.path(), &[]);
     let initialize =
         json!({"processId": null, "rootUri": null, "capabilities": {"experimental": {"countersign": true}}});
-    let calls = [
-        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize}),
-        json!({"jsonrpc": "2.0", "method": "initialized", "params": {}}),
-        json!({"jsonrpc": "2.0", "id": 2, "method": "countersign/thread/start", "params": {"settings": {"cwd": "/"}}}),
-        json!({"jsonrpc": "2.0", "id": 3, "method": "shutdown"}),
-        json!({"jsonrpc": "2.0", "method": "exit"}),
-    ];
     let mut input = server.stdin.take().expect("a pipe");
-    for call in calls {
-        let body = call.to_string();
-        write!(input, "Content-Length: {}\r\n\r\n{body}", body.len()).expect("it listens");
-    }
-    let mut said = String::new();
     let mut output = server.stdout.take().expect("a pipe");
-    output.read_to_string(&mut said).expect("text");
+    let mut said = String::new();
+    let mut send = |message: &Value| {
+        let body = message.to_string();
+        write!(input, "Content-Length: {}\r\n\r\n{body}", body.len()).expect("it listens");
+    };
+    let mut until = |part: &str| {
+        let mut piece = [0; 1 << 12];
+        while !said.contains(part) {
+            let count = output.read(&mut piece).expect("it speaks");
+            assert!(count > 0, "it ended before {part}: {said}");
+            said.push_str(&String::from_utf8_lossy(&piece[..count]));
+        }
+    };
+    send(&json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize}));
+    send(&json!({"jsonrpc": "2.0", "method": "initialized", "params": {}}));
+    send(
+        &json!({"jsonrpc": "2.0", "id": 2, "method": "countersign/thread/start", "params": {"settings": {"cwd": "/"}}}),
+    );
+    until("\"id\":2");
+    send(&json!({"jsonrpc": "2.0", "id": 3, "method": "shutdown"}));
+    until("\"id\":3");
+    send(&json!({"jsonrpc": "2.0", "method": "exit"}));
     assert!(server.wait().expect("an end").success());
     let answers: Vec<Value> = said
         .split("Content-Length: ")

@@ -1,6 +1,7 @@
 //! All tests that run the real program or several rooms together, in one binary: it links once and the
 //! support is shared. One file a topic.
 
+mod account;
 mod agent;
 mod apply_patch;
 mod bare;
@@ -12,6 +13,7 @@ mod exec;
 mod files;
 mod hostile;
 mod model;
+mod packed;
 mod patch;
 mod protocol;
 mod rules;

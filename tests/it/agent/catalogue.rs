@@ -113,12 +113,13 @@ const REQUESTS: &[(&str, Here)] = &[
     ("TurnStart, SendUserMessage, SendUserTurn", Asks("turn/start")),
     ("TurnInterrupt, InterruptConversation", Asks("turn/interrupt")),
     ("ModelList", Asks("model/list")),
-    ("LoginAccount, LoginApiKey, LoginChatGpt", Missing("accounts")),
-    ("CancelLoginAccount, CancelLoginChatGpt", Missing("accounts")),
-    ("LogoutAccount, LogoutChatGpt", Missing("accounts")),
-    ("GetAccount, GetAuthStatus, UserInfo", Missing("accounts")),
-    ("GetAccountRateLimits", Missing("accounts")),
-    ("FeedbackUpload", Missing("feedback")),
+    ("LoginAccount, LoginApiKey, LoginChatGpt", Asks("account/login/start")),
+    ("CancelLoginAccount, CancelLoginChatGpt", Asks("account/login/cancel")),
+    ("LogoutAccount, LogoutChatGpt", Asks("account/logout")),
+    ("GetAccount, UserInfo", Asks("account/read")),
+    ("GetAuthStatus", Asks("account/status")),
+    ("GetAccountRateLimits", Asks("account/rateLimits/read")),
+    ("FeedbackUpload", Asks("feedback/upload")),
     ("Initialize", Lsp("initialize")),
     ("GetConversationSummary", Asks("thread/read")),
     ("AddConversationListener", Asks("thread/subscribe")),
@@ -150,7 +151,7 @@ fn each_function_of_the_reference_has_its_place() {
         };
         assert!(is_there, "{name} has no place");
     }
-    for area in ["realtime", "account", "feedback"] {
+    for area in ["realtime", "feedback"] {
         let prefix = format!("countersign/{area}/");
         let arrived = CLIENT_REQUESTS.iter().any(|row| row.0.starts_with(&prefix));
         assert!(
