@@ -66,4 +66,6 @@ ids! {
     FindingId,
     /// One place to which a client has a thread's events sent once more. A UUIDv7.
     SubscriptionId,
+    /// One realtime conversation of a thread. A UUIDv7.
+    RealtimeId,
 }

@@ -11,6 +11,7 @@ pub mod mcp;
 pub mod model;
 pub mod patch;
 pub mod protocol;
+pub mod realtime;
 pub mod rehearsal;
 pub mod server;
 pub mod snapshot;

@@ -21,6 +21,7 @@ pub mod local;
 mod names;
 mod responses;
 pub mod retry;
+pub mod socket;
 pub mod sse;
 mod stream;
 mod wire;

@@ -170,6 +170,7 @@ async fn report(conversation: Weak<Conversation>, server: String, mut watch: tok
                     None,
                     EventKind::Error(ErrorEvent {
                         error: failure(message),
+                        realtime_id: None,
                     }),
                 );
             }

@@ -214,7 +214,7 @@ pub(super) const KEYS: &[Key] = &[
     later("analytics", Kind::Any),
     later("feedback", Kind::Any),
     later("auto_review", Kind::Any),
-    later("realtime", Kind::Any),
+    person("realtime", Kind::Table(REALTIME)),
     later("windows", Kind::Any),
     later("otel", Kind::Any),
     later("sqlite_home", Kind::Path),
@@ -303,6 +303,18 @@ const AGENTS: &[Key] = &[
     person("max_threads", Kind::Count),
     person("max_depth", Kind::Count),
     later("job_max_runtime_seconds", Kind::Count),
+];
+
+const REALTIME: &[Key] = &[
+    person("version", Kind::Choice(&["v1", "v2"])),
+    person("base_url", Kind::Url),
+    person("model", Kind::Name),
+    person("voice", Kind::Name),
+    person("instructions", Kind::Text),
+    person("startup_context", Kind::Flag),
+    person("start_timeout_ms", Kind::Count),
+    later("transport", Kind::Text),
+    later("type", Kind::Text),
 ];
 
 const EDITOR_CONTEXT: &[Key] = &[

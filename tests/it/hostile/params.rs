@@ -85,6 +85,9 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
         "review/dismiss" => vec![("threadId", id)],
         "approval/respond" => vec![("approvalId", id), ("response", json!({"decision": "accept"}))],
         "userInput/respond" => vec![("id", id)],
+        "realtime/start" | "realtime/close" => vec![("threadId", id)],
+        "realtime/audio" => vec![("threadId", id), ("audio", json!({"data": "AAAA"}))],
+        "realtime/text" => vec![("threadId", id), ("text", json!("x"))],
         "history/read" => vec![("logId", json!("1")), ("offset", json!(0))],
         "history/append" => vec![("text", json!("hello"))],
         "thread/start"
@@ -101,6 +104,7 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
         | "mcp/list"
         | "mcp/refresh"
         | "terminal/list"
+        | "realtime/voices"
         | "terminal/kill"
         | "permissions/profiles" => vec![],
         other => panic!("{other} is new: say here what it needs"),
