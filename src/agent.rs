@@ -34,6 +34,7 @@ pub mod proposals;
 mod propose;
 pub mod provider;
 pub mod questions;
+pub mod realtime;
 mod reload;
 pub mod restore;
 pub mod review;
@@ -154,6 +155,14 @@ pub enum AgentError {
     NotStored(ThreadId),
     #[error("{0}")]
     BadRequest(&'static str),
+    #[error("No realtime conversation runs in this thread. Start one first.")]
+    NoRealtime,
+    #[error(
+        "The voice endpoint takes what is said more slowly than it comes; this was not taken. Wait a moment and say it again."
+    )]
+    RealtimeBusy,
+    #[error("There is no voice {voice:?}. There are: {known}.")]
+    UnknownVoice { voice: String, known: String },
     #[error("{0}")]
     BadReview(String),
     #[error("{0}")]
@@ -195,6 +204,7 @@ impl AgentError {
             | Self::BadMetadata(_)
             | Self::BadRequest(_)
             | Self::Prompt(_)
+            | Self::UnknownVoice { .. }
             | Self::BadReview(_) => kinds::INVALID_PARAMS,
             Self::Rollback { .. } => kinds::ROLLBACK_FAILED,
             Self::TurnStillRuns(_) => kinds::TURN_RUNNING,
@@ -226,6 +236,8 @@ impl AgentError {
             Self::Proposal(ProposalError::Conflicting { .. }) => kinds::HUNK_CONFLICTING,
             Self::UnknownServer { .. } => kinds::SERVER_NOT_FOUND,
             Self::Server(_) => kinds::SERVER_FAILED,
+            Self::NoRealtime => kinds::REALTIME_NOT_RUNNING,
+            Self::RealtimeBusy => kinds::REALTIME_BUSY,
             Self::UnknownTerminal(_) => kinds::TERMINAL_NOT_FOUND,
             Self::TerminalRefused { .. } => kinds::TERMINAL_REFUSED,
             Self::Proposal(ProposalError::NotEditable { .. }) => kinds::HUNK_NOT_EDITABLE,

@@ -22,6 +22,7 @@ mod redact;
 pub(crate) mod tree;
 
 use crate::protocol::config::{ConfigReadResult, ConfigWarning};
+use crate::protocol::realtime::RealtimeVersion;
 use crate::protocol::settings::{
     ApprovalPolicy, ApprovalsReviewer, EditApproval, EditorContextSettings, Personality, ReasoningSummary,
     SandboxPolicy,
@@ -169,6 +170,8 @@ pub struct Config {
     pub features: BTreeMap<String, bool>,
     /// Folders that hold the project's own rules on commands, outermost first; none of a project that is not trusted.
     pub rule_folders: Vec<PathBuf>,
+    /// Where and how to speak.
+    pub realtime: Realtime,
     /// How many agents may work for agents, and how deep.
     pub agents: Limits,
     /// How long a tool of the client's may take to answer; absent: without end.
@@ -195,6 +198,23 @@ pub struct History {
     /// Keep it.
     pub save: bool,
     pub max_bytes: Option<u64>,
+}
+
+/// `[realtime]`: the endpoint for speech.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Realtime {
+    pub version: RealtimeVersion,
+    /// Absent: the provider's.
+    pub base_url: Option<String>,
+    /// Absent: [`crate::realtime::USUAL_MODEL`].
+    pub model: Option<String>,
+    pub voice: Option<String>,
+    /// In the place of the built-in ones.
+    pub instructions: Option<String>,
+    /// Whether the voice is told what the written conversation is about.
+    pub startup_context: Option<bool>,
+    /// How long it may take until the endpoint is ready; absent: [`crate::realtime::START_LIMIT`].
+    pub start_limit: Option<Duration>,
 }
 
 /// `[edits]`: how the agent's changes to files are decided and shown.

@@ -26,6 +26,7 @@ pub mod prompt;
 pub mod proposal;
 pub mod question;
 pub mod queue;
+pub mod realtime;
 pub mod review;
 pub mod sandbox;
 pub mod terminal;

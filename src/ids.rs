@@ -68,4 +68,6 @@ ids! {
     LoginId,
     /// One place to which a client has a thread's events sent once more. A UUIDv7.
     SubscriptionId,
+    /// One realtime conversation of a thread. A UUIDv7.
+    RealtimeId,
 }

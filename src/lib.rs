@@ -13,6 +13,7 @@ pub mod mcp;
 pub mod model;
 pub mod patch;
 pub mod protocol;
+pub mod realtime;
 pub mod rehearsal;
 pub mod secrets;
 pub mod server;

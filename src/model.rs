@@ -23,6 +23,7 @@ mod names;
 pub mod post;
 mod responses;
 pub mod retry;
+pub mod socket;
 pub mod sse;
 mod stream;
 pub mod watch;

@@ -6,6 +6,7 @@
 mod chat;
 mod line;
 mod play;
+mod realtime;
 pub mod recorded;
 mod responses;
 pub mod script;
@@ -14,6 +15,7 @@ mod server;
 mod template;
 mod wire;
 
+pub use realtime::Call;
 pub use recorded::Recorded;
 pub use script::{Script, ScriptError};
 #[cfg(test)]

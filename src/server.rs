@@ -25,8 +25,8 @@ pub use call::after_reply;
 
 use crate::handlers::{
     Context, account, approval, code_action, code_lens, command, config, document, feedback, file, git, guardian,
-    history, lifecycle, mcp, model, one_off, permission, progress, prompt, proposal, question, queue, review, sandbox,
-    terminal, thread, turn, undo,
+    history, lifecycle, mcp, model, one_off, permission, progress, prompt, proposal, question, queue, realtime, review,
+    sandbox, terminal, thread, turn, undo,
 };
 use crate::lsp::error::RequestError;
 use crate::protocol::account::{
@@ -70,6 +70,10 @@ use crate::protocol::question::{UserInputRespondParams, UserInputRespondResult};
 use crate::protocol::queue::{
     TurnQueueAddParams, TurnQueueAddResult, TurnQueueEditParams, TurnQueueListParams, TurnQueueRemoveParams,
     TurnQueueReorderParams, TurnQueueResult, TurnQueueResumeParams,
+};
+use crate::protocol::realtime::{
+    RealtimeAudioParams, RealtimeAudioResult, RealtimeCloseParams, RealtimeCloseResult, RealtimeStartParams,
+    RealtimeStartResult, RealtimeTextParams, RealtimeTextResult, RealtimeVoicesParams, RealtimeVoicesResult,
 };
 use crate::protocol::review::{
     ReviewDismissParams, ReviewDismissResult, ReviewFindingsParams, ReviewFindingsResult, ReviewStartParams,
@@ -348,6 +352,26 @@ impl Server {
         Ok(turn::interrupt(self.0.session()?, params).await?)
     }
 
+    async fn realtime_start(&self, params: RealtimeStartParams) -> Result<RealtimeStartResult> {
+        Ok(realtime::start(self.0.session()?, params).await?)
+    }
+
+    async fn realtime_audio(&self, params: RealtimeAudioParams) -> Result<RealtimeAudioResult> {
+        Ok(realtime::audio(self.0.session()?, params).await?)
+    }
+
+    async fn realtime_text(&self, params: RealtimeTextParams) -> Result<RealtimeTextResult> {
+        Ok(realtime::text(self.0.session()?, params).await?)
+    }
+
+    async fn realtime_close(&self, params: RealtimeCloseParams) -> Result<RealtimeCloseResult> {
+        Ok(realtime::close(self.0.session()?, params).await?)
+    }
+
+    async fn realtime_voices(&self, _: RealtimeVoicesParams) -> Result<RealtimeVoicesResult> {
+        Ok(realtime::voices())
+    }
+
     async fn turn_queue_add(&self, params: TurnQueueAddParams) -> Result<TurnQueueAddResult> {
         Ok(queue::add(self.0.session()?, params).await?)
     }
@@ -612,6 +636,11 @@ pub(crate) fn service(context: Arc<Context>) -> (LspService<Server>, ClientSocke
         .custom_method(method::ACCOUNT_LOGOUT, Server::account_logout)
         .custom_method(method::ACCOUNT_STATUS, Server::account_status)
         .custom_method(method::ACCOUNT_RATE_LIMITS_READ, Server::account_rate_limits_read)
+        .custom_method(method::REALTIME_START, Server::realtime_start)
+        .custom_method(method::REALTIME_AUDIO, Server::realtime_audio)
+        .custom_method(method::REALTIME_TEXT, Server::realtime_text)
+        .custom_method(method::REALTIME_CLOSE, Server::realtime_close)
+        .custom_method(method::REALTIME_VOICES, Server::realtime_voices)
         .custom_method(method::MODEL_LIST, Server::model_list)
         .custom_method(method::MODEL_SET_DEFAULT, Server::model_set_default)
         .custom_method(method::PROMPT_LIST, Server::prompt_list)

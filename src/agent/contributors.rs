@@ -47,6 +47,7 @@ impl Contributors {
     pub fn with(others: Vec<Arc<dyn Contributor>>) -> Self {
         let mut all: Vec<Arc<dyn Contributor>> = vec![
             Arc::new(SubAgents),
+            Arc::new(Realtime),
             Arc::new(Findings),
             Arc::new(Terminals),
             Arc::new(Servers),
@@ -92,6 +93,19 @@ impl Contributor for SubAgents {
 
     fn stopped<'a>(&'a self, desk: &'a Desk, conversation: &'a Conversation) -> BoxFuture<'a, ()> {
         desk.agents.ended(&conversation.id).boxed()
+    }
+}
+
+/// Nobody speaks in a thread that is over.
+struct Realtime;
+
+impl Contributor for Realtime {
+    fn name(&self) -> &'static str {
+        "realtime"
+    }
+
+    fn stopped<'a>(&'a self, _desk: &'a Desk, conversation: &'a Conversation) -> BoxFuture<'a, ()> {
+        conversation.voice.end_thread().boxed()
     }
 }
 

@@ -3,6 +3,7 @@
 use super::context::Known;
 use super::history::History;
 use super::prompt::Environment;
+use super::realtime::Voice;
 use super::reviewer::Reviews;
 use super::servers::ThreadServers;
 use super::stream::{Listening, Stream};
@@ -33,6 +34,8 @@ pub struct Conversation {
     pub recorder: Option<Recorder>,
     /// The tool servers of the thread.
     pub servers: ThreadServers,
+    /// Speech beside what is written.
+    pub voice: Voice,
     /// What makes it a sub-agent's.
     pub agent: Option<SubAgent>,
     /// Who watches beyond the events; set when the thread begins, if anybody does.
@@ -150,6 +153,7 @@ impl Conversation {
             id,
             recorder,
             servers: ThreadServers::default(),
+            voice: Voice::default(),
             agent: None,
             witness: OnceLock::new(),
             data: Mutex::new(data),

@@ -17,6 +17,8 @@ pub struct Input {
     /// An agent wrote it, not the person: it is text and nothing else, so it runs no command, calls no prompt and mentions
     /// nothing.
     pub by_agent: bool,
+    /// It was heard by the realtime conversation, which is not told again.
+    pub spoken: bool,
 }
 
 impl From<Input> for UnansweredInput {

@@ -115,9 +115,13 @@ pub fn want(conversation: &Conversation, config: &Config, cwd: &Path) {
             in_words(problem)
         );
         let error = failure(message);
-        conversation
-            .stream
-            .publish(None, EventKind::Error(ErrorEvent { error }));
+        conversation.stream.publish(
+            None,
+            EventKind::Error(ErrorEvent {
+                error,
+                realtime_id: None,
+            }),
+        );
         return;
     }
     let wanted = Wanted::new(config, cwd);
@@ -188,6 +192,7 @@ async fn report(conversation: Weak<Conversation>, server: String, mut watch: tok
                     None,
                     EventKind::Error(ErrorEvent {
                         error: failure(message),
+                        realtime_id: None,
                     }),
                 );
             }

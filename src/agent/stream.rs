@@ -12,6 +12,9 @@ use tokio::sync::{Notify, watch};
 /// Events kept for subscribers that come late. Deltas are not kept: the completed item says it all.
 const REPLAY: usize = 4096;
 
+/// Bytes of sound (as base64) that may wait for a subscriber before nobody should bring more: some seconds.
+const MOST_SOUND: usize = 512 * 1024;
+
 /// The publishing end; cheap to clone.
 #[derive(Clone)]
 pub struct Stream {
@@ -21,6 +24,8 @@ pub struct Stream {
 struct Shared {
     thread_id: ThreadId,
     state: Mutex<State>,
+    /// A subscriber has taken sound, or is gone.
+    sound_taken: Arc<Notify>,
 }
 
 struct State {
@@ -45,13 +50,19 @@ struct Noted {
 struct Queue {
     /// Items of the history are wanted, too.
     raw: bool,
+    /// Deltas are not wanted: what they come to is.
+    whole_only: bool,
     waiting: Mutex<Waiting>,
     arrived: Notify,
+    /// See [`Shared::sound_taken`].
+    sound_taken: Arc<Notify>,
 }
 
 #[derive(Default)]
 struct Waiting {
     events: VecDeque<Noted>,
+    /// Bytes of sound among them.
+    sound: usize,
     /// The stream is closed, or the subscriber is gone.
     ended: bool,
 }
@@ -81,6 +92,7 @@ impl Stream {
             shared: Arc::new(Shared {
                 thread_id,
                 state: Mutex::new(state),
+                sound_taken: Arc::default(),
             }),
         }
     }
@@ -169,11 +181,44 @@ impl Stream {
     /// The same, with what a client must know that follows by numbers. With `raw` it also gets the items of the history: first
     /// these, which are there already, and then each as it is added.
     pub fn listen(&self, after: Option<u64>, raw: Option<Vec<EventKind>>) -> Listening {
-        let mut state = lock(&self.shared.state);
-        let queue = Arc::new(Queue {
+        let queue = Queue {
             raw: raw.is_some(),
+            sound_taken: self.shared.sound_taken.clone(),
             ..Queue::default()
-        });
+        };
+        self.listen_with(queue, after, raw)
+    }
+
+    /// Subscribes to all that comes but deltas.
+    pub fn subscribe_to_whole(&self) -> Subscription {
+        let queue = Queue {
+            whole_only: true,
+            ..Queue::default()
+        };
+        self.listen_with(queue, None, None).subscription
+    }
+
+    /// Ends when no subscriber has much sound waiting. Whoever brings sound waits for this before it brings more.
+    pub async fn room_for_sound(&self) {
+        loop {
+            let taken = self.shared.sound_taken.notified();
+            tokio::pin!(taken);
+            // From here on nothing is missed.
+            taken.as_mut().enable();
+            if lock(&self.shared.state)
+                .queues
+                .iter()
+                .all(|queue| queue.has_room_for_sound())
+            {
+                return;
+            }
+            taken.await;
+        }
+    }
+
+    fn listen_with(&self, queue: Queue, after: Option<u64>, raw: Option<Vec<EventKind>>) -> Listening {
+        let mut state = lock(&self.shared.state);
+        let queue = Arc::new(queue);
         let so_far = raw.into_iter().flatten().map(|kind| self.raw_item(&state, kind, 0));
         lock(&queue.waiting).events.extend(so_far);
         if let Some(after) = after {
@@ -240,7 +285,16 @@ fn is_delta(kind: &EventKind) -> bool {
             | EventKind::ReasoningDelta(_)
             | EventKind::CommandOutputDelta(_)
             | EventKind::TerminalOutput(_)
+            | EventKind::RealtimeAudioDelta(_)
+            | EventKind::RealtimeTranscriptDelta(_)
     )
+}
+
+fn sound(kind: &EventKind) -> usize {
+    match kind {
+        EventKind::RealtimeAudioDelta(delta) => delta.audio.data.len(),
+        _ => 0,
+    }
 }
 
 impl Queue {
@@ -251,6 +305,10 @@ impl Queue {
             return false;
         }
         let event = &noted.event;
+        if self.whole_only && is_delta(&event.kind) {
+            return true;
+        }
+        waiting.sound += sound(&event.kind);
         let last = waiting
             .events
             .back_mut()
@@ -271,6 +329,11 @@ impl Queue {
         true
     }
 
+    fn has_room_for_sound(&self) -> bool {
+        let waiting = lock(&self.waiting);
+        waiting.ended || waiting.sound <= MOST_SOUND
+    }
+
     fn end(&self) {
         lock(&self.waiting).ended = true;
         self.arrived.notify_one();
@@ -286,7 +349,15 @@ impl Subscription {
                 let first = waiting.events.front().map(|noted| noted.line);
                 let recorded = self.record.as_ref().map_or(u64::MAX, |record| *record.borrow());
                 match first {
-                    Some(line) if line <= recorded => return waiting.events.pop_front().map(|noted| noted.event),
+                    Some(line) if line <= recorded => {
+                        let event = waiting.events.pop_front()?.event;
+                        let sound = sound(&event.kind);
+                        waiting.sound -= sound;
+                        if sound > 0 {
+                            self.queue.sound_taken.notify_waiters();
+                        }
+                        return Some(event);
+                    }
                     None if waiting.ended => return None,
                     other => other,
                 }
@@ -307,6 +378,7 @@ impl Subscription {
 impl Drop for Subscription {
     fn drop(&mut self) {
         lock(&self.queue.waiting).ended = true;
+        self.queue.sound_taken.notify_waiters();
     }
 }
 

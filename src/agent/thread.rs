@@ -33,7 +33,7 @@ use crate::protocol::thread::{Thread, ThreadMemoryMode, ThreadStatus};
 use crate::protocol::turn::{EditorContext, Metadata, Turn as TurnRecord, TurnKind, TurnStatus};
 use actor::Actor;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tokio::sync::{mpsc, oneshot};
 
 /// Messages that may wait before a sender has to.
@@ -106,6 +106,8 @@ pub struct Start {
     pub client_id: Option<String>,
     /// See [`Input::by_agent`].
     pub by_agent: bool,
+    /// See [`Input::spoken`].
+    pub spoken: bool,
 }
 
 impl Start {
@@ -117,6 +119,7 @@ impl Start {
             client_id: self.client_id.clone(),
             metadata: self.metadata.clone(),
             by_agent: self.by_agent,
+            spoken: self.spoken,
         }
     }
 }
@@ -149,6 +152,21 @@ impl Started {
             command: None,
             _held: None,
         }
+    }
+}
+
+/// The same for those who do not keep it alive.
+#[derive(Clone)]
+pub(super) struct Reach {
+    id: ThreadId,
+    shared: Weak<Shared>,
+}
+
+impl Reach {
+    pub(super) fn thread(&self) -> Result<ThreadHandle, AgentError> {
+        let shared = self.shared.upgrade();
+        let shared = shared.ok_or_else(|| AgentError::ThreadDied(self.id.clone()))?;
+        Ok(ThreadHandle { shared })
     }
 }
 
@@ -208,6 +226,13 @@ impl ThreadHandle {
 
     pub fn id(&self) -> &ThreadId {
         &self.shared.conversation.id
+    }
+
+    pub(super) fn reach(&self) -> Reach {
+        Reach {
+            id: self.id().clone(),
+            shared: Arc::downgrade(&self.shared),
+        }
     }
 
     pub fn conversation(&self) -> &Arc<Conversation> {

@@ -510,7 +510,13 @@ impl Turn {
         }
         if let Some(error) = &error {
             tracing::warn!(thread = %self.conversation.id, turn = %self.id, kind = ?error.kind, "{}", error.message);
-            self.publish_open(&shown, EventKind::Error(ErrorEvent { error: error.clone() }));
+            self.publish_open(
+                &shown,
+                EventKind::Error(ErrorEvent {
+                    error: error.clone(),
+                    realtime_id: None,
+                }),
+            );
         }
         let turn = self.record_of(&shown, status, error);
         {

@@ -9,7 +9,7 @@ use super::otel::{Feedback, Otel};
 use super::permissions::{self, Profiles};
 use super::provider::{OPENAI_URL, Provider};
 use super::tree::Data;
-use super::{Config, Edits, History, Limits, mcp};
+use super::{Config, Edits, History, Limits, Realtime, mcp};
 use crate::protocol::config::ConfigWarning;
 use crate::protocol::settings::{SandboxMode, SandboxPolicy};
 use serde::de::DeserializeOwned;
@@ -106,6 +106,7 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
         include_apply_patch_tool: flag(values, "include_apply_patch_tool").unwrap_or(true),
         features: parsed(values, "features").unwrap_or_default(),
         rule_folders: Vec::new(),
+        realtime: realtime(values),
         agents: agents(values),
         dynamic_tool_timeout: match parsed(values, "dynamic_tool_timeout_sec").unwrap_or(DYNAMIC_TOOL_TIMEOUT) {
             0 => None,
@@ -123,6 +124,23 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
             .map(|all| all.keys().cloned().collect())
             .unwrap_or_default(),
         overrides: Map::new(),
+    }
+}
+
+fn realtime(values: &Map<String, Value>) -> Realtime {
+    let empty = Map::new();
+    let table = values.get("realtime").and_then(Value::as_object).unwrap_or(&empty);
+    let written = |key: &str| text(table, key).filter(|text| !text.trim().is_empty());
+    Realtime {
+        version: parsed(table, "version").unwrap_or_default(),
+        base_url: written("base_url"),
+        model: written("model"),
+        voice: written("voice"),
+        instructions: written("instructions"),
+        startup_context: flag(table, "startup_context"),
+        start_limit: parsed(table, "start_timeout_ms")
+            .filter(|ms| *ms > 0)
+            .map(std::time::Duration::from_millis),
     }
 }
 

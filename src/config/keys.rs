@@ -220,7 +220,7 @@ pub(super) const KEYS: &[Key] = &[
     later("analytics", Kind::Any),
     person("feedback", Kind::Table(FEEDBACK)),
     later("auto_review", Kind::Any),
-    later("realtime", Kind::Any),
+    person("realtime", Kind::Table(REALTIME)),
     later("windows", Kind::Any),
     person("otel", Kind::Table(OTEL)),
     later("sqlite_home", Kind::Path),
@@ -309,6 +309,18 @@ const AGENTS: &[Key] = &[
     person("max_threads", Kind::Count),
     person("max_depth", Kind::Count),
     later("job_max_runtime_seconds", Kind::Count),
+];
+
+const REALTIME: &[Key] = &[
+    person("version", Kind::Choice(&["v1", "v2"])),
+    person("base_url", Kind::Url),
+    person("model", Kind::Name),
+    person("voice", Kind::Name),
+    person("instructions", Kind::Text),
+    person("startup_context", Kind::Flag),
+    person("start_timeout_ms", Kind::Count),
+    later("transport", Kind::Text),
+    later("type", Kind::Text),
 ];
 
 const EDITOR_CONTEXT: &[Key] = &[

@@ -20,6 +20,7 @@ pub async fn add(session: &Session, params: TurnQueueAddParams) -> Result<TurnQu
         metadata: params.metadata.unwrap_or_default(),
         client_id: params.client_user_message_id,
         by_agent: false,
+        spoken: false,
     };
     let mut result = TurnQueueAddResult {
         queued: None,

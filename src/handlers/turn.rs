@@ -23,6 +23,7 @@ pub async fn start(session: &Session, params: TurnStartParams) -> Result<TurnSta
             metadata: params.metadata.unwrap_or_default(),
             client_id: params.client_user_message_id,
             by_agent: false,
+            spoken: params.spoken,
         })
         .await?;
     thread.keep_typed(&typed);
@@ -44,6 +45,7 @@ pub async fn steer(session: &Session, params: TurnSteerParams) -> Result<TurnSte
         client_id: params.client_user_message_id,
         metadata: params.metadata.unwrap_or_default(),
         by_agent: false,
+        spoken: params.spoken,
     };
     let started = thread.steer(params.expected_turn_id, input).await?;
     thread.keep_typed(&typed);

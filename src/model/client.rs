@@ -102,6 +102,22 @@ impl ModelClient {
         }
     }
 
+    /// The same client for another address of the provider.
+    pub fn at(&self, base_url: &str) -> ModelClient {
+        let Shared {
+            provider,
+            credential,
+            user_agent,
+            headers,
+            ..
+        } = &*self.shared;
+        let provider = Provider {
+            base_url: base_url.to_owned(),
+            ..provider.clone()
+        };
+        ModelClient::with_credential(&provider, credential.clone(), user_agent).with_headers(headers.iter().cloned())
+    }
+
     /// The same client, with answers that come over this line.
     #[cfg(test)]
     pub(crate) fn over(self, line: Line) -> ModelClient {
@@ -135,6 +151,11 @@ impl ModelClient {
     pub fn takes_tools_beside_a_schema(&self) -> bool {
         let provider = self.provider();
         provider.wire_api == WireApi::Responses || is_openai(&provider.base_url)
+    }
+
+    /// The address, as people may see it.
+    pub fn public_url(&self) -> &str {
+        &self.shared.endpoint.url
     }
 
     pub fn provider(&self) -> &Provider {
@@ -262,6 +283,14 @@ impl ModelClient {
         self.ask_with(&ask, Some(&bearer), context, exchange).await
     }
 
+    /// What a login has to show, fresh enough; nothing where there is a key, or neither.
+    pub(super) async fn bearer(&self) -> Result<Option<Bearer>, ErrorKind> {
+        match &self.shared.credential {
+            Credential::Login(login) => Ok(Some(login.current().await.map_err(ErrorKind::Login)?)),
+            Credential::None | Credential::Key { .. } => Ok(None),
+        }
+    }
+
     async fn ask_with(
         &self,
         ask: &Ask,
@@ -305,7 +334,11 @@ impl ModelClient {
     }
 
     /// The answer, if its status says success.
-    async fn check(&self, response: reqwest::Response, context: &Context) -> Result<reqwest::Response, ErrorKind> {
+    pub(super) async fn check(
+        &self,
+        response: reqwest::Response,
+        context: &Context,
+    ) -> Result<reqwest::Response, ErrorKind> {
         let status = response.status();
         if status.is_success() {
             return Ok(response);
@@ -317,11 +350,11 @@ impl ModelClient {
         Err(Report::from_body(&body, asked.now).into_http(status.as_u16(), &headers, asked))
     }
 
-    fn error(&self, kind: ErrorKind) -> ModelError {
+    pub(super) fn error(&self, kind: ErrorKind) -> ModelError {
         ModelError::new(kind, &self.shared.endpoint)
     }
 
-    fn context(&self, model: &str) -> Context {
+    pub(super) fn context(&self, model: &str) -> Context {
         let Provider {
             stream_idle_timeout_ms, ..
         } = &self.shared.provider;
@@ -358,7 +391,7 @@ impl ModelClient {
         Ok(self.shared.http.get_or_init(|| http).clone())
     }
 
-    fn url(&self, path: &str) -> Result<Url, ErrorKind> {
+    pub(super) fn url(&self, path: &str) -> Result<Url, ErrorKind> {
         let Provider {
             base_url, query_params, ..
         } = &self.shared.provider;
@@ -384,7 +417,7 @@ impl ModelClient {
         Ok(url)
     }
 
-    fn headers(&self, bearer: Option<&Bearer>) -> Result<HeaderMap, ErrorKind> {
+    pub(super) fn headers(&self, bearer: Option<&Bearer>) -> Result<HeaderMap, ErrorKind> {
         let Shared {
             provider,
             credential,
@@ -467,8 +500,12 @@ struct Ask {
 }
 
 fn make_http(base_url: &str) -> Result<reqwest::Client, ErrorKind> {
+    build(http::builder(base_url))
+}
+
+pub(super) fn build(builder: reqwest::ClientBuilder) -> Result<reqwest::Client, ErrorKind> {
     // A redirected POST would arrive as a GET, or elsewhere without its key.
-    let builder = http::builder(base_url).redirect(reqwest::redirect::Policy::none());
+    let builder = builder.redirect(reqwest::redirect::Policy::none());
     builder.build().map_err(|error| ErrorKind::Setup {
         reason: transport_reason(&error),
     })
@@ -526,7 +563,7 @@ async fn read_bounded(mut response: reqwest::Response, most: usize) -> Vec<u8> {
 }
 
 /// A failure before the answer began.
-fn transport_kind(error: reqwest::Error) -> ErrorKind {
+pub(super) fn transport_kind(error: reqwest::Error) -> ErrorKind {
     let reason = transport_reason(&error);
     if error.is_builder() || has_bad_certificate(&error) {
         ErrorKind::Setup { reason }

@@ -133,6 +133,10 @@ kinds! {
     TERMINAL_NOT_FOUND = "terminalNotFound" (-32803),
     /// The terminal cannot do this: its command has ended, or it has pipes only.
     TERMINAL_REFUSED = "terminalRefused" (-32803),
+    /// The thread has no realtime conversation.
+    REALTIME_NOT_RUNNING = "realtimeNotRunning" (-32803),
+    /// The endpoint takes what is said more slowly than it comes; this was not taken. Wait a moment and say it again.
+    REALTIME_BUSY = "realtimeBusy" (-32803),
     /// The thread's file cannot be read or written; the message has the path and the cause.
     STORE_FAILED = "storeFailed" (-32803),
     /// The provider could not be asked; the message says which and why.

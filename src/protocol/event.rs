@@ -2,7 +2,9 @@
 //!
 //! An [`Event`] is a notification to the client and, for those kinds that are kept, a line of the rollout.
 
-use crate::ids::{ApprovalId, ElicitationId, ItemId, ProposalId, QuestionsId, SubscriptionId, ThreadId, TurnId};
+use crate::ids::{
+    ApprovalId, ElicitationId, ItemId, ProposalId, QuestionsId, RealtimeId, SubscriptionId, ThreadId, TurnId,
+};
 use crate::protocol::agent::AgentState;
 use crate::protocol::approval::Approval;
 use crate::protocol::document::FilesChanged;
@@ -13,6 +15,7 @@ use crate::protocol::model::{RateLimits, ThreadTokenUsage};
 use crate::protocol::proposal::{Proposal, ProposalMoved};
 use crate::protocol::question::UserInputRequest;
 use crate::protocol::queue::TurnQueue;
+use crate::protocol::realtime::{RealtimeAudio, RealtimeEnd, RealtimeRole, RealtimeVersion};
 use crate::protocol::review::{OpenFinding, ReviewOutput, ReviewTarget};
 use crate::protocol::settings::ThreadSettings;
 use crate::protocol::terminal::Terminal;
@@ -186,10 +189,26 @@ events! {
     AgentStatusChanged = "countersign/thread/agentStatus" (AgentStatusChanged),
     /// The automatic reviewer judges a question in the person's place: in progress, then what it found.
     GuardianAssessed = "countersign/guardian/assessment" (GuardianAssessment),
+    /// A realtime conversation has begun: the endpoint hears and speaks.
+    RealtimeStarted = "countersign/realtime/started" (RealtimeStarted),
+    /// Sound to play, in order and in small pieces.
+    RealtimeAudioDelta = "countersign/realtime/audio/delta" (RealtimeAudioDelta),
+    /// More of what is said, as text.
+    RealtimeTranscriptDelta = "countersign/realtime/transcript/delta" (RealtimeTranscriptDelta),
+    /// What was said, as a whole.
+    RealtimeTranscriptDone = "countersign/realtime/transcript/done" (RealtimeTranscriptDone),
+    /// The person has begun to speak: stop playing what is left of the answer.
+    RealtimeSpeechStarted = "countersign/realtime/speechStarted" (RealtimeSpeechStarted),
+    /// What was said is work for the agent: it is input of this turn. How it ends is said to the voice.
+    RealtimeHandoff = "countersign/realtime/handoff" (RealtimeHandoff),
+    /// Something went wrong in a realtime conversation that goes on.
+    RealtimeError = "countersign/realtime/error" (RealtimeError),
+    /// It is over, once for each `realtime/started`.
+    RealtimeClosed = "countersign/realtime/closed" (RealtimeClosed),
     /// Something the person should know; never ends a turn.
     Warning = "countersign/warning" (Warning),
-    /// A turn failed, and `turn/completed` follows; or, outside of any turn, a tool server did not start, or the thread ends and
-    /// could not be recorded to its end.
+    /// A turn failed, and `turn/completed` follows; or, outside of any turn, a tool server or a realtime conversation did not
+    /// start, or the thread ends and could not be recorded to its end.
     Error = "countersign/error" (ErrorEvent),
 }
 
@@ -324,7 +343,50 @@ params! {
         answered: bool,
     }
     Warning { message: String }
-    ErrorEvent { error: TurnError }
+    RealtimeStarted {
+        realtime_id: RealtimeId,
+        version: RealtimeVersion,
+        /// What the endpoint calls it.
+        session_id: Option<String>,
+    }
+    RealtimeAudioDelta {
+        realtime_id: RealtimeId,
+        /// What is said together has the same one.
+        item_id: Option<String>,
+        audio: RealtimeAudio,
+    }
+    RealtimeTranscriptDelta {
+        realtime_id: RealtimeId,
+        item_id: Option<String>,
+        role: RealtimeRole,
+        delta: String,
+    }
+    RealtimeTranscriptDone {
+        realtime_id: RealtimeId,
+        item_id: Option<String>,
+        role: RealtimeRole,
+        text: String,
+    }
+    RealtimeSpeechStarted { realtime_id: RealtimeId, item_id: Option<String> }
+    RealtimeHandoff {
+        realtime_id: RealtimeId,
+        /// The turn that took it, new or running.
+        input_turn_id: TurnId,
+        text: String,
+    }
+    RealtimeError { realtime_id: RealtimeId, message: String }
+    RealtimeClosed {
+        realtime_id: RealtimeId,
+        reason: RealtimeEnd,
+        /// In words, where there is more to say.
+        message: Option<String>,
+    }
+    ErrorEvent {
+        error: TurnError,
+        /// The realtime conversation that could not be started.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        realtime_id: Option<RealtimeId>,
+    }
 }
 
 impl EventKind {
@@ -353,6 +415,11 @@ impl EventKind {
             (Self::ReasoningSummaryDelta(a), Self::ReasoningSummaryDelta(b))
             | (Self::ReasoningDelta(a), Self::ReasoningDelta(b))
                 if a.item_id == b.item_id && a.index == b.index =>
+            {
+                (&mut a.delta, &b.delta)
+            }
+            (Self::RealtimeTranscriptDelta(a), Self::RealtimeTranscriptDelta(b))
+                if a.realtime_id == b.realtime_id && a.item_id == b.item_id && a.role == b.role =>
             {
                 (&mut a.delta, &b.delta)
             }

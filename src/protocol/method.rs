@@ -4,13 +4,14 @@
 use super::{
     account::*, agent::*, approval::*, command::*, config::*, document::*, feedback::*, file::*, generate::Visitor,
     git::*, guardian::*, history::*, mcp::*, model::*, permission::*, prompt::*, proposal::*, question::*, queue::*,
-    review::*, sandbox::*, terminal::*, thread::*, tool::*, turn::*, undo::*,
+    realtime::*, review::*, sandbox::*, terminal::*, thread::*, tool::*, turn::*, undo::*,
 };
 
 /// A span has its name and its fields from the first.
 macro_rules! span {
-    ($name:expr, $method:ident, $submission:ident) => {
-        tracing::info_span!(
+    ($level:expr, $name:expr, $method:ident, $submission:ident) => {
+        tracing::span!(
+            $level,
             $name,
             submission_id = $submission,
             kind = $method,
@@ -19,6 +20,19 @@ macro_rules! span {
             trace_state = tracing::field::Empty
         )
     };
+}
+
+/// Sound comes many times a second, and would hide all else.
+const fn level(method: &str) -> tracing::Level {
+    let (one, other) = (method.as_bytes(), REALTIME_AUDIO.as_bytes());
+    let mut at = 0;
+    while at < one.len() && at < other.len() && one[at] == other[at] {
+        at += 1;
+    }
+    match at == one.len() && at == other.len() {
+        true => tracing::Level::DEBUG,
+        false => tracing::Level::INFO,
+    }
 }
 
 macro_rules! requests {
@@ -47,8 +61,8 @@ macro_rules! requests {
         /// where it sent one. Requests of LSP share one name.
         pub fn $span(method: &str, submission: i64) -> tracing::Span {
             match method {
-                $($method => span!(concat!("op.dispatch.", $method), method, submission),)*
-                _ => span!("op.dispatch", method, submission),
+                $($method => span!(level($method), concat!("op.dispatch.", $method), method, submission),)*
+                _ => span!(tracing::Level::INFO, "op.dispatch", method, submission),
             }
         }
     };
@@ -177,6 +191,17 @@ requests! { CLIENT_REQUESTS, each_client_request, dispatch_span:
     ACCOUNT_STATUS = "countersign/account/status" (AccountStatusParams) -> AccountStatusResult,
     /// What the provider says of the account's allowance at this moment. Waits for it a bounded time.
     ACCOUNT_RATE_LIMITS_READ = "countersign/account/rateLimits/read" (AccountRateLimitsReadParams) -> AccountRateLimitsReadResult,
+    /// Starts to speak beside the written conversation. Answered at once; `realtime/started` follows, or an error. One that
+    /// runs in the thread is ended first.
+    REALTIME_START = "countersign/realtime/start" (RealtimeStartParams) -> RealtimeStartResult,
+    /// Says a piece of sound. Refused while too much of it waits.
+    REALTIME_AUDIO = "countersign/realtime/audio" (RealtimeAudioParams) -> RealtimeAudioResult,
+    /// Says something in writing.
+    REALTIME_TEXT = "countersign/realtime/text" (RealtimeTextParams) -> RealtimeTextResult,
+    /// Ends it, also while it starts. Answered at once.
+    REALTIME_CLOSE = "countersign/realtime/close" (RealtimeCloseParams) -> RealtimeCloseResult,
+    /// The voices there are.
+    REALTIME_VOICES = "countersign/realtime/voices" (RealtimeVoicesParams) -> RealtimeVoicesResult,
     /// The models that can be chosen.
     MODEL_LIST = "countersign/model/list" (ModelListParams) -> ModelListResult,
     /// Keeps the model, or the effort, that threads begin with from now on.

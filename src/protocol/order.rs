@@ -30,6 +30,8 @@ struct Thread {
     proposed: BTreeSet<String>,
     /// Terminals that run.
     terminals: BTreeSet<u64>,
+    /// The realtime conversation that runs.
+    voice: Option<String>,
     closed: bool,
 }
 
@@ -83,6 +85,9 @@ impl Order {
                 .iter()
                 .for_each(|asked| say("no end of question", asked.clone()));
             if thread.closed {
+                if let Some(voice) = &thread.voice {
+                    say("no end of realtime conversation", voice.clone());
+                }
                 thread
                     .terminals
                     .iter()
@@ -110,6 +115,7 @@ impl Thread {
             running: self.running.clone(),
             asked: self.asked.clone(),
             terminals: self.terminals.clone(),
+            voice: self.voice.clone(),
             closed: self.closed,
             ..Self::default()
         }
@@ -136,6 +142,20 @@ impl Thread {
                 self.closed = true;
                 if let Some(turn) = &self.running {
                     return Err(format!("turn {turn} has no end"));
+                }
+            }
+            "realtime/started" => {
+                if let Some(voice) = &self.voice {
+                    return Err(format!("realtime conversation {voice} runs already"));
+                }
+                self.voice = params["realtimeId"].as_str().map(str::to_owned);
+            }
+            voice if voice.starts_with("realtime/") => {
+                if self.voice.as_deref() != params["realtimeId"].as_str() || self.voice.is_none() {
+                    return Err("of a realtime conversation that does not run".to_owned());
+                }
+                if voice == "realtime/closed" {
+                    self.voice = None;
                 }
             }
             "terminal/started" => {
@@ -255,12 +275,13 @@ impl Thread {
 
 /// What may come without a turn. Proposals of an earlier server belong to no turn of this one.
 fn of_thread(method: &str, params: &Value) -> Result<(), String> {
-    let of_thread = ["thread/", "proposal/", "file/", "terminal/", "mcp/"]
+    let of_thread = ["thread/", "proposal/", "file/", "terminal/", "mcp/", "realtime/"]
         .iter()
         .any(|start| method.starts_with(start));
-    // A tool server fails beside all turns.
-    let server_failed = method == "error" && params["error"]["kind"] == "toolServerFailed";
-    match of_thread || server_failed || matches!(method, "warning" | "turn/queueChanged" | "review/findingsChanged") {
+    // A tool server fails beside all turns, and so does a voice.
+    let failed_beside =
+        method == "error" && (params["error"]["kind"] == "toolServerFailed" || params["realtimeId"].is_string());
+    match of_thread || failed_beside || matches!(method, "warning" | "turn/queueChanged" | "review/findingsChanged") {
         true => Ok(()),
         false => Err("no turn is named".to_owned()),
     }

@@ -195,6 +195,9 @@ pub struct TurnStartParams {
     /// Echoed as `clientId` on the user message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_user_message_id: Option<String>,
+    /// The words were spoken: a running realtime conversation, which has heard them, is not told again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub spoken: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -219,6 +222,9 @@ pub struct TurnSteerParams {
     pub metadata: Option<Metadata>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_user_message_id: Option<String>,
+    /// As in `turn/start`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub spoken: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

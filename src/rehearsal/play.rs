@@ -263,7 +263,7 @@ impl Player {
 }
 
 /// Waits until the barrier is released; it stays open from then on.
-async fn hold(name: &str, holds: &watch::Sender<Holds>) {
+pub(super) async fn hold(name: &str, holds: &watch::Sender<Holds>) {
     struct Waiting<'a>(&'a str, &'a watch::Sender<Holds>);
     impl Drop for Waiting<'_> {
         fn drop(&mut self) {

@@ -1,5 +1,9 @@
 //! Scripts: what they say and how they are read. Every mistake is reported with its place.
 
+mod realtime;
+
+pub use realtime::Turnout;
+
 use serde_json::{Map, Value};
 use std::time::Duration;
 
@@ -15,6 +19,8 @@ pub struct Script {
     /// Pause before each delta.
     pub delay: Duration,
     pub steps: Vec<Step>,
+    /// What the realtime end does, by connection.
+    pub realtime: Vec<Vec<Turnout>>,
 }
 
 /// The answer to one request.
@@ -170,6 +176,7 @@ impl Script {
             "chunk",
             "delay_ms",
             "steps",
+            "realtime",
             "description",
             "$schema",
         ])?;
@@ -183,6 +190,10 @@ impl Script {
             chunk: root.chunk()?.unwrap_or(script.chunk),
             delay: root.delay()?.unwrap_or(script.delay),
             steps: script.steps,
+            realtime: match root.field("realtime") {
+                Some(connections) => connections.list(|connection| connection.list(Turnout::read))?,
+                None => Vec::new(),
+            },
         })
     }
 
@@ -193,6 +204,7 @@ impl Script {
             chunk: DEFAULT_CHUNK,
             delay: Duration::ZERO,
             steps,
+            realtime: Vec::new(),
         }
     }
 }
@@ -693,6 +705,9 @@ mod tests {
                 "{beside:?}"
             );
         }
+        for name in realtime::KINDS {
+            assert!(page.contains(&format!("{{\"{name}\":")), "{name}");
+        }
         let scripts: Vec<_> = page
             .split("```json\n")
             .skip(1)
@@ -715,6 +730,22 @@ mod tests {
             (json!({"steps": 1}), "steps", "must be a list"),
             (json!({"steps": [], "lenint": 1}), "the script", "no field `lenint`"),
             (json!({"steps": [{}]}), "steps[0]", "`outputs` is missing"),
+            (json!({"steps": [], "realtime": {}}), "realtime", "must be a list"),
+            (
+                json!({"steps": [], "realtime": [[{"evnt": 1}]]}),
+                "realtime[0][0]",
+                "there is no `evnt`",
+            ),
+            (
+                json!({"steps": [], "realtime": [[{}]]}),
+                "realtime[0][0]",
+                "exactly one",
+            ),
+            (
+                json!({"steps": [], "realtime": [[{"close": {"code": 7}}]]}),
+                "realtime[0][0].close.code",
+                "1000 to 4999",
+            ),
             (
                 json!({"steps": [{"outputs": [], "wen": 1}]}),
                 "steps[0]",

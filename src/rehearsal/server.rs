@@ -3,6 +3,7 @@
 use crate::rehearsal::chat::ChatWire;
 use crate::rehearsal::line::{Cut, Door};
 use crate::rehearsal::play::{Gone, Holds, Piece, Played, Player, before_status};
+use crate::rehearsal::realtime::{self, Call, Calls, Place, Refused};
 use crate::rehearsal::recorded::Recorded;
 use crate::rehearsal::responses::ResponsesWire;
 use crate::rehearsal::script::{Output, Script, Usage};
@@ -10,7 +11,7 @@ use crate::rehearsal::wire::Wire;
 use crate::rehearsal::{select, template};
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{ConnectInfo, DefaultBodyLimit, Path, State};
+use axum::extract::{ConnectInfo, DefaultBodyLimit, Path, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -52,7 +53,10 @@ impl Server {
             .route("/chat/completions", post(answer))
             .route("/v1/models", get(models))
             .route("/models", get(models))
+            .route("/v1/realtime", get(call))
+            .route("/realtime", get(call))
             .route("/requests", get(requests))
+            .route("/calls", get(calls))
             .route("/release/{name}", post(release))
             .fallback(unknown)
             .layer(DefaultBodyLimit::disable())
@@ -99,6 +103,16 @@ impl Running {
         // It cannot fail: the sender lives in the stage that `self` holds.
         let _ = self.stage.count.subscribe().wait_for(|count| *count >= number).await;
         self.requests()
+    }
+
+    /// The connections to the realtime end so far.
+    pub fn calls(&self) -> Vec<Call> {
+        self.stage.calls.all()
+    }
+
+    /// Waits until they are as wanted, and gives them. Bound it where that may not happen.
+    pub async fn wait_for_calls(&self, wanted: impl Fn(&[Call]) -> bool) -> Vec<Call> {
+        self.stage.calls.wait_until(wanted).await
     }
 
     /// Opens a barrier: those that wait go on, and it stays open.
@@ -177,6 +191,8 @@ struct Stage {
     /// How many requests have come.
     count: watch::Sender<usize>,
     holds: watch::Sender<Holds>,
+    /// Connections to the realtime end.
+    calls: Arc<Calls>,
     record: Option<Mutex<std::fs::File>>,
     stop: CancellationToken,
 }
@@ -197,6 +213,7 @@ impl Stage {
             script,
             count: watch::Sender::new(0),
             holds: watch::Sender::new(Holds::default()),
+            calls: Arc::default(),
             record: record.map(Mutex::new),
             stop,
         }
@@ -436,6 +453,35 @@ async fn requests(State(stage): State<Arc<Stage>>) -> Response {
     axum::Json(list).into_response()
 }
 
+/// The realtime end.
+async fn call(State(stage): State<Arc<Stage>>, ConnectInfo(cut): ConnectInfo<Cut>, request: Request) -> Response {
+    let place = Place {
+        calls: stage.calls.clone(),
+        holds: stage.holds.clone(),
+        stop: stage.stop.clone(),
+        cut,
+    };
+    match realtime::answer(&stage.script.realtime, place, request).await {
+        Ok(response) => response,
+        Err(Refused::Fail { status, headers, body }) => fail(status, &headers, body.as_ref()),
+        Err(Refused::NoScript) => error(
+            StatusCode::NOT_FOUND,
+            "rehearsal",
+            "The script has no further connection under `realtime`.",
+        ),
+        Err(Refused::NoWebSocket) => error(
+            StatusCode::UPGRADE_REQUIRED,
+            "rehearsal",
+            "The realtime end speaks WebSocket only.",
+        ),
+    }
+}
+
+async fn calls(State(stage): State<Arc<Stage>>) -> Response {
+    let list: Vec<Value> = stage.calls.all().iter().map(Call::to_json).collect();
+    axum::Json(list).into_response()
+}
+
 async fn release(State(stage): State<Arc<Stage>>, Path(name): Path<String>) -> Response {
     stage.release(&name);
     axum::Json(json!({ "released": name })).into_response()
@@ -444,7 +490,8 @@ async fn release(State(stage): State<Arc<Stage>>, Path(name): Path<String>) -> R
 async fn unknown(uri: Uri) -> Response {
     let message = format!(
         "There is no {} here. The rehearsal server has POST /v1/responses, POST /v1/chat/completions, GET /v1/models, \
-         GET /requests and POST /release/NAME.",
+         GET /v1/realtime, \
+         GET /requests, GET /calls and POST /release/NAME.",
         uri.path()
     );
     error(StatusCode::NOT_FOUND, "rehearsal", &message)

@@ -153,6 +153,7 @@ impl Actor {
             return Ok(self.run_own(command));
         }
         let mut input = start.input();
+        self.mirror(&input);
         if let Some(running) = &self.running {
             match running.turn.pending.push(input) {
                 None => {
@@ -175,6 +176,13 @@ impl Actor {
             ..Words::default()
         };
         Ok(self.promise(Opening::Input(Box::new(words))))
+    }
+
+    /// Tells the realtime conversation, if one runs, what the person wrote and it did not hear.
+    fn mirror(&self, input: &Input) {
+        if !input.by_agent && !input.spoken {
+            self.conversation.voice.mirror(&input.content);
+        }
     }
 
     /// Begins a turn, at once or as soon as those before it have ended.
@@ -506,8 +514,9 @@ impl Actor {
             if let Some(words) = next.words() {
                 match command {
                     Some(command) => return Ok(self.run_own(command)),
-                    None => words.more.push(input),
+                    None => words.more.push(input.clone()),
                 }
+                self.mirror(&input);
                 return Ok(Started::steered(turn));
             }
             return Err(AgentError::NoTurn {
@@ -527,8 +536,9 @@ impl Actor {
                     return Ok(self.run_own(command));
                 }
                 let turn = running.turn.record(TurnStatus::InProgress, None);
-                match running.turn.pending.push(input) {
+                match running.turn.pending.push(input.clone()) {
                     None => {
+                        self.mirror(&input);
                         self.person_speaks();
                         Ok(Started::steered(turn))
                     }
@@ -676,9 +686,13 @@ impl Actor {
                 kind: TurnErrorKind::Other,
                 http_status: None,
             };
-            conversation
-                .stream
-                .publish(None, EventKind::Error(ErrorEvent { error }));
+            conversation.stream.publish(
+                None,
+                EventKind::Error(ErrorEvent {
+                    error,
+                    realtime_id: None,
+                }),
+            );
         }
         conversation
             .stream

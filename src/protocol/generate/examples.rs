@@ -21,6 +21,7 @@ use crate::protocol::prompt::*;
 use crate::protocol::proposal::*;
 use crate::protocol::question::*;
 use crate::protocol::queue::*;
+use crate::protocol::realtime::*;
 use crate::protocol::review::*;
 use crate::protocol::sandbox::*;
 use crate::protocol::settings::*;
@@ -44,6 +45,7 @@ const FORK: &str = "0199a213-b7d2-7c41-9a5e-31c0e2f4a6d8";
 const SUBSCRIPTION: &str = "0199a214-02b6-7d10-b1e3-5c1e8f0a7d44";
 const LOGIN: &str = "0199a214-5b1e-7a02-8c55-0d2f6a1b9e37";
 const TURN: &str = "0199a213-9f10-7d21-9c39-7a1f6f2f0c11";
+const VOICE: &str = "0199a214-5e07-7b3c-8f52-6d0a9c1e4b77";
 const AT_MS: i64 = 1_767_225_600_000;
 
 fn limits() -> RateLimits {
@@ -133,6 +135,14 @@ pub(super) fn all_events() -> BTreeMap<&'static str, Example> {
             | EventKind::TerminalStarted(_)
             | EventKind::TerminalOutput(_)
             | EventKind::TerminalExited(_)
+            | EventKind::RealtimeStarted(_)
+            | EventKind::RealtimeAudioDelta(_)
+            | EventKind::RealtimeTranscriptDelta(_)
+            | EventKind::RealtimeTranscriptDone(_)
+            | EventKind::RealtimeSpeechStarted(_)
+            | EventKind::RealtimeHandoff(_)
+            | EventKind::RealtimeError(_)
+            | EventKind::RealtimeClosed(_)
             | EventKind::ReviewFindingsChanged(_) => None,
             _ => Some(TURN.into()),
         };
@@ -554,6 +564,7 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
             output_schema: None,
             metadata: None,
             client_user_message_id: Some("m-1".into()),
+            spoken: false,
         }),
         value(TurnStartResult {
             turn: turn(TurnStatus::InProgress),
@@ -570,6 +581,7 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
             }],
             metadata: None,
             client_user_message_id: None,
+            spoken: false,
         }),
         value(TurnSteerResult { turn_id: TURN.into() }),
     );
@@ -850,6 +862,7 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
         value(TerminalKillResult { killed: vec![4711] }),
     );
     account(&mut add);
+    realtime(&mut add);
     add(
         MODEL_LIST,
         value(ModelListParams {
@@ -1172,6 +1185,46 @@ fn events() -> Vec<EventKind> {
             exit_code: 143,
             duration_ms: 92_000,
         }),
+        EventKind::RealtimeStarted(event::RealtimeStarted {
+            realtime_id: VOICE.into(),
+            version: RealtimeVersion::V2,
+            session_id: Some("sess_7".into()),
+        }),
+        EventKind::RealtimeAudioDelta(event::RealtimeAudioDelta {
+            realtime_id: VOICE.into(),
+            item_id: Some("item_3".into()),
+            audio: sound(),
+        }),
+        EventKind::RealtimeTranscriptDelta(event::RealtimeTranscriptDelta {
+            realtime_id: VOICE.into(),
+            item_id: Some("item_3".into()),
+            role: RealtimeRole::Assistant,
+            delta: "I look at ".into(),
+        }),
+        EventKind::RealtimeTranscriptDone(event::RealtimeTranscriptDone {
+            realtime_id: VOICE.into(),
+            item_id: Some("item_2".into()),
+            role: RealtimeRole::User,
+            text: "Why does the test fail?".into(),
+        }),
+        EventKind::RealtimeSpeechStarted(event::RealtimeSpeechStarted {
+            realtime_id: VOICE.into(),
+            item_id: Some("item_4".into()),
+        }),
+        EventKind::RealtimeHandoff(event::RealtimeHandoff {
+            realtime_id: VOICE.into(),
+            input_turn_id: TURN.into(),
+            text: "Find out why the test fails.".into(),
+        }),
+        EventKind::RealtimeError(event::RealtimeError {
+            realtime_id: VOICE.into(),
+            message: "The voice endpoint reports an error: the audio is too short.".into(),
+        }),
+        EventKind::RealtimeClosed(event::RealtimeClosed {
+            realtime_id: VOICE.into(),
+            reason: RealtimeEnd::Requested,
+            message: None,
+        }),
         EventKind::ReasoningSummaryDelta(event::ItemPartDelta {
             item_id: "i-2".into(),
             index: 0,
@@ -1321,7 +1374,10 @@ fn events() -> Vec<EventKind> {
         EventKind::Warning(event::Warning {
             message: "The model \"gpt-x\" is not known.".into(),
         }),
-        EventKind::Error(event::ErrorEvent { error: error() }),
+        EventKind::Error(event::ErrorEvent {
+            error: error(),
+            realtime_id: None,
+        }),
     ]
 }
 
@@ -1476,6 +1532,70 @@ fn command(status: ItemStatus) -> ThreadItem {
         reason: None,
         terminal_id: None,
     }
+}
+
+fn sound() -> RealtimeAudio {
+    RealtimeAudio {
+        data: "AAAAAAAA".into(),
+        sample_rate: 24_000,
+        channels: 1,
+    }
+}
+
+fn realtime(add: &mut impl FnMut(&'static str, Value, Value)) {
+    add(
+        REALTIME_START,
+        value(RealtimeStartParams {
+            thread_id: THREAD.into(),
+            version: None,
+            model: None,
+            voice: Some("cedar".into()),
+            output_modality: RealtimeModality::Audio,
+            instructions: None,
+            include_startup_context: None,
+        }),
+        value(RealtimeStartResult {
+            realtime_id: VOICE.into(),
+            version: RealtimeVersion::V2,
+            model: "gpt-realtime".into(),
+            voice: "cedar".into(),
+        }),
+    );
+    add(
+        REALTIME_AUDIO,
+        value(RealtimeAudioParams {
+            thread_id: THREAD.into(),
+            audio: sound(),
+        }),
+        value(RealtimeAudioResult {}),
+    );
+    add(
+        REALTIME_TEXT,
+        value(RealtimeTextParams {
+            thread_id: THREAD.into(),
+            text: "Shorter, please.".into(),
+        }),
+        value(RealtimeTextResult {}),
+    );
+    add(
+        REALTIME_CLOSE,
+        value(RealtimeCloseParams {
+            thread_id: THREAD.into(),
+        }),
+        value(RealtimeCloseResult { closing: true }),
+    );
+    let voices = |usual: &str| RealtimeVoices {
+        voices: vec![usual.into()],
+        usual: usual.into(),
+    };
+    add(
+        REALTIME_VOICES,
+        value(RealtimeVoicesParams {}),
+        value(RealtimeVoicesResult {
+            v1: voices("cove"),
+            v2: voices("marin"),
+        }),
+    );
 }
 
 fn terminal() -> Terminal {

@@ -306,6 +306,34 @@ pub(super) fn of(method: &str) -> Notes {
              ended before is in nobody's way and is not named in the answer.",
             &[error::TERMINAL_NOT_FOUND],
         ),
+        "realtime/start" => notes(
+            "Answered before anything is connected. `realtime/started` follows, or one `error` of kind `other` with the \
+             `realtimeId`; the thread goes on either way. Nothing is sent to the endpoint before this is asked for.",
+            &[error::THREAD_NOT_LOADED, error::THREAD_CLOSED],
+        ),
+        "realtime/audio" => notes(
+            "Taken from the answer of `realtime/start` on, and said in order once it has started. A piece has at most \
+             96 KiB of sound; some twenty seconds may wait.",
+            &[
+                error::THREAD_NOT_LOADED,
+                error::REALTIME_NOT_RUNNING,
+                error::REALTIME_BUSY,
+            ],
+        ),
+        "realtime/text" => notes(
+            "As for `realtime/audio`. The voice answers it.",
+            &[
+                error::THREAD_NOT_LOADED,
+                error::REALTIME_NOT_RUNNING,
+                error::REALTIME_BUSY,
+            ],
+        ),
+        "realtime/close" => notes(
+            "`realtime/closed` follows if it had started, within a second or two; one that still starts ends without a word. \
+             Where there is none, nothing follows.",
+            &[error::THREAD_NOT_LOADED],
+        ),
+        "realtime/voices" => notes("The list is built in; nothing is asked of anybody.", &[]),
         "prompt/list" => notes(
             "The files are read anew. A file that cannot be used is in `problems` and keeps no other from being offered.",
             &[],
@@ -477,6 +505,9 @@ pub(super) const ORDER: &[&str] = &[
     "A command that outlives its call is completed as an item with status `background`; then comes `terminal/started`, any \
      number of `terminal/output`, and one `terminal/exited`, also after the turn: they name no turn. A thread's terminals \
      have ended before `thread/closed`.",
+    "`realtime/started` comes before all else of a realtime conversation and `realtime/closed` after it; a thread has one at a \
+     time, and it is over before the thread\u{2019}s terminals are ended. Its events name no turn, and none is kept for those who \
+     subscribe later than it ends. What a client has not taken keeps the endpoint waiting.",
     "A question is registered before it is told, so an answer can never come too early. `approval/requested` comes \
      before `approval/resolved`, `proposal/created` before `proposal/updated`.",
     "While a proposal waits, `proposal/moved` follows what the person types, a moment later and not once for every key; \

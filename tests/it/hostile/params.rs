@@ -92,6 +92,9 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
         "userInput/respond" => vec![("id", id)],
         "model/setDefault" => vec![("model", json!("gpt-5.1-codex"))],
         "config/write" => vec![("edits", json!([]))],
+        "realtime/start" | "realtime/close" => vec![("threadId", id)],
+        "realtime/audio" => vec![("threadId", id), ("audio", json!({"data": "AAAA"}))],
+        "realtime/text" => vec![("threadId", id), ("text", json!("x"))],
         "history/read" => vec![("logId", json!("1")), ("offset", json!(0))],
         "history/append" => vec![("text", json!("hello"))],
         "account/login/start" => vec![("type", json!("browser"))],
@@ -115,6 +118,7 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
         | "mcp/list"
         | "mcp/refresh"
         | "terminal/list"
+        | "realtime/voices"
         | "terminal/kill"
         | "permissions/profiles" => vec![],
         other => panic!("{other} is new: say here what it needs"),

@@ -1,0 +1,111 @@
+//! WebSockets to a provider: opened as an HTTP request of the same kind as all others, with the same certificates, proxies,
+//! headers and key, and upgraded.
+
+use crate::model::client::{ModelClient, build, transport_kind};
+use crate::model::error::{ErrorKind, ModelError};
+use crate::model::http;
+use reqwest::StatusCode;
+use reqwest::header::{HeaderMap, HeaderValue};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::handshake::client::generate_key;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
+
+/// Bytes of a message, in one frame or in many.
+pub const MOST_BYTES: usize = 4 << 20;
+
+pub type Socket = WebSocketStream<reqwest::Upgraded>;
+
+impl ModelClient {
+    /// Opens a WebSocket at `path` below the base URL. Takes as long as the provider does; dropping the future closes the
+    /// connection.
+    ///
+    /// # Errors
+    /// The provider cannot be reached, or answered with anything but an upgrade.
+    pub async fn open_socket(&self, path: &str, query: &[(&str, &str)]) -> Result<Socket, ModelError> {
+        self.try_open(path, query).await.map_err(|kind| self.error(kind))
+    }
+
+    async fn try_open(&self, path: &str, query: &[(&str, &str)]) -> Result<Socket, ErrorKind> {
+        let mut url = self.url(path)?;
+        url.query_pairs_mut().extend_pairs(query);
+        let key = generate_key();
+        let mut headers = self.headers(self.bearer().await?.as_ref())?;
+        headers.insert("connection", HeaderValue::from_static("Upgrade"));
+        headers.insert("upgrade", HeaderValue::from_static("websocket"));
+        headers.insert("sec-websocket-version", HeaderValue::from_static("13"));
+        let sent = HeaderValue::from_str(&key).map_err(|error| ErrorKind::Setup {
+            reason: error.to_string(),
+        })?;
+        headers.insert("sec-websocket-key", sent);
+        // Only HTTP/1.1 can be upgraded. Made aside, since it reads the system's certificates.
+        let base_url = self.provider().base_url.trim().to_owned();
+        let made = tokio::task::spawn_blocking(move || build(http::builder(&base_url).http1_only())).await;
+        let client = made.unwrap_or_else(|error| {
+            Err(ErrorKind::Setup {
+                reason: error.to_string(),
+            })
+        })?;
+        let response = client.get(url).headers(headers).send().await.map_err(transport_kind)?;
+        if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+            let response = self.check(response, &self.context("")).await?;
+            let status = response.status().as_u16();
+            return Err(no_socket(format!(
+                "it answered with status {status} and opened no WebSocket"
+            )));
+        }
+        check_upgrade(response.headers(), &key)?;
+        let upgraded = response.upgrade().await.map_err(transport_kind)?;
+        let config = WebSocketConfig::default()
+            .max_message_size(Some(MOST_BYTES))
+            .max_frame_size(Some(MOST_BYTES));
+        Ok(WebSocketStream::from_raw_socket(upgraded, Role::Client, Some(config)).await)
+    }
+}
+
+fn check_upgrade(headers: &HeaderMap, key: &str) -> Result<(), ErrorKind> {
+    let text = |name: &str| {
+        headers
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default()
+    };
+    if !text("upgrade").eq_ignore_ascii_case("websocket") {
+        return Err(no_socket("it switched to another protocol than WebSocket".to_owned()));
+    }
+    if text("sec-websocket-accept") != derive_accept_key(key.as_bytes()) {
+        return Err(no_socket(
+            "it did not confirm the WebSocket that was asked for".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+fn no_socket(reason: String) -> ErrorKind {
+    ErrorKind::Protocol { reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_asked_for_is_an_upgrade() {
+        // The example of RFC 6455, 1.3.
+        let key = "dGhlIHNhbXBsZSBub25jZQ==";
+        let accept = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
+        for (upgrade, answer, fine) in [
+            ("websocket", accept, true),
+            ("WebSocket", accept, true),
+            ("h2c", accept, false),
+            ("", accept, false),
+            ("websocket", "", false),
+            ("websocket", key, false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert("upgrade", HeaderValue::from_static(upgrade));
+            headers.insert("sec-websocket-accept", HeaderValue::from_static(answer));
+            assert_eq!(check_upgrade(&headers, key).is_ok(), fine, "{upgrade} {answer}");
+        }
+    }
+}
