@@ -124,6 +124,19 @@ class WithPlugin extends Neovim {
     await this.typeOut("<Esc><Cmd>write<CR>");
   }
 
+  /** Kills the server that this editor has started. */
+  async killServer() {
+    const own = (await this.lua("return vim.fn.getpid()")).toString();
+    const parent = (pid) => /^PPid:\s*(\d+)/m.exec(fs.readFileSync(`/proc/${pid}/status`, "utf8"))[1];
+    for (const pid of fs.readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
+      try {
+        if (parent(pid) === own && fs.readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("countersign")) process.kill(Number(pid), "SIGKILL");
+      } catch {
+        // It has ended meanwhile.
+      }
+    }
+  }
+
   async shot(name) {
     await this.terminal.shot(name);
     await this.terminal.picture(name);

@@ -71,7 +71,7 @@ local function clients()
     local spoken = ((capabilities.experimental or {}).countersign or {}).version
     local where = client.config.root_dir or 'no folder'
     local buffers = vim.tbl_count(client.attached_buffers or {})
-    health.ok(('Serves %d buffers in %s'):format(buffers, where))
+    health.ok(('Serves %d %s in %s'):format(buffers, buffers == 1 and 'buffer' or 'buffers', where))
     if spoken ~= 1 then
       health.warn(('The server speaks version %s of the protocol, this plugin version 1'):format(spoken), 'Update the older of the two.')
     end

@@ -88,7 +88,23 @@ local function capabilities()
   return able
 end
 
-local function on_exit(code, signal, client_id)
+--- How the servers ended whose end is not dealt with yet, in the order of their ends.
+---@type { [1]: integer, [2]: integer }[]
+local ends = {}
+
+--- Neovim tells of an end in words that may not fit on a line, and stops there until a key is pressed. The plugin tells it
+--- itself, and what is to be done.
+local function told_here(dispatchers)
+  return setmetatable({
+    on_exit = function(code, signal)
+      ends[#ends + 1] = { code, signal }
+      return dispatchers.on_exit(0, 0)
+    end,
+  }, { __index = dispatchers })
+end
+
+local function on_exit(_, _, client_id)
+  local code, signal = unpack(table.remove(ends, 1) or { 0, 0 })
   vim.schedule(function()
     local client = vim.lsp.get_client_by_id(client_id)
     local root = client and client.config.root_dir or (vim.uv.cwd() or '')
@@ -128,7 +144,7 @@ function M.config()
     cmd = function(dispatchers, given)
       local cmd = assert(M.command(true), 'the program countersign is not found; :checkhealth countersign says more')
       local root = given and given.root_dir
-      return vim.lsp.rpc.start(cmd, dispatchers, { cwd = root and vim.fn.isdirectory(root) == 1 and root or nil, env = options.env })
+      return vim.lsp.rpc.start(cmd, told_here(dispatchers), { cwd = root and vim.fn.isdirectory(root) == 1 and root or nil, env = options.env })
     end,
     root_dir = function(buf, found)
       local root = M.root_of(buf)

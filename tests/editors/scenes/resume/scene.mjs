@@ -1,4 +1,5 @@
-// The person saves a session with a chat in it, closes the editor, and comes back: the conversation is where it was, and goes on.
+// The person saves a session with a chat in it, closes the editor, and comes back: the conversation is where it was, and goes on;
+// also from the list of conversations, and when the server dies.
 import { check, equal } from "../../checks.mjs";
 import { state, until } from "../../stage.mjs";
 import path from "node:path";
@@ -36,4 +37,16 @@ export async function play(editor) {
   const listed = await editor.chatHas("It was the pears.");
   check("all of it is there", listed.includes("I remember the pears.") && listed.includes("What was it?"), listed);
   await until("the composer", async () => (await editor.lua("return vim.bo.filetype")) === "countersign-composer");
+
+  // The server dies: another one is started, and the chat that is shown goes on.
+  const lost = await editor.lua("return vim.lsp.get_clients({ name = 'countersign' })[1].id");
+  await editor.killServer();
+  await until("another server", () => editor.lua(`local client = vim.lsp.get_clients({ name = 'countersign' })[1]
+    return client and client.id ~= ... and require('countersign.threads').list()[1].live`, lost));
+  await editor.typeOut("<Esc>");
+  await editor.openChat();
+  await editor.say("And now?");
+  await editor.chatHas("Still the pears.");
+  await editor.idle();
+  equal("one server runs", await editor.lua("return #vim.lsp.get_clients({ name = 'countersign' })"), 1);
 }
