@@ -504,6 +504,7 @@ impl Agent {
             Entry::Vacant(place) => place,
         };
         self.wake_stream(&conversation);
+        tracing::info!(thread = %thread.id, model = settings.model, "a thread begins");
         conversation.publish(None, EventKind::ThreadStarted(ThreadStarted { thread: thread.clone() }));
         conversation.publish(
             None,

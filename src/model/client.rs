@@ -227,6 +227,7 @@ impl ModelClient {
         tracing::debug!(
             task = request.task.as_str(),
             model = request.model,
+            thread = request.cache_key,
             turn = request.turn_id,
             bytes = body.len(),
             "request"

@@ -228,7 +228,7 @@ impl Presenter {
                 // One that the policy accepted asks nobody.
                 let asks = created.proposal.status.is_waiting() && !created.proposal.auto_approved;
                 match live {
-                    _ if plugin || !asks => {}
+                    _ if self.shared.client.can.reviews_proposals || !asks => {}
                     true => self.ask_about(created.proposal),
                     false => restored::tell(self, created.proposal),
                 }

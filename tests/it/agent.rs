@@ -5,6 +5,7 @@ mod always;
 mod approval;
 mod catalogue;
 mod client_tools;
+mod collectors;
 mod compaction;
 mod context;
 mod diff;

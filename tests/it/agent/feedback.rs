@@ -1,6 +1,7 @@
 //! Feedback: what is in it, that it is seen before it goes, and that it goes nowhere by itself.
 
 use super::stage::{Setting, Stage, say};
+use crate::support::client::Reply;
 use crate::support::collector::{Collector, Mood};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -216,6 +217,9 @@ fn plain() -> Value {
 }
 
 async fn command(stage: &Stage, arguments: Value) {
+    for method in ["window/showDocument", "window/showMessageRequest"] {
+        stage.client.on_request(method, |_| Reply::Later);
+    }
     let params = json!({"command": "countersign.feedback", "arguments": arguments});
     stage.client.call("workspace/executeCommand", params).await;
 }
