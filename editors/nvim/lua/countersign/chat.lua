@@ -233,7 +233,8 @@ end
 --- Brings a stored conversation into its buffer.
 ---@param id string
 ---@param done? fun(thread: countersign.Thread)
-function M.resume(id, done)
+---@param failed? fun(error: { message: string }) Absent: the person is told.
+function M.resume(id, done, failed)
   client.with(function(server)
     local params = { threadId = id, dynamicTools = require('countersign.tools').specs() }
     client.request(server, 'thread/resume', params, function(result)
@@ -241,7 +242,7 @@ function M.resume(id, done)
       if done then
         done(thread)
       end
-    end)
+    end, failed)
   end)
 end
 

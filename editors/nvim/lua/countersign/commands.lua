@@ -53,7 +53,9 @@ end
 function M.command(given)
   local name, words = given.args:match('^(%S*)%s*(.*)$')
   local range = given.range > 0 and { given.line1, given.line2 } or nil
-  M.run(name == '' and 'chat' or name, words, range, given.bang)
+  -- The mark may stand behind either word.
+  local plain = name:gsub('!$', '')
+  M.run(plain == '' and 'chat' or plain, words, range, given.bang or plain ~= name)
 end
 
 --- Completes `:Countersign …`.

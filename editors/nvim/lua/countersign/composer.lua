@@ -184,15 +184,15 @@ function M.send(id, queue)
     set(buf, '')
     show_pictures(id, buf)
   end
-  local function go(thread)
-    local function failed()
-      -- Nothing that was typed is lost.
-      if vim.trim(text_of(buf)) == '' then
-        set(buf, text)
-      end
-      pictures[id] = taken
-      show_pictures(id, buf)
+  local function failed()
+    -- Nothing that was typed is lost.
+    if vim.trim(text_of(buf)) == '' then
+      set(buf, text)
     end
+    pictures[id] = taken
+    show_pictures(id, buf)
+  end
+  local function go(thread)
     own_command(thread, text, function()
       M.say(thread, text, { queue = queue, pictures = taken }, nil, failed)
     end)
@@ -200,10 +200,22 @@ function M.send(id, queue)
   local thread = threads.get(id)
   clear()
   if thread and thread.live then
-    go(thread)
-  else
-    chat.resume(id, go)
+    return go(thread)
   end
+  chat.resume(id, go, function(error)
+    failed()
+    if thread and #thread.items == 0 then
+      -- Nothing was said in it yet, so nothing of it was kept: the words begin another one.
+      return chat.start(function(fresh)
+        set(buf, '')
+        require('countersign.chat.window').open(fresh.id)
+        M.say(fresh, text, { queue = queue, pictures = taken }, nil, function()
+          M.give_back(fresh.id, text)
+        end)
+      end)
+    end
+    client.tell(error.message, vim.log.levels.ERROR)
+  end)
 end
 
 --- Goes through what the person typed before, in all conversations.

@@ -11,6 +11,9 @@ local M = {}
 ---@type countersign.Noted?
 local noted
 
+--- Problems that go along; the model can ask for all.
+local MOST = 50
+
 local severities = { 'error', 'warning', 'information', 'hint' }
 
 --- The problems of some lines as the protocol takes them, those of the agent itself left out.
@@ -22,7 +25,7 @@ function M.problems(buf, lines)
   for _, one in ipairs(vim.diagnostic.get(buf)) do
     local last = one.end_lnum or one.lnum
     local own = vim.startswith(one.source or '', 'countersign')
-    if not own and (not lines or (one.lnum < lines['end'] and last >= lines.start)) then
+    if #list < MOST and not own and (not lines or (one.lnum < lines['end'] and last >= lines.start)) then
       list[#list + 1] = {
         path = vim.api.nvim_buf_get_name(buf),
         range = { start = one.lnum, ['end'] = last + 1 },

@@ -177,9 +177,10 @@ tests['the bar tells what is left'] = function()
   T.equal(bar.tokens(999), '999')
   T.equal(bar.tokens(1500), '1.5k')
   T.equal(bar.tokens(272000), '272k')
-  local thread = { name = '100% sure', preview = '', settings = { model = 'm', mode = 'plan' }, usage = { last = { totalTokens = 30 }, modelContextWindow = 100 } }
+  local thread = { name = '100% sure', preview = '', settings = { model = 'm%0', mode = 'plan' }, usage = { last = { totalTokens = 30 }, modelContextWindow = 100 } }
   T.equal({ bar.left(thread) }, { 70, 70 })
   T.has(bar.text(thread), '100%% sure')
+  T.has(bar.text(thread), 'm%%0 · plan')
   T.has(bar.text(thread), '70 tokens left (70%%)')
   T.equal(require('countersign').statusline(), '')
 end

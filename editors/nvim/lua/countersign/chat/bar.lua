@@ -43,8 +43,8 @@ function M.text(thread)
   local parts = {}
   local settings = thread.settings
   if settings then
-    parts[#parts + 1] = settings.model .. (settings.effort and ' ' .. settings.effort or '')
-    parts[#parts + 1] = settings.mode
+    parts[#parts + 1] = escape(settings.model .. (settings.effort and ' ' .. settings.effort or ''))
+    parts[#parts + 1] = escape(settings.mode)
   end
   local left, percent = M.left(thread)
   if left then
