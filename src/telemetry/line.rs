@@ -327,7 +327,7 @@ impl Sender {
             Wire::Json => &[("content-type", "application/json")],
             Wire::Grpc => &[("content-type", "application/grpc"), ("te", "trailers")],
         };
-        let outcome = match self.post.send(headers, body, REQUEST_LIMIT).await {
+        match self.post.send(headers, body, REQUEST_LIMIT).await {
             Ok(answer) => judge(self.wire, &answer),
             Err(PostError::Setup(reason)) => Outcome::Never(reason),
             Err(error) => Outcome::Later {
@@ -335,8 +335,7 @@ impl Sender {
                 after: None,
                 is_refusal: false,
             },
-        };
-        outcome
+        }
     }
 }
 

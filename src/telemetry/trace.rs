@@ -154,7 +154,7 @@ impl Trace {
 
     /// Sends a span below the thread's.
     pub(super) fn done(&self, done: Done) {
-        self.send(done, |parent| Some(parent));
+        self.send(done, Some);
     }
 
     /// Sends the thread's own span.
