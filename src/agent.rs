@@ -51,6 +51,7 @@ pub mod thread;
 pub mod turn;
 pub mod typed;
 pub mod undo;
+pub mod witness;
 
 use crate::config::{self, ConfigError, Loaded, Sources};
 use crate::exec::ExecError;
@@ -503,6 +504,7 @@ impl Agent {
             Entry::Vacant(place) => place,
         };
         self.wake_stream(&conversation);
+        tracing::info!(thread = %thread.id, model = settings.model, "a thread begins");
         conversation.publish(None, EventKind::ThreadStarted(ThreadStarted { thread: thread.clone() }));
         conversation.publish(
             None,
@@ -522,6 +524,7 @@ impl Agent {
             desk: self.desk(),
             conversation: &conversation,
             config: &loaded.config,
+            settings: &settings,
             cwd: &settings.cwd,
         });
         place

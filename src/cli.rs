@@ -3,6 +3,7 @@
 pub mod apply_patch;
 pub mod demo;
 pub mod doctor;
+pub mod feedback;
 pub mod login;
 pub mod mcp;
 pub mod protocol;
@@ -48,6 +49,8 @@ enum Command {
     Logout(login::LogoutArgs),
     /// Say which tool servers there are, and how to log in to one.
     Mcp(mcp::Args),
+    /// Show a report for whoever makes this, and save or send it.
+    Feedback(feedback::Args),
     /// Print the custom protocol's types.
     Protocol(protocol::Args),
 }
@@ -83,6 +86,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Some(Command::Login(args)) => login::run(args),
         Some(Command::Logout(args)) => login::logout(args),
         Some(Command::Mcp(args)) => mcp::run(args),
+        Some(Command::Feedback(args)) => feedback::run(args),
         Some(Command::Protocol(args)) => protocol::run(args),
     }
 }

@@ -13,6 +13,7 @@ mod keys;
 pub(crate) mod layers;
 pub mod login;
 pub mod mcp;
+pub mod otel;
 pub(crate) mod own_file;
 pub mod permissions;
 pub mod prompts;
@@ -30,6 +31,7 @@ use environment::EnvironmentPolicy;
 use layers::{File, Merged};
 use login::Login;
 use mcp::ServerSettings;
+use otel::{Feedback, Otel};
 use permissions::{Profiles, Subject};
 use provider::{MissingKey, Provider};
 use serde_json::{Map, Value, json};
@@ -175,6 +177,10 @@ pub struct Config {
     pub prompt_folders: Vec<PathBuf>,
     /// Longest wait for a command in a terminal that nothing is typed into.
     pub background_terminal_max_timeout: Duration,
+    /// Where telemetry goes; nowhere unless the person says.
+    pub otel: Otel,
+    /// Where feedback may be sent; nowhere unless the person says.
+    pub feedback: Feedback,
     /// The profile in force.
     pub profile: Option<String>,
     /// The profiles there are.
@@ -322,6 +328,8 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
     merged.values.entry("profiles").or_insert_with(|| json!({}));
 
     let config = Config {
+        otel: otel::otel(&merged.values, &sources.env, &mut warnings),
+        feedback: otel::feedback(&merged.values, &sources.env, &mut warnings),
         rule_folders,
         prompt_folders,
         overrides: sources.overrides.clone(),
@@ -505,6 +513,24 @@ impl Config {
             .values()
             .flat_map(|provider| provider.env_key.iter().chain(provider.env_http_headers.values()))
             .map(String::as_str)
+    }
+
+    /// Values that must never be shown, as the files and the environment have them.
+    pub fn secret_values<'a>(&'a self, env: &'a BTreeMap<String, String>) -> impl Iterator<Item = &'a str> {
+        let tokens = self.providers.values();
+        let tokens = tokens.filter_map(|provider| provider.experimental_bearer_token.as_ref());
+        let providers = self.providers.values();
+        let providers = providers.flat_map(|provider| provider.http_headers.iter().chain(&provider.query_params));
+        let servers = self.mcp_servers.values().flat_map(|server| match &server.transport {
+            mcp::Transport::Program { env, .. } => env,
+            mcp::Transport::Http { http_headers, .. } => http_headers,
+        });
+        let otel = [&self.otel.logs, &self.otel.traces, &self.otel.metrics];
+        let collectors = otel.into_iter().flatten().flat_map(|exporter| &exporter.headers);
+        let named = providers.chain(servers).chain(collectors).chain(&self.feedback.headers);
+        let named = named.filter_map(|(name, value)| redact::is_secret(name).then_some(value));
+        let variables = self.secret_variables().filter_map(|name| env.get(name));
+        tokens.chain(named).chain(variables).map(String::as_str)
     }
 
     /// A provider that can be asked: it is known and has an address.

@@ -20,10 +20,12 @@ mod json;
 mod limits;
 pub mod local;
 mod names;
+pub mod post;
 mod responses;
 pub mod retry;
 pub mod sse;
 mod stream;
+pub mod watch;
 pub mod web;
 mod wire;
 
@@ -87,6 +89,8 @@ pub struct ModelRequest {
     pub task: Task,
     /// How urgent it is, in the provider's words.
     pub service_tier: Option<String>,
+    /// Who watches it.
+    pub watch: Option<Arc<dyn watch::Watch>>,
 }
 
 /// What a stream says, in order.

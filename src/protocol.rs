@@ -16,6 +16,7 @@ pub mod config;
 pub mod document;
 pub mod error;
 pub mod event;
+pub mod feedback;
 pub mod file;
 #[cfg(test)]
 mod generate;

@@ -24,9 +24,9 @@ pub mod wire;
 pub use call::after_reply;
 
 use crate::handlers::{
-    Context, account, approval, code_action, code_lens, command, config, document, file, git, guardian, history,
-    lifecycle, mcp, model, one_off, permission, progress, prompt, proposal, question, queue, review, sandbox, terminal,
-    thread, turn, undo,
+    Context, account, approval, code_action, code_lens, command, config, document, feedback, file, git, guardian,
+    history, lifecycle, mcp, model, one_off, permission, progress, prompt, proposal, question, queue, review, sandbox,
+    terminal, thread, turn, undo,
 };
 use crate::lsp::error::RequestError;
 use crate::protocol::account::{
@@ -42,6 +42,10 @@ use crate::protocol::command::{
 };
 use crate::protocol::config::{
     ConfigReadParams, ConfigReadResult, ConfigReloadParams, ConfigReloadResult, ConfigWriteParams, ConfigWriteResult,
+};
+use crate::protocol::feedback::{
+    FeedbackPreviewParams, FeedbackPreviewResult, FeedbackSaveParams, FeedbackSaveResult, FeedbackUploadParams,
+    FeedbackUploadResult,
 };
 use crate::protocol::file::{FileSearchParams, FileSearchResult};
 use crate::protocol::git::{GitDiffToRemoteParams, GitDiffToRemoteResult};
@@ -307,6 +311,18 @@ impl Server {
 
     async fn file_search(&self, params: FileSearchParams) -> Result<FileSearchResult> {
         Ok(file::search(self.0.session()?, params).await?)
+    }
+
+    async fn feedback_preview(&self, params: FeedbackPreviewParams) -> Result<FeedbackPreviewResult> {
+        Ok(feedback::preview(self.0.session()?, params).await?)
+    }
+
+    async fn feedback_save(&self, params: FeedbackSaveParams) -> Result<FeedbackSaveResult> {
+        Ok(feedback::save(self.0.session()?, params).await?)
+    }
+
+    async fn feedback_upload(&self, params: FeedbackUploadParams) -> Result<FeedbackUploadResult> {
+        Ok(feedback::upload(self.0.session()?, params).await?)
     }
 
     async fn git_diff_to_remote(&self, params: GitDiffToRemoteParams) -> Result<GitDiffToRemoteResult> {
@@ -605,6 +621,9 @@ pub(crate) fn service(context: Arc<Context>) -> (LspService<Server>, ClientSocke
         .custom_method(method::CONFIG_READ, Server::config_read)
         .custom_method(method::CONFIG_WRITE, Server::config_write)
         .custom_method(method::CONFIG_RELOAD, Server::config_reload)
+        .custom_method(method::FEEDBACK_PREVIEW, Server::feedback_preview)
+        .custom_method(method::FEEDBACK_SAVE, Server::feedback_save)
+        .custom_method(method::FEEDBACK_UPLOAD, Server::feedback_upload)
         .custom_method(method::PERMISSIONS_PROFILES, Server::permissions_profiles)
         .custom_method(method::SANDBOX_STATUS, Server::sandbox_status)
         .finish()

@@ -5,6 +5,7 @@ use super::conversation::Conversation;
 use super::desk::Desk;
 use super::{notifier, servers};
 use crate::config::Config;
+use crate::protocol::settings::ThreadSettings;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use std::panic::AssertUnwindSafe;
@@ -20,6 +21,7 @@ pub struct Beginning<'a> {
     pub desk: &'a Arc<Desk>,
     pub conversation: &'a Arc<Conversation>,
     pub config: &'a Config,
+    pub settings: &'a ThreadSettings,
     pub cwd: &'a Path,
 }
 

@@ -6,6 +6,7 @@ use super::prompt::Environment;
 use super::reviewer::Reviews;
 use super::servers::ThreadServers;
 use super::stream::{Listening, Stream};
+use super::witness::Witness;
 use crate::exec::decide::SessionGrants;
 use crate::ids::{ThreadId, TurnId};
 use crate::model::item::ResponseItem;
@@ -20,7 +21,7 @@ use crate::store::{Recorder, RolloutItem};
 use crate::tools::Tool;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio_util::task::TaskTracker;
 
 pub struct Conversation {
@@ -34,6 +35,8 @@ pub struct Conversation {
     pub servers: ThreadServers,
     /// What makes it a sub-agent's.
     pub agent: Option<SubAgent>,
+    /// Who watches beyond the events; set when the thread begins, if anybody does.
+    pub witness: OnceLock<Arc<dyn Witness>>,
     data: Mutex<Data>,
 }
 
@@ -148,6 +151,7 @@ impl Conversation {
             recorder,
             servers: ThreadServers::default(),
             agent: None,
+            witness: OnceLock::new(),
             data: Mutex::new(data),
         }
     }

@@ -12,6 +12,7 @@ use crate::ids::ItemId;
 use crate::model::catalogue;
 use crate::model::item::{ContentPart, ReasoningPart, ResponseItem};
 use crate::model::retry::{Retry, Wait};
+use crate::model::watch::Watch;
 use crate::model::{ErrorKind, ModelError, ModelEvent, ModelRequest, ModelStream, Task};
 use crate::protocol::event::{EventKind, TurnDiff, TurnRetrying};
 use crate::protocol::item::{ItemStatus, ThreadItem};
@@ -310,7 +311,13 @@ pub(super) fn request(turn: &Turn) -> ModelRequest {
             _ => Task::Turn,
         },
         service_tier: turn.settings.service_tier.clone(),
+        watch: watch(turn),
     }
+}
+
+/// Who watches a turn's requests.
+pub(super) fn watch(turn: &Turn) -> Option<Arc<dyn Watch>> {
+    turn.conversation.witness.get()?.watch(&turn.id)
 }
 
 /// Records under which settings the model is asked, and waits until all that was said is on the disk: it outlives the

@@ -175,6 +175,10 @@ impl<'a> Checker<'a> {
                     None
                 }
             },
+            (Kind::Exporter, Data::Text(text)) => self.choice(keys::NO_EXPORTERS, text, node, path),
+            (Kind::Exporter, Data::Table(entries)) if entries.len() == 1 => {
+                Some(self.table(entries, keys::EXPORTERS, path).into())
+            }
             (Kind::Table(keys), Data::Table(entries)) => Some(self.table(entries, keys, path).into()),
             (Kind::Map(keys), Data::Table(entries)) => Some(self.tables(entries, keys, path)),
             (Kind::Profiles, Data::Table(entries)) => Some(self.tables(entries, keys::KEYS, path)),
@@ -342,6 +346,7 @@ fn wanted(kind: Kind) -> &'static str {
         Kind::FlagMap => "a table of true and false",
         Kind::Choice(_) => "a text",
         Kind::Approval => "a text or a table with `granular`",
+        Kind::Exporter => "\"none\", or a table with either `otlp-http` or `otlp-grpc`",
         Kind::Table(_) | Kind::Map(_) | Kind::Profiles | Kind::Permissions => "a table",
         Kind::Any => "a value",
     }

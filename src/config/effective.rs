@@ -5,6 +5,7 @@ use super::environment::{EnvironmentPolicy, Inherit};
 use super::instructions::is_inside;
 use super::layers::{File, Merged, read_text};
 use super::login::Login;
+use super::otel::{Feedback, Otel};
 use super::permissions::{self, Profiles};
 use super::provider::{OPENAI_URL, Provider};
 use super::tree::Data;
@@ -113,6 +114,8 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
         prompt_folders: Vec::new(),
         background_terminal_max_timeout: parsed(values, "background_terminal_max_timeout")
             .map_or(LONGEST_POLL, std::time::Duration::from_millis),
+        otel: Otel::default(),
+        feedback: Feedback::default(),
         profile: text(values, "profile"),
         profiles: values
             .get("profiles")

@@ -40,6 +40,8 @@ pub(super) enum Kind {
     Permissions,
     /// A list of places and patterns, as permission profiles name them.
     Places,
+    /// A word for none, or a table with one of the exporters of telemetry.
+    Exporter,
     /// Not looked into.
     Any,
 }
@@ -216,11 +218,11 @@ pub(super) const KEYS: &[Key] = &[
     later("tui", Kind::Any),
     later("notice", Kind::Any),
     later("analytics", Kind::Any),
-    later("feedback", Kind::Any),
+    person("feedback", Kind::Table(FEEDBACK)),
     later("auto_review", Kind::Any),
     later("realtime", Kind::Any),
     later("windows", Kind::Any),
-    later("otel", Kind::Any),
+    person("otel", Kind::Table(OTEL)),
     later("sqlite_home", Kind::Path),
     later("log_dir", Kind::Path),
     later("check_for_update_on_startup", Kind::Flag),
@@ -345,6 +347,48 @@ const ENVIRONMENT: &[Key] = &[
 ];
 
 const PROJECT: &[Key] = &[person("trust_level", Kind::Choice(&["trusted", "untrusted"]))];
+
+const FEEDBACK: &[Key] = &[
+    person("enabled", Kind::Flag),
+    person("endpoint", Kind::Address),
+    person("headers", Kind::TextMap),
+];
+
+const OTEL: &[Key] = &[
+    person("environment", Kind::Name),
+    person("exporter", Kind::Exporter),
+    person("trace_exporter", Kind::Exporter),
+    person("metrics_exporter", Kind::Exporter),
+    person("log_user_prompt", Kind::Flag),
+];
+
+/// What an exporter can be where it is a word; the second is a service of the reference system's, and none here.
+pub(super) const NO_EXPORTERS: &[&str] = &["none", "statsig"];
+
+/// What it can be where it is a table.
+pub(super) const EXPORTERS: &[Key] = &[
+    person("otlp-http", Kind::Table(OTLP_HTTP)),
+    person("otlp-grpc", Kind::Table(OTLP_GRPC)),
+];
+
+const OTLP_HTTP: &[Key] = &[
+    person("endpoint", Kind::Address),
+    person("protocol", Kind::Choice(&["binary", "json"])),
+    person("headers", Kind::TextMap),
+    person("tls", Kind::Table(OTLP_TLS)),
+];
+
+const OTLP_GRPC: &[Key] = &[
+    person("endpoint", Kind::Address),
+    person("headers", Kind::TextMap),
+    person("tls", Kind::Table(OTLP_TLS)),
+];
+
+const OTLP_TLS: &[Key] = &[
+    person("ca-certificate", Kind::Path),
+    person("client-certificate", Kind::Path),
+    person("client-private-key", Kind::Path),
+];
 
 const HISTORY: &[Key] = &[
     person("persistence", Kind::Choice(&["save-all", "none"])),

@@ -31,7 +31,8 @@ fn is_headers(table: &str) -> bool {
     matches!(table, "http_headers" | "headers" | "env" | "query_params")
 }
 
-fn is_secret(key: &str) -> bool {
+/// Whether a value under this name is, or may be, a secret.
+pub(super) fn is_secret(key: &str) -> bool {
     let key = key.to_ascii_lowercase().replace('-', "_");
     // These name a variable that holds the secret, or count tokens.
     if matches!(key.as_str(), "env_key" | "env_key_instructions")
@@ -49,6 +50,7 @@ fn is_secret(key: &str) -> bool {
         "passwd",
         "credential",
         "authorization",
+        "cookie",
     ]
     .iter()
     .any(|word| key.contains(word))

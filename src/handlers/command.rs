@@ -9,7 +9,7 @@ pub use review::{Decide, NextChange, ShowProposal};
 
 use super::prompt::PromptCall;
 use super::review as reviews;
-use super::{sandbox, terminal, thread, undo};
+use super::{feedback, sandbox, terminal, thread, undo};
 use crate::agent::AgentError;
 use crate::agent::person::OwnCommand;
 use crate::agent::thread::{Start, ThreadHandle};
@@ -54,6 +54,7 @@ pub const PROMPT: &str = "countersign.prompt";
 pub const REVIEW_CHANGES: &str = "countersign.reviewChanges";
 pub const FIX_FINDING: &str = "countersign.fixFinding";
 pub const DISMISS_FINDINGS: &str = "countersign.dismissFindings";
+pub const FEEDBACK: &str = "countersign.feedback";
 pub const STOP_TERMINALS: &str = "countersign.stopTerminals";
 
 pub const LOGIN: &str = "countersign.login";
@@ -120,6 +121,10 @@ const COMMANDS: &[(&str, Run)] = &[
     }),
     (LOGIN, account::login),
     (LOGOUT, account::logout),
+    (FEEDBACK, |session, arguments| {
+        feedback::write_and_show(session, optional(FEEDBACK, arguments)?.unwrap_or_default());
+        Ok(())
+    }),
     (STOP_TERMINALS, |session, _arguments| {
         terminal::stop_all(session);
         Ok(())

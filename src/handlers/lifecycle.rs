@@ -48,6 +48,7 @@ pub fn initialize(context: &Context, params: InitializeParams) -> Result<Initial
     );
     let (agent, presenter) = (session.agent().clone(), session.presenter().clone());
     let subscriptions = session.subscriptions().clone();
+    let telemetry = session.telemetry().clone();
     context.begin(session)?;
     context
         .teardown
@@ -58,6 +59,10 @@ pub fn initialize(context: &Context, params: InitializeParams) -> Result<Initial
         let shown = async { tokio::join!(presenter.finished(), subscriptions.finished()) };
         let _in_time = tokio::time::timeout(PRESENTER_LIMIT, shown).await;
     });
+    // Last: nobody waits for it but who is told of it.
+    context
+        .teardown
+        .register("telemetry", || async move { telemetry.finish().await });
     let server_info = ServerInfo {
         name: server::NAME.to_owned(),
         version: Some(server::VERSION.to_owned()),

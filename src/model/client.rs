@@ -10,6 +10,7 @@ use crate::model::failure::Report;
 use crate::model::item::ToolSpec;
 use crate::model::names::Names;
 use crate::model::stream::{Context, Decoder, ModelStream};
+use crate::model::watch::Exchange;
 use crate::model::{ModelRequest, chat, http, responses};
 use bytes::Bytes;
 #[cfg(test)]
@@ -144,9 +145,24 @@ impl ModelClient {
     /// closes the connection.
     pub async fn stream(&self, request: &ModelRequest) -> Result<ModelStream, ModelError> {
         let context = self.context(&request.model);
-        match self.try_stream(request, context).await {
-            Ok(stream) => Ok(stream),
-            Err(kind) => Err(self.error(kind)),
+        let mut exchange = request
+            .watch
+            .as_ref()
+            .map(|watch| watch.begin(&request.model, request.task));
+        match self.try_stream(request, context, &mut exchange).await {
+            Ok(stream) => {
+                if let Some(exchange) = &mut exchange {
+                    exchange.answered(Ok(()));
+                }
+                Ok(stream.watched(exchange))
+            }
+            Err(kind) => {
+                let error = self.error(kind);
+                if let Some(exchange) = &mut exchange {
+                    exchange.answered(Err(&error.to_string()));
+                }
+                Err(error)
+            }
         }
     }
 
@@ -158,7 +174,7 @@ impl ModelClient {
                 headers: HeaderMap::new(),
                 body: None,
             };
-            let response = self.ask(ask, &mut self.context("")).await?;
+            let response = self.ask(ask, &mut self.context(""), &mut None).await?;
             let body = read_bounded(response, crate::model::sse::MAX_EVENT_BYTES).await;
             super::json::parse(&String::from_utf8_lossy(&body)).ok_or_else(|| ErrorKind::Protocol {
                 reason: format!("`{path}` is no JSON"),
@@ -171,7 +187,12 @@ impl ModelClient {
         outcome.map_err(|kind| self.error(kind))
     }
 
-    async fn try_stream(&self, request: &ModelRequest, mut context: Context) -> Result<ModelStream, ErrorKind> {
+    async fn try_stream(
+        &self,
+        request: &ModelRequest,
+        mut context: Context,
+        exchange: &mut Option<Box<dyn Exchange>>,
+    ) -> Result<ModelStream, ErrorKind> {
         let Provider { wire_api, base_url, .. } = &self.shared.provider;
         let openai = is_openai(base_url);
         let unsendable = |error: serde_json::Error| ErrorKind::Setup {
@@ -198,9 +219,15 @@ impl ModelClient {
             headers.insert("x-client-request-id", turn);
         }
         headers.insert("x-countersign-task", HeaderValue::from_static(request.task.as_str()));
+        for (name, value) in exchange.iter().flat_map(|exchange| exchange.headers()) {
+            if let Ok(value) = HeaderValue::from_str(&value) {
+                headers.insert(name, value);
+            }
+        }
         tracing::debug!(
             task = request.task.as_str(),
             model = request.model,
+            thread = request.cache_key,
             turn = request.turn_id,
             bytes = body.len(),
             "request"
@@ -210,24 +237,29 @@ impl ModelClient {
             headers,
             body: Some(body.into()),
         };
-        let response = self.ask(ask, &mut context).await?;
+        let response = self.ask(ask, &mut context, exchange).await?;
         Ok(ModelStream::new(response, decoder, context))
     }
 
     /// Sends a request with what the client has to show, and gives its answer if that is a good one. What belongs to a
     /// login is renewed once if the provider does not accept it.
-    async fn ask(&self, ask: Ask, context: &mut Context) -> Result<reqwest::Response, ErrorKind> {
+    async fn ask(
+        &self,
+        ask: Ask,
+        context: &mut Context,
+        exchange: &mut Option<Box<dyn Exchange>>,
+    ) -> Result<reqwest::Response, ErrorKind> {
         let Credential::Login(login) = &self.shared.credential else {
-            return self.ask_with(&ask, None, context).await;
+            return self.ask_with(&ask, None, context, exchange).await;
         };
         let bearer = login.current().await.map_err(ErrorKind::Login)?;
-        match self.ask_with(&ask, Some(&bearer), context).await {
+        match self.ask_with(&ask, Some(&bearer), context, exchange).await {
             Err(ErrorKind::Unauthorized { status: Some(401), .. }) => {}
             answered => return answered,
         }
         tracing::info!("the provider does not accept the login, which is renewed");
         let bearer = login.renew(&bearer.token).await.map_err(ErrorKind::Login)?;
-        self.ask_with(&ask, Some(&bearer), context).await
+        self.ask_with(&ask, Some(&bearer), context, exchange).await
     }
 
     async fn ask_with(
@@ -235,6 +267,7 @@ impl ModelClient {
         ask: &Ask,
         bearer: Option<&Bearer>,
         context: &mut Context,
+        exchange: &mut Option<Box<dyn Exchange>>,
     ) -> Result<reqwest::Response, ErrorKind> {
         let mut headers = self.headers(bearer)?;
         headers.extend(ask.headers.clone());
@@ -244,7 +277,14 @@ impl ModelClient {
         }
         let sent = self.send(ask, headers);
         match tokio::time::timeout(context.idle_limit, sent).await {
-            Ok(sent) => self.check(sent?, context).await,
+            Ok(sent) => {
+                let response = sent?;
+                if let Some(exchange) = exchange {
+                    let ray = response.headers().get("cf-ray").and_then(|ray| ray.to_str().ok());
+                    exchange.status(response.status().as_u16(), ray);
+                }
+                self.check(response, context).await
+            }
             Err(_) => Err(ErrorKind::Idle {
                 limit: context.idle_limit,
             }),

@@ -29,8 +29,8 @@ pub const CODES: &[Code] = &[
     code(
         -32603,
         "InternalError",
-        "A fault of Countersign itself, whose log has the cause; or what failed on this machine, as `data.kind` says: a command \
-         that could not be run, a configuration that cannot be read or written.",
+        "A fault of Countersign itself, whose log has the cause; or what failed on this machine or elsewhere, as `data.kind` says: \
+         a command that could not be run, a configuration that cannot be read or written, feedback that was not taken.",
     ),
     code(
         -32002,
@@ -73,6 +73,12 @@ macro_rules! kinds {
 kinds! {
     /// The parameters cannot be meant as they stand.
     INVALID_PARAMS = "invalidParams" (-32602),
+    /// No report of this id was shown lately; look at it again.
+    PREVIEW_NOT_FOUND = "previewNotFound" (-32803),
+    /// No address is configured that feedback may be sent to; save it as a file.
+    NO_FEEDBACK_ENDPOINT = "noFeedbackEndpoint" (-32803),
+    /// The feedback was not sent, saved or put together; the message has the cause.
+    FEEDBACK_FAILED = "feedbackFailed" (-32603),
     /// The cursor is not one that a list gave out.
     INVALID_CURSOR = "invalidCursor" (-32602),
     /// The settings of the request do not make a valid configuration.

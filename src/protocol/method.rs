@@ -2,9 +2,9 @@
 
 #[cfg(test)]
 use super::{
-    account::*, agent::*, approval::*, command::*, config::*, document::*, file::*, generate::Visitor, git::*,
-    guardian::*, history::*, mcp::*, model::*, permission::*, prompt::*, proposal::*, question::*, queue::*, review::*,
-    sandbox::*, terminal::*, thread::*, tool::*, turn::*, undo::*,
+    account::*, agent::*, approval::*, command::*, config::*, document::*, feedback::*, file::*, generate::Visitor,
+    git::*, guardian::*, history::*, mcp::*, model::*, permission::*, prompt::*, proposal::*, question::*, queue::*,
+    review::*, sandbox::*, terminal::*, thread::*, tool::*, turn::*, undo::*,
 };
 
 /// A span has its name and its fields from the first.
@@ -195,6 +195,12 @@ requests! { CLIENT_REQUESTS, each_client_request, dispatch_span:
     CONFIG_WRITE = "countersign/config/write" (ConfigWriteParams) -> ConfigWriteResult,
     /// Reads the configuration again for live threads; their next turns take it up.
     CONFIG_RELOAD = "countersign/config/reload" (ConfigReloadParams) -> ConfigReloadResult,
+    /// What feedback would say, byte for byte; nothing is saved or sent.
+    FEEDBACK_PREVIEW = "countersign/feedback/preview" (FeedbackPreviewParams) -> FeedbackPreviewResult,
+    /// Saves feedback as a file.
+    FEEDBACK_SAVE = "countersign/feedback/save" (FeedbackSaveParams) -> FeedbackSaveResult,
+    /// Sends feedback to the address that the person has configured. Answered when it is taken there, or not.
+    FEEDBACK_UPLOAD = "countersign/feedback/upload" (FeedbackUploadParams) -> FeedbackUploadResult,
     /// The permission profiles that can be chosen.
     PERMISSIONS_PROFILES = "countersign/permissions/profiles" (PermissionProfilesParams) -> PermissionProfilesResult,
     /// Which walls stand around commands on this machine, what each lacks, and what is used for each mode.

@@ -347,7 +347,7 @@ persistence = "save-all"
     let loaded = Place::new().user(text).load();
     assert_eq!(told(&loaded), [] as [String; 0]);
     let noted: Vec<u32> = loaded.notes.iter().filter_map(|note| note.line).collect();
-    assert_eq!(noted, [3, 6, 7, 8, 11]);
+    assert_eq!(noted, [3, 6, 8, 11]);
 }
 
 /// Shows S-355.

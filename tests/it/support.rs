@@ -3,6 +3,7 @@
 
 pub(crate) mod authority;
 pub(crate) mod client;
+pub(crate) mod collector;
 pub(crate) mod editor;
 pub(crate) mod git;
 pub(crate) mod mcp;

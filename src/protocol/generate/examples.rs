@@ -7,6 +7,7 @@ use crate::protocol::command::*;
 use crate::protocol::config::*;
 use crate::protocol::document::*;
 use crate::protocol::event::{self, At, Event, EventKind};
+use crate::protocol::feedback::*;
 use crate::protocol::file::*;
 use crate::protocol::git::*;
 use crate::protocol::guardian::*;
@@ -294,6 +295,51 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
             files: vec![file_match()],
             total: 1,
             complete: true,
+        }),
+    );
+    let report = "{\n  \"id\": \"0199a215-4c7e-7a02-9d11-0e5f6a7b8c9d\",\n  \"classification\": \"bug\"\n}\n";
+    add(
+        FEEDBACK_PREVIEW,
+        value(FeedbackPreviewParams {
+            classification: "bug".into(),
+            reason: Some("The second hunk was placed one line too low.".into()),
+            thread_id: Some(THREAD.into()),
+            include_logs: true,
+            ..FeedbackPreviewParams::default()
+        }),
+        value(FeedbackPreviewResult {
+            preview_id: "0199a215-4c7e-7a02-9d11-0e5f6a7b8c9d".into(),
+            thread_id: THREAD.into(),
+            report: report.into(),
+            parts: vec![FeedbackPart {
+                name: "logs".into(),
+                bytes: 5120,
+            }],
+            endpoint: None,
+        }),
+    );
+    add(
+        FEEDBACK_SAVE,
+        value(FeedbackSaveParams {
+            classification: "bug".into(),
+            preview_id: Some("0199a215-4c7e-7a02-9d11-0e5f6a7b8c9d".into()),
+            save_path: "/home/ada/feedback.json".into(),
+            ..FeedbackSaveParams::default()
+        }),
+        value(FeedbackSaveResult {
+            saved_path: "/home/ada/feedback.json".into(),
+            thread_id: THREAD.into(),
+        }),
+    );
+    add(
+        FEEDBACK_UPLOAD,
+        value(FeedbackUploadParams {
+            classification: "bug".into(),
+            preview_id: Some("0199a215-4c7e-7a02-9d11-0e5f6a7b8c9d".into()),
+            ..FeedbackUploadParams::default()
+        }),
+        value(FeedbackUploadResult {
+            thread_id: THREAD.into(),
         }),
     );
     add(

@@ -144,6 +144,23 @@ pub(super) fn of(method: &str) -> Notes {
              search. What ignore files name is left out, folders are found too.",
             &[],
         ),
+        "feedback/preview" => notes(
+            "Secrets are taken out of all that is in it. Show the report to the person before anything is done with it.",
+            &[error::FEEDBACK_FAILED],
+        ),
+        "feedback/save" => notes(
+            "With `previewId` exactly what was shown is saved. A file that is there already is not written over.",
+            &[error::PREVIEW_NOT_FOUND, error::FEEDBACK_FAILED],
+        ),
+        "feedback/upload" => notes(
+            "With `previewId` exactly what was shown is sent. Nothing waits for it; after 30 seconds it has failed. Without a \
+             configured address nothing is ever sent.",
+            &[
+                error::NO_FEEDBACK_ENDPOINT,
+                error::PREVIEW_NOT_FOUND,
+                error::FEEDBACK_FAILED,
+            ],
+        ),
         "git/diffToRemote" => notes(
             "Nothing is fetched: a remote is as it was when the repository heard of it last. The repository stays as it is.",
             &[error::NO_DIFFERENCE],

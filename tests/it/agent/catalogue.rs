@@ -119,7 +119,7 @@ const REQUESTS: &[(&str, Here)] = &[
     ("GetAccount, UserInfo", Asks("account/read")),
     ("GetAuthStatus", Asks("account/status")),
     ("GetAccountRateLimits", Asks("account/rateLimits/read")),
-    ("FeedbackUpload", Missing("feedback")),
+    ("FeedbackUpload", Asks("feedback/upload")),
     ("Initialize", Lsp("initialize")),
     ("GetConversationSummary", Asks("thread/read")),
     ("AddConversationListener", Asks("thread/subscribe")),
@@ -151,7 +151,7 @@ fn each_function_of_the_reference_has_its_place() {
         };
         assert!(is_there, "{name} has no place");
     }
-    for area in ["realtime", "feedback"] {
+    for area in ["realtime"] {
         let prefix = format!("countersign/{area}/");
         let arrived = CLIENT_REQUESTS.iter().any(|row| row.0.starts_with(&prefix));
         assert!(

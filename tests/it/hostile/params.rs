@@ -62,6 +62,11 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
         "thread/shellCommand" => vec![("threadId", id), ("command", json!("true"))],
         "command/exec" => vec![("command", json!(["true"]))],
         "file/search" => vec![("query", json!("a"))],
+        "feedback/preview" | "feedback/upload" => vec![("classification", json!("bug"))],
+        "feedback/save" => vec![
+            ("classification", json!("bug")),
+            ("savePath", json!("/nowhere/report.json")),
+        ],
         "git/diffToRemote" => vec![("cwd", json!("/nowhere"))],
         "command/terminate" => vec![("processId", id)],
         "guardian/approveDenied" => vec![("threadId", id.clone()), ("assessmentId", id)],
