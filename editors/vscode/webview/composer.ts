@@ -113,7 +113,15 @@ export class Composer {
   }
 
   setSettings(settings: ThreadSettings | undefined): void {
-    this.settings = settings;
+    // A list that is just open must not be made anew.
+    if (settings !== this.settings) {
+      this.settings = settings;
+      this.drawSettings();
+    }
+  }
+
+  private drawSettings(): void {
+    const { settings } = this;
     this.mode.value = this.chosen.mode ?? settings?.mode ?? "agent";
     this.drawModels();
   }
@@ -121,7 +129,7 @@ export class Composer {
   /** What was chosen is in force, or another thread is shown. */
   forget(): void {
     this.chosen = {};
-    this.setSettings(this.settings);
+    this.drawSettings();
   }
 
   takeLists(message: Extract<ToPage, { type: "models" | "prompts" | "history" }>): void {

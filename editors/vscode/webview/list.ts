@@ -23,6 +23,7 @@ export class RowList {
   /** Whether the end is in view, which is then kept in view. */
   private atEnd = true;
   private frame = 0;
+  private lastTop = 0;
   private readonly sizes = new ResizeObserver((entries) => { this.measured(entries); });
 
   constructor(
@@ -32,7 +33,10 @@ export class RowList {
     this.root.append(this.above, this.body, this.below);
     this.root.addEventListener("scroll", () => {
       const { scrollTop, scrollHeight, clientHeight } = this.root;
-      this.atEnd = scrollHeight - scrollTop - clientHeight < 24;
+      // Only who scrolls up leaves the end: a list that grew, or was made lower by another view, is still at it.
+      if (scrollHeight - scrollTop - clientHeight < 24) this.atEnd = true;
+      else if (scrollTop < this.lastTop - 1) this.atEnd = false;
+      this.lastTop = scrollTop;
       this.onEnd(this.atEnd);
       this.schedule();
     }, { passive: true });

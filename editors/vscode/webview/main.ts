@@ -31,6 +31,8 @@ const composer = new Composer((text) => {
 });
 const empty = el("div", { class: "empty" });
 const activity = el("div", { class: "activity" });
+const elapsed = el("span", { class: "dim" });
+let shownActivity = "";
 const queue = el("div", { class: "queue", label: "Waiting messages", role: "group" });
 const meters = el("div", { class: "meters" });
 /** What a screen reader is told; the rows themselves would be told again with each scroll. */
@@ -92,9 +94,11 @@ function head(): void {
   composer.setRunning(shown?.running !== undefined);
   composer.setSettings(shown?.settings);
   drawActivity();
-  drawQueue();
+  // What is being typed into it stays.
+  if (queue.querySelector("input") === null) drawQueue();
   drawMeters();
 }
+
 
 function drawActivity(): void {
   const shown = view();
@@ -106,11 +110,18 @@ function drawActivity(): void {
   activity.hidden = shown?.running === undefined && open === 0;
   const since = shown?.running === undefined || shown.running.startedAtMs === 0 ? "" : duration(Math.max(0, Date.now() - shown.running.startedAtMs));
   const words = shown?.retry ?? (open > 0 ? "Waits for your answer" : reviews ? "Waits for your review" : step === undefined ? "Working" : step.step);
+  const facts = JSON.stringify([words, open, reviews, first?.key, plan]);
+  elapsed.textContent = since;
+  // Buttons that are just being pressed must stay the same.
+  if (facts === shownActivity) {
+    return;
+  }
+  shownActivity = facts;
   activity.replaceChildren(
     el("span", { class: open > 0 || reviews ? "dot waits" : "dot", attrs: { "aria-hidden": "true" } }),
     el("span", { class: "grow" }, words),
     ...(plan === undefined ? [] : [el("span", { class: "dim" }, `${plan.filter((one) => one.status === "completed").length}/${plan.length}`)]),
-    el("span", { class: "dim" }, since),
+    elapsed,
     ...(first === undefined ? [] : [button("Show the question", () => {
       list.toRow(model?.position(first.key) ?? 0);
       requestAnimationFrame(() => { requestAnimationFrame(() => { document.querySelector<HTMLElement>(`[data-key="${CSS.escape(first.key)}"] button`)?.focus(); }); });
