@@ -76,7 +76,7 @@ enum Op {
     },
     Deliver {
         mail: Mail,
-        reply: oneshot::Sender<Result<(), AgentError>>,
+        reply: oneshot::Sender<Result<Option<TurnId>, AgentError>>,
     },
     Settings {
         change: Box<SettingsOverride>,
@@ -336,7 +336,8 @@ impl ThreadHandle {
 
     /// Gives the model something to read with its next request: in the running turn if that is one with the model, else in
     /// the next. With `wakes` a turn begins for it if none runs, unless the person has stopped one and said nothing since.
-    pub async fn deliver(&self, mail: Mail, wakes: bool) -> Result<(), AgentError> {
+    /// Says which turn reads it, if it does not wait.
+    pub async fn deliver(&self, mail: Mail, wakes: bool) -> Result<Option<TurnId>, AgentError> {
         let mail = Mail { wakes, ..mail };
         self.ask(|reply| Op::Deliver { mail, reply }).await?
     }

@@ -231,7 +231,8 @@ impl Actor {
         self.mail.retain(|mail| mail.shown.is_some());
     }
 
-    fn deliver(&mut self, mail: Mail) -> Result<(), AgentError> {
+    /// The turn that reads it; `None` if it waits.
+    fn deliver(&mut self, mail: Mail) -> Result<Option<TurnId>, AgentError> {
         self.forget_ended();
         let running = self.running.as_ref().map(|running| running.turn.pending.mail());
         if self.mail.len() + running.unwrap_or_default() >= MOST_MAIL {
@@ -240,7 +241,8 @@ impl Actor {
         self.mail.push(mail);
         self.running_reads_mail();
         self.go_on();
-        Ok(())
+        let reader = self.running.as_ref().filter(|_| self.mail.is_empty());
+        Ok(reader.map(|running| running.turn.id.clone()))
     }
 
     /// Gives the mail to a turn that runs or begins, if that is one that reads it. After a stop a turn of the person's own

@@ -25,7 +25,7 @@ async fn mail_waits_after_a_stop_until_the_person_speaks() {
     assert_eq!(stage.finish(&turn).await.status(), "interrupted");
     assert_eq!(send(&stage, &thread, "build is redder").await, json!({}));
     let own = stage.start_turn(&thread, "!sleep 1").await;
-    send(&stage, &thread, "build is reddest").await;
+    assert_eq!(send(&stage, &thread, "build is reddest").await, json!({}));
     let story = stage.finish(&own).await;
     assert_eq!((story.status(), story.kinds()), ("completed", vec!["commandExecution"]));
     stage.client.settle().await;
