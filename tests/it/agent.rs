@@ -29,6 +29,7 @@ mod prompts;
 mod proposals;
 mod questions;
 mod queue;
+mod realtime;
 mod retry;
 mod review;
 mod reviewer;
