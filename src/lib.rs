@@ -1,5 +1,6 @@
 //! Countersign: an agent language server. `ARCHITECTURE.md` is the map.
 
+pub mod acp;
 pub mod agent;
 pub mod cli;
 pub mod config;

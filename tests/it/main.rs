@@ -1,6 +1,7 @@
 //! All tests that run the real program or several rooms together, in one binary: it links once and the
 //! support is shared. One file a topic.
 
+mod acp;
 mod agent;
 mod apply_patch;
 mod config;
