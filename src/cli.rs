@@ -1,5 +1,6 @@
 //! The command line: one file a subcommand.
 
+pub mod acp;
 pub mod apply_patch;
 pub mod demo;
 pub mod doctor;
@@ -31,6 +32,8 @@ pub struct Cli {
 enum Command {
     /// Serve LSP over stdio (the default), TCP or a named pipe.
     Serve(serve::Args),
+    /// Serve editors that speak the Agent Client Protocol, such as Zed and those of JetBrains.
+    Acp(acp::Args),
     /// Run a command confined, as the agent would.
     Sandbox(sandbox::Args),
     /// Carry out a patch or a unified diff on the disk, all or none.
@@ -77,6 +80,7 @@ pub fn run(cli: Cli) -> ExitCode {
     match cli.command {
         None => serve::run(cli.serve),
         Some(Command::Serve(args)) => serve::run(args),
+        Some(Command::Acp(args)) => acp::run(args),
         Some(Command::Sandbox(args)) => sandbox::run(args),
         Some(Command::ApplyPatch(args)) => apply_patch::run(args),
         Some(Command::Rehearse(args)) => rehearse::run(args),

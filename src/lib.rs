@@ -1,6 +1,7 @@
 //! Countersign: an agent language server. `ARCHITECTURE.md` is the map.
 
 pub mod account;
+pub mod acp;
 pub mod agent;
 pub mod cli;
 pub mod config;

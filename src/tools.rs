@@ -162,6 +162,9 @@ pub trait Host: Send + Sync {
         self.reading()(path)
     }
 
+    /// Has the editor looked at for what it holds of a file, where it does not tell by itself.
+    fn look_at(&self, path: &Path) -> BoxFuture<'_, ()>;
+
     /// The person's home folder.
     fn home(&self) -> Option<PathBuf>;
 

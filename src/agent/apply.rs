@@ -194,6 +194,8 @@ pub async fn run(scope: &Scope, id: &ProposalId, decided: &Decided) -> Outcome {
     if decided.in_place {
         return made_in_place(scope, &proposal, &plan, decided);
     }
+    let paths = proposal.files.iter().map(|file| file.path.clone());
+    scope.desk.editor.look(paths.collect()).await;
     let mut attempt = 1;
     loop {
         // A file that the person has renamed meanwhile is followed.

@@ -58,6 +58,12 @@ pub trait Editor: Send + Sync + 'static {
     /// Hands one change to the editor.
     fn apply(&self, change: EditorChange) -> BoxFuture<'static, ApplyReply>;
 
+    /// Looks at what the editor holds of these files, where it does not tell of that by itself. Comes before the agent reads
+    /// or changes them; they need not be there.
+    fn look(&self, _paths: Vec<PathBuf>) -> BoxFuture<'static, ()> {
+        std::future::ready(()).boxed()
+    }
+
     /// Asks for documents that a thread changed to be saved, so that commands see them. Ends when they are, or will not be.
     fn save(&self, thread: ThreadId, documents: Vec<Unsaved>) -> BoxFuture<'static, ()>;
 

@@ -43,6 +43,10 @@ impl Host for Arc<Turn> {
         Arc::new(move |path| reader.check(path).map_err(answer))
     }
 
+    fn look_at(&self, path: &Path) -> BoxFuture<'_, ()> {
+        self.desk.editor.look(vec![path.to_owned()])
+    }
+
     fn home(&self) -> Option<PathBuf> {
         permissions::home_of(&self.desk)
     }

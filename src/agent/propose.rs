@@ -61,6 +61,13 @@ impl Files for View<'_> {
     }
 }
 
+/// Those that may be read: the editor is not asked for the others either.
+fn readable(turn: &Turn, paths: impl Iterator<Item = std::path::PathBuf>) -> Vec<std::path::PathBuf> {
+    let closed = turn.closed();
+    let clean = paths.map(|path| crate::workspace::uri::clean(&path));
+    clean.filter(|path| closed.may_read(path)).collect()
+}
+
 pub(super) async fn run(
     turn: &Arc<Turn>,
     item_id: ItemId,
@@ -70,6 +77,8 @@ pub(super) async fn run(
     let answer = |error: &dyn std::fmt::Display| ToolError::Answer(format!("The patch was not proposed. {error}"));
     let parsed = parse(&text).map_err(|error| answer(&error))?;
     let base = crate::workspace::uri::clean(&turn.settings.cwd.join(workdir.as_deref().unwrap_or_default()));
+    let named = parsed.sections.iter().map(|section| base.join(section.path()));
+    turn.desk.editor.look(readable(turn, named)).await;
     let (workspace, cwd) = (turn.desk.workspace.clone(), turn.settings.cwd.clone());
     let reading = turn.clone();
     let plan = move || {

@@ -142,9 +142,11 @@ impl Voice {
         }
     }
 
-    /// It has ended by itself.
-    fn forget(&self, id: &RealtimeId) {
-        self.state().running.take_if(|running| running.id == *id);
+    /// It is over. Told while nobody can begin another one, which would seem to have begun before.
+    fn forget(&self, id: &RealtimeId, tell: impl FnOnce()) {
+        let mut state = self.state();
+        state.running.take_if(|running| running.id == *id);
+        tell();
     }
 }
 
@@ -200,9 +202,7 @@ pub fn start(thread: &ThreadHandle, params: RealtimeStartParams) -> Result<Begun
             before.stop(RealtimeEnd::Replaced);
             before.ended().await;
         }
-        let (id, conversation) = (work.id.clone(), work.conversation.clone());
         work.run(queue).await;
-        conversation.voice.forget(&id);
     });
     state.running = Some(Running {
         id: result.realtime_id.clone(),
@@ -259,7 +259,7 @@ impl Work {
         let mut ending = self.ending.clone();
         let opened = tokio::select! {
             biased;
-            _ = ended(&mut ending) => return,
+            _ = ended(&mut ending) => return self.conversation.voice.forget(&self.id, || ()),
             opened = self.open(queue) => opened,
         };
         let (line, session_id) = match opened {
@@ -272,11 +272,15 @@ impl Work {
             session_id,
         }));
         let (reason, message) = self.listen(line, &mut turns).await;
-        self.publish(EventKind::RealtimeClosed(RealtimeClosed {
+        self.publish_last(EventKind::RealtimeClosed(RealtimeClosed {
             realtime_id: self.id.clone(),
             reason,
             message,
         }));
+    }
+
+    fn publish_last(&self, kind: EventKind) {
+        self.conversation.voice.forget(&self.id, || self.publish(kind));
     }
 
     fn publish(&self, kind: EventKind) {
@@ -295,7 +299,7 @@ impl Work {
             kind: TurnErrorKind::Other,
             http_status,
         };
-        self.publish(EventKind::Error(ErrorEvent {
+        self.publish_last(EventKind::Error(ErrorEvent {
             error,
             realtime_id: Some(self.id.clone()),
         }));

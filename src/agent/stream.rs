@@ -385,13 +385,69 @@ impl Drop for Subscription {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::event::{ItemDelta, RawItem, ThreadClosed, Warning};
+    use crate::protocol::event::{ItemDelta, RawItem, RealtimeAudioDelta, ThreadClosed, Warning};
+    use crate::protocol::realtime::RealtimeAudio;
+    use futures::FutureExt as _;
 
     fn delta(item: &str, text: &str) -> EventKind {
         EventKind::AgentMessageDelta(ItemDelta {
             item_id: item.into(),
             delta: text.to_owned(),
         })
+    }
+
+    fn sound(bytes: usize) -> EventKind {
+        EventKind::RealtimeAudioDelta(RealtimeAudioDelta {
+            realtime_id: "v".into(),
+            item_id: None,
+            audio: RealtimeAudio {
+                data: "A".repeat(bytes),
+                sample_rate: 24_000,
+                channels: 1,
+            },
+        })
+    }
+
+    #[tokio::test]
+    async fn whoever_brings_sound_waits_for_the_slowest() {
+        let stream = Stream::new("t".into());
+        stream.publish(None, sound(MOST_SOUND));
+        // Nobody listens.
+        stream.room_for_sound().await;
+        let (mut quick, mut slow, mut whole) = (
+            stream.subscribe(None),
+            stream.subscribe(None),
+            stream.subscribe_to_whole(),
+        );
+        for _ in 0..3 {
+            stream.publish(None, sound(MOST_SOUND / 2));
+        }
+        assert!(stream.room_for_sound().now_or_never().is_none());
+        for _ in 0..3 {
+            assert!(quick.next().await.is_some());
+        }
+        assert!(stream.room_for_sound().now_or_never().is_none());
+        let waiting = tokio::spawn({
+            let stream = stream.clone();
+            async move { stream.room_for_sound().await }
+        });
+        // Never joined: each piece is whole.
+        assert_eq!(slow.next().await.map(|event| event.at.seq), Some(2));
+        waiting.await.unwrap();
+        for _ in 0..3 {
+            stream.publish(None, sound(MOST_SOUND));
+        }
+        drop(quick);
+        assert!(stream.room_for_sound().now_or_never().is_none());
+        drop(slow);
+        stream.room_for_sound().await;
+        // Who wants no deltas has none waiting.
+        stream.publish(None, warning("after"));
+        assert_eq!(whole.next().await.map(|event| event.kind), Some(warning("after")));
+        assert_eq!(
+            stream.subscribe(Some(0)).next().await.map(|event| event.kind),
+            Some(warning("after"))
+        );
     }
 
     fn warning(text: &str) -> EventKind {

@@ -76,6 +76,7 @@ impl Tool for ReadFile {
             }
             let path = host.resolve(&file_path);
             host.may_read(&path)?;
+            host.look_at(&path).await;
             let workspace = host.workspace().clone();
             let text = blocking(move || workspace.read(&path))
                 .await?

@@ -33,6 +33,7 @@ mod proposals;
 mod questions;
 mod queue;
 mod quiet;
+mod realtime;
 mod reload;
 mod resumed;
 mod retry;

@@ -2,6 +2,7 @@
 //! support is shared. One file a topic.
 
 mod account;
+mod acp;
 mod agent;
 mod apply_patch;
 mod bare;

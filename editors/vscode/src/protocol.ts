@@ -383,6 +383,8 @@ export type ElicitationId = string;
 
 export type ErrorEvent = {
   error: TurnError;
+  /** The realtime conversation that could not be started. */
+  realtimeId?: RealtimeId | null;
 };
 
 export type FileChange = {
@@ -1209,6 +1211,144 @@ export type RateWindow = {
 export type RawItem = {
   /** In the form that threads are stored in, with its `type`. */
   item: JsonValue;
+};
+
+/** A piece of sound: PCM, 16 bits a sample, little end first, whole samples only. */
+export type RealtimeAudio = {
+  /** Base64. */
+  data: string;
+  /** Samples a second; what is sent must have 24000. */
+  sampleRate?: number;
+  /** What is sent must have one. */
+  channels?: number;
+};
+
+export type RealtimeAudioDelta = {
+  realtimeId: RealtimeId;
+  /** What is said together has the same one. */
+  itemId: string | null;
+  audio: RealtimeAudio;
+};
+
+export type RealtimeAudioParams = {
+  threadId: ThreadId;
+  audio: RealtimeAudio;
+};
+
+export type RealtimeAudioResult = Record<symbol, never>;
+
+export type RealtimeCloseParams = {
+  threadId: ThreadId;
+};
+
+export type RealtimeCloseResult = {
+  /** Whether there was one to end. */
+  closing: boolean;
+};
+
+export type RealtimeClosed = {
+  realtimeId: RealtimeId;
+  reason: RealtimeEnd;
+  /** In words, where there is more to say. */
+  message: string | null;
+};
+
+/** Why a realtime conversation is over. */
+export type RealtimeEnd = "requested" | "replaced" | "threadClosed" | "endpoint" | "failed";
+
+export type RealtimeError = {
+  realtimeId: RealtimeId;
+  message: string;
+};
+
+export type RealtimeHandoff = {
+  realtimeId: RealtimeId;
+  /** The turn that took it, new or running. */
+  inputTurnId: TurnId;
+  text: string;
+};
+
+/** One realtime conversation of a thread. A UUIDv7. */
+export type RealtimeId = string;
+
+/** In what the endpoint answers. */
+export type RealtimeModality = "audio" | "text";
+
+/** Who speaks. */
+export type RealtimeRole = "user" | "assistant";
+
+export type RealtimeSpeechStarted = {
+  realtimeId: RealtimeId;
+  itemId: string | null;
+};
+
+export type RealtimeStartParams = {
+  threadId: ThreadId;
+  /** Absent: as configured, else `v2`. */
+  version?: RealtimeVersion | null;
+  /** Absent: as configured, else the endpoint's usual one. */
+  model?: string | null;
+  /** One of `realtime/voices`. Absent: as configured, else the version's usual one. */
+  voice?: string | null;
+  outputModality?: RealtimeModality;
+  /** Takes the place of the built-in instructions for the voice. */
+  instructions?: string | null;
+  /** Whether the voice is told what the written conversation is about. Absent: it is. */
+  includeStartupContext?: boolean | null;
+};
+
+export type RealtimeStartResult = {
+  /** Stands in everything that follows of it, also in the error if it cannot be started. */
+  realtimeId: RealtimeId;
+  version: RealtimeVersion;
+  model: string;
+  voice: string;
+};
+
+export type RealtimeStarted = {
+  realtimeId: RealtimeId;
+  version: RealtimeVersion;
+  /** What the endpoint calls it. */
+  sessionId: string | null;
+};
+
+export type RealtimeTextParams = {
+  threadId: ThreadId;
+  /** Said to the voice alone, which answers it; the written conversation hears nothing of it. */
+  text: string;
+};
+
+export type RealtimeTextResult = Record<symbol, never>;
+
+export type RealtimeTranscriptDelta = {
+  realtimeId: RealtimeId;
+  itemId: string | null;
+  role: RealtimeRole;
+  delta: string;
+};
+
+export type RealtimeTranscriptDone = {
+  realtimeId: RealtimeId;
+  itemId: string | null;
+  role: RealtimeRole;
+  text: string;
+};
+
+/** Which form of the endpoint's protocol is spoken. */
+export type RealtimeVersion = "v1" | "v2";
+
+/** The voices of one version. */
+export type RealtimeVoices = {
+  voices: Array<string>;
+  /** The one that is taken where none is named. */
+  usual: string;
+};
+
+export type RealtimeVoicesParams = Record<symbol, never>;
+
+export type RealtimeVoicesResult = {
+  v1: RealtimeVoices;
+  v2: RealtimeVoices;
 };
 
 /** How much of its reasoning the model is asked to sum up. */
@@ -2282,6 +2422,8 @@ export type TurnStartParams = {
   metadata?: { [key in string]: string } | null;
   /** Echoed as `clientId` on the user message. */
   clientUserMessageId?: string | null;
+  /** The words were spoken?: a running realtime conversation, which has heard them, is not told again. */
+  spoken?: boolean;
 };
 
 export type TurnStartResult = {
@@ -2306,6 +2448,8 @@ export type TurnSteerParams = {
   /** Sent to the provider with the turn's requests from now on, beside what it has; the same key is replaced. */
   metadata?: { [key in string]: string } | null;
   clientUserMessageId?: string | null;
+  /** As in `turn/start`. */
+  spoken?: boolean;
 };
 
 export type TurnSteerResult = {
@@ -2557,6 +2701,16 @@ export interface ClientRequests {
   "countersign/mcp/resource/read": { params: McpResourceReadParams; result: McpResourceReadResult };
   /** Settles a tool server's question from another surface than the one that was asked. */
   "countersign/mcp/elicitation/respond": { params: McpElicitationRespondParams; result: McpElicitationRespondResult };
+  /** Starts to speak beside the written conversation. Answered at once; `realtime/started` follows, or an error. One that runs in the thread is ended first. */
+  "countersign/realtime/start": { params: RealtimeStartParams; result: RealtimeStartResult };
+  /** Says a piece of sound. Refused while too much of it waits. */
+  "countersign/realtime/audio": { params: RealtimeAudioParams; result: RealtimeAudioResult };
+  /** Says something in writing. */
+  "countersign/realtime/text": { params: RealtimeTextParams; result: RealtimeTextResult };
+  /** Ends it, also while it starts. Answered at once. */
+  "countersign/realtime/close": { params: RealtimeCloseParams; result: RealtimeCloseResult };
+  /** The voices there are. */
+  "countersign/realtime/voices": { params: RealtimeVoicesParams; result: RealtimeVoicesResult };
   /** The models that can be chosen. */
   "countersign/model/list": { params: ModelListParams; result: ModelListResult };
   /** Keeps the model, or the effort, that threads begin with from now on. */
@@ -2687,9 +2841,25 @@ export interface Notifications {
   "countersign/thread/agentStatus": At & AgentStatusChanged;
   /** The automatic reviewer judges a question in the person's place: in progress, then what it found. */
   "countersign/guardian/assessment": At & GuardianAssessment;
+  /** A realtime conversation has begun: the endpoint hears and speaks. */
+  "countersign/realtime/started": At & RealtimeStarted;
+  /** Sound to play, in order and in small pieces. */
+  "countersign/realtime/audio/delta": At & RealtimeAudioDelta;
+  /** More of what is said, as text. */
+  "countersign/realtime/transcript/delta": At & RealtimeTranscriptDelta;
+  /** What was said, as a whole. */
+  "countersign/realtime/transcript/done": At & RealtimeTranscriptDone;
+  /** The person has begun to speak: stop playing what is left of the answer. */
+  "countersign/realtime/speechStarted": At & RealtimeSpeechStarted;
+  /** What was said is work for the agent: it is input of this turn. How it ends is said to the voice. */
+  "countersign/realtime/handoff": At & RealtimeHandoff;
+  /** Something went wrong in a realtime conversation that goes on. */
+  "countersign/realtime/error": At & RealtimeError;
+  /** It is over, once for each `realtime/started`. */
+  "countersign/realtime/closed": At & RealtimeClosed;
   /** Something the person should know; never ends a turn. */
   "countersign/warning": At & Warning;
-  /** A turn failed, and `turn/completed` follows; or, outside of any turn, a tool server did not start, or the thread ends and could not be recorded to its end. */
+  /** A turn failed, and `turn/completed` follows; or, outside of any turn, a tool server or a realtime conversation did not start, or the thread ends and could not be recorded to its end. */
   "countersign/error": At & ErrorEvent;
   /** More output of a command that `command/exec` runs with `streamOutput`. All of it comes before the answer. */
   "countersign/command/output": CommandOutput;

@@ -10,13 +10,15 @@ use std::time::{Duration, Instant};
 async fn what_runs_ends_in_order_and_nothing_is_left() {
     let server = json!({"tools": [reading("child")], "stays": true});
     let exec = json!({"cmd": "echo up; sleep 1000", "tty": true, "yield_time_ms": 250});
-    let script = json!([
+    let steps = json!([
         [
             {"call": {"tool": "mcp__s__child", "arguments": {}, "id": "c1"}},
             {"call": {"tool": "exec_command", "arguments": exec, "id": "c2"}},
         ],
         [{"say": "I wait", "partial": true}, {"hold": "never"}],
     ]);
+    let ready = json!({"event": {"type": "session.updated"}});
+    let script = json!({"steps": steps, "realtime": [[{"await": "session.update"}, ready]]});
     let setting = Setting {
         config: "approval_policy = \"never\"".to_owned(),
         tables: program("s", &server),
@@ -30,6 +32,11 @@ async fn what_runs_ends_in_order_and_nothing_is_left() {
         .await;
     stage.start_turn(&thread, "Go").await;
     stage.until_event("item/agentMessage/delta").await;
+    stage
+        .client
+        .call("countersign/realtime/start", json!({"threadId": thread}))
+        .await;
+    stage.until_event("realtime/started").await;
     let blocks: Value = serde_json::from_str(&stage.requests(2)[1].output("c1").expect("an output")).expect("blocks");
     let pids: Vec<u32> = serde_json::from_str(blocks[0]["text"].as_str().expect("text")).expect("two processes");
     let lives = |pid: &u32| std::path::Path::new(&format!("/proc/{pid}")).exists();
@@ -49,6 +56,7 @@ async fn what_runs_ends_in_order_and_nothing_is_left() {
     };
     let order = [
         "countersign/turn/completed",
+        "countersign/realtime/closed",
         "countersign/terminal/exited",
         "countersign/thread/closed",
     ];

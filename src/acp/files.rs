@@ -1,0 +1,222 @@
+//! The client's buffers: read before the agent looks at a file, and written through the client where they hold text that is
+//! not on the disk.
+//!
+//! The client tells of no open documents, so a file counts as open while its buffer and the disk differ.
+
+use super::peer::Peer;
+use crate::agent::editor::{ApplyReply, Editor, EditorChange, EditorStep, Unsaved};
+use crate::ids::ThreadId;
+use crate::workspace::{Workspace, disk, uri};
+use futures::FutureExt as _;
+use futures::future::{BoxFuture, join_all};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// How long the client may take to read a buffer. The disk stands in for one that does not answer.
+const READ_LIMIT: Duration = Duration::from_secs(5);
+/// How long it may take to write one.
+const WRITE_LIMIT: Duration = Duration::from_secs(30);
+
+/// What the client can do with files.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Abilities {
+    pub(super) read: bool,
+    pub(super) write: bool,
+}
+
+#[derive(Clone)]
+pub(super) struct Files(Arc<Shared>);
+
+struct Shared {
+    peer: Peer,
+    workspace: Workspace,
+    can: Mutex<Abilities>,
+    /// Folder of each session.
+    sessions: Mutex<BTreeMap<ThreadId, PathBuf>>,
+}
+
+impl Files {
+    pub(super) fn new(peer: Peer, workspace: Workspace) -> Self {
+        Self(Arc::new(Shared {
+            peer,
+            workspace,
+            can: Mutex::default(),
+            sessions: Mutex::default(),
+        }))
+    }
+
+    pub(super) fn set_abilities(&self, can: Abilities) {
+        *self.0.can.lock().unwrap_or_else(PoisonError::into_inner) = can;
+    }
+
+    fn can(&self) -> Abilities {
+        *self.0.can.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn add_session(&self, id: &ThreadId, folder: &Path) {
+        let mut sessions = self.0.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        sessions.insert(id.clone(), folder.to_owned());
+    }
+
+    /// The session that a file belongs to: the one with the nearest folder, else any.
+    fn session_of(&self, path: &Path) -> Option<ThreadId> {
+        let sessions = self.0.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        let holding = sessions.iter().filter(|(_, folder)| path.starts_with(folder));
+        let nearest = holding.max_by_key(|(_, folder)| folder.components().count());
+        nearest
+            .or_else(|| sessions.iter().next_back())
+            .map(|(id, _)| id.clone())
+    }
+
+    /// Looks at one file's buffer, and keeps its text where the disk has another.
+    async fn look_at(&self, path: PathBuf) {
+        if !self.can().read || !path.is_absolute() || path.is_dir() {
+            return;
+        }
+        let Some(session) = self.session_of(&path) else { return };
+        let asked = self
+            .0
+            .peer
+            .request("fs/read_text_file", json!({"sessionId": session, "path": path}));
+        match tokio::time::timeout(READ_LIMIT, asked).await {
+            Ok(Ok(answer)) => match answer["content"].as_str() {
+                Some(text) => self.seen(&path, text).await,
+                None => tracing::warn!(path = %path.display(), "the client's answer has no content; the disk counts"),
+            },
+            // Most often a file that is not there.
+            Ok(Err(reason)) => tracing::debug!(path = %path.display(), reason, "the client reads no buffer"),
+            Err(_) => {
+                tracing::warn!(path = %path.display(), "the client did not read a buffer in time; the disk counts")
+            }
+        }
+    }
+
+    /// What the client says that a file holds.
+    async fn seen(&self, path: &Path, text: &str) {
+        let (workspace, path, text) = (self.0.workspace.clone(), path.to_owned(), text.to_owned());
+        let compared = tokio::task::spawn_blocking(move || {
+            let place = uri::from_path(&path);
+            let on_disk = disk::read_text(&path).is_ok_and(|on_disk| same(&on_disk, &text));
+            match workspace.document(&path) {
+                Some(_) if on_disk => {
+                    workspace.close(&place);
+                }
+                Some(open) if open.text() == text => {}
+                Some(open) => workspace.open(&place, Some(path), "", open.version + 1, &text),
+                None if on_disk => {}
+                None => workspace.open(&place, Some(path), "", 1, &text),
+            }
+        });
+        if let Err(error) = compared.await {
+            tracing::error!(%error, "a buffer was not compared with the disk");
+        }
+    }
+
+    async fn write(&self, path: PathBuf, text: String) -> Result<(), String> {
+        let session = self.session_of(&path).ok_or("no session is open")?;
+        let params = json!({"sessionId": session, "path": path, "content": text});
+        let written = self.0.peer.request("fs/write_text_file", params);
+        match tokio::time::timeout(WRITE_LIMIT, written).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(reason)) => return Err(reason),
+            Err(_) => return Err("it did not answer in time".to_owned()),
+        }
+        // A claim: what is there now is asked for.
+        self.look_at(path).await;
+        Ok(())
+    }
+}
+
+/// Clients bring line ends and a final newline into their own form.
+fn same(disk: &str, buffer: &str) -> bool {
+    let plain = |text: &str| text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
+    disk == buffer || plain(disk) == plain(buffer)
+}
+
+/// The text after the edits, which are ordered and do not overlap.
+fn edited(before: &str, edits: &[(std::ops::Range<usize>, String)]) -> String {
+    let mut after = String::with_capacity(before.len());
+    let mut at = 0;
+    for (range, text) in edits {
+        after.push_str(&before[at..range.start]);
+        after.push_str(text);
+        at = range.end;
+    }
+    after.push_str(&before[at..]);
+    after
+}
+
+impl Editor for Files {
+    fn look(&self, paths: Vec<PathBuf>) -> BoxFuture<'static, ()> {
+        let files = self.clone();
+        async move {
+            join_all(paths.into_iter().map(|path| files.look_at(path))).await;
+        }
+        .boxed()
+    }
+
+    fn apply(&self, change: EditorChange) -> BoxFuture<'static, ApplyReply> {
+        let files = self.clone();
+        async move {
+            let refuse = |reason: String| ApplyReply::Refused { reason: Some(reason) };
+            if !files.can().write {
+                return refuse(
+                    "it holds text that is not saved, and takes no writes from agents (fs/write_text_file). Ask the person to save \
+                     the file, then send the patch again"
+                        .to_owned(),
+                );
+            }
+            let mut written: Vec<(PathBuf, String)> = Vec::new();
+            for step in change.steps {
+                let EditorStep::Edit { path, before, edits, .. } = step else {
+                    return refuse("it cannot rename or delete files for us".to_owned());
+                };
+                if let Err(reason) = files.write(path.clone(), edited(&before, &edits)).await {
+                    // All or none: what was written is put back.
+                    for (path, before) in written.into_iter().rev() {
+                        if let Err(reason) = files.write(path.clone(), before).await {
+                            tracing::error!(path = %path.display(), reason, "a buffer could not be put back");
+                        }
+                    }
+                    return refuse(format!("{}: {reason}", path.display()));
+                }
+                written.push((path, before));
+            }
+            ApplyReply::Applied
+        }
+        .boxed()
+    }
+
+    /// Clients save what they write for agents.
+    fn save(&self, _: ThreadId, _: Vec<Unsaved>) -> BoxFuture<'static, ()> {
+        async {}.boxed()
+    }
+
+    fn has_resource_operations(&self) -> bool {
+        false
+    }
+}
+
+/// What `initialize` says of files.
+pub(super) fn abilities(capabilities: &Value) -> Abilities {
+    let can = |what: &str| capabilities["fs"][what] == json!(true);
+    Abilities {
+        read: can("readTextFile"),
+        write: can("writeTextFile"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edits_and_comparisons() {
+        assert_eq!(edited("abcdef", &[(1..2, "X".into()), (4..4, "YZ".into())]), "aXcdYZef");
+        assert_eq!(edited("", &[(0..0, "a".into())]), "a");
+        assert!(same("a\r\nb\r\n", "a\nb\n") && same("\u{feff}a", "a") && !same("a\n", "a"));
+    }
+}

@@ -1,0 +1,387 @@
+//! One session: a thread of ours, shown to the client as it goes on, and the prompts that wait for the end of their turns.
+
+use super::error::{AUTH_REQUIRED, Failure, INTERNAL};
+use super::peer::Peer;
+use super::{permission, update};
+use crate::agent::Agent;
+use crate::agent::stream::Subscription;
+use crate::agent::thread::ThreadHandle;
+use crate::ids::{ApprovalId, ItemId, ProposalId, QuestionsId, ThreadId, TurnId};
+use crate::protocol::event::{Event, EventKind};
+use crate::protocol::item::{ItemStatus, ThreadItem};
+use crate::protocol::mcp::{McpElicitationAction, McpElicitationResponse};
+use crate::protocol::settings::Mode;
+use crate::protocol::turn::{Turn, TurnErrorKind, TurnStatus};
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio_util::task::AbortOnDropHandle;
+
+/// Turns whose end is remembered, for prompts that were taken in their last moment.
+const REMEMBERED: usize = 16;
+/// The least time between two looks at a running command.
+const PAUSE: Duration = Duration::from_millis(200);
+/// Bytes of a running command's output that are shown.
+const MOST_LIVE: usize = 8 * 1024;
+
+pub(super) struct Session {
+    pub(super) thread: ThreadHandle,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Prompts, by the turn whose end is their answer.
+    waiting: BTreeMap<TurnId, Vec<Value>>,
+    ended: VecDeque<(TurnId, Result<Value, Failure>)>,
+}
+
+impl Session {
+    /// A session whose thread is shown from here on. What it was shown before is not told again.
+    pub(super) fn begin(peer: &Peer, agent: &Agent, thread: ThreadHandle) -> Arc<Self> {
+        let session = Arc::new(Self {
+            thread: thread.clone(),
+            state: Mutex::default(),
+        });
+        let events = thread.subscribe(None);
+        let follower = Follower {
+            session_id: thread.id().clone(),
+            peer: peer.clone(),
+            agent: agent.clone(),
+            thread: thread.id().clone(),
+            session: Some(session.clone()),
+            said: BTreeMap::new(),
+            live: BTreeMap::new(),
+            asking: Asking::default(),
+            mode: thread.settings().mode,
+        };
+        tokio::spawn(follower.follow(events));
+        session
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A prompt waits for the end of a turn, which may be over.
+    pub(super) fn wait_for(&self, peer: &Peer, turn: &TurnId, prompt: Value) {
+        let mut state = self.state();
+        let ended = state.ended.iter().find(|(ended, _)| ended == turn);
+        if let Some((_, answer)) = ended {
+            return peer.answer(&prompt, answer.clone());
+        }
+        state.waiting.entry(turn.clone()).or_default().push(prompt);
+    }
+
+    fn ended(&self, peer: &Peer, turn: &TurnId, answer: Result<Value, Failure>) {
+        let mut state = self.state();
+        for prompt in state.waiting.remove(turn).unwrap_or_default() {
+            peer.answer(&prompt, answer.clone());
+        }
+        if state.ended.len() == REMEMBERED {
+            state.ended.pop_front();
+        }
+        state.ended.push_back((turn.clone(), answer));
+    }
+
+    /// The thread is over: nobody waits any more.
+    fn closed(&self, peer: &Peer) {
+        let waiting = std::mem::take(&mut self.state().waiting);
+        for prompt in waiting.into_values().flatten() {
+            peer.answer(&prompt, Ok(json!({"stopReason": "cancelled"})));
+        }
+    }
+}
+
+/// What a prompt is answered with.
+fn answer(turn: &Turn) -> Result<Value, Failure> {
+    let stopped = |reason: &str| Ok(json!({ "stopReason": reason }));
+    match (turn.status, &turn.error) {
+        (TurnStatus::Interrupted, _) => stopped("cancelled"),
+        (TurnStatus::Failed, Some(error)) => match error.kind {
+            TurnErrorKind::TooManyRounds => stopped("max_turn_requests"),
+            TurnErrorKind::Incomplete if error.message.contains("max_output_tokens") => stopped("max_tokens"),
+            kind => Err(Failure {
+                code: match kind {
+                    TurnErrorKind::MissingKey | TurnErrorKind::Unauthorized => AUTH_REQUIRED,
+                    _ => INTERNAL,
+                },
+                message: error.message.clone(),
+                data: Some(json!({ "kind": kind })),
+            }),
+        },
+        _ => stopped("end_turn"),
+    }
+}
+
+/// Questions that are open; dropping one takes it back.
+#[derive(Default)]
+struct Asking {
+    approvals: BTreeMap<ApprovalId, AbortOnDropHandle<()>>,
+    proposals: BTreeMap<ProposalId, AbortOnDropHandle<()>>,
+    questions: BTreeMap<QuestionsId, AbortOnDropHandle<()>>,
+}
+
+#[derive(Default)]
+struct Said {
+    bytes: usize,
+    /// Of a thought, the part that was shown last.
+    part: u32,
+}
+
+/// Output of a command that runs.
+struct Live {
+    text: String,
+    shown: Instant,
+}
+
+/// Shows one thread's events in a session.
+struct Follower {
+    session_id: ThreadId,
+    peer: Peer,
+    agent: Agent,
+    thread: ThreadId,
+    /// Absent for a sub-agent, of which only the questions are shown.
+    session: Option<Arc<Session>>,
+    /// What was shown of each message and each thought.
+    said: BTreeMap<ItemId, Said>,
+    live: BTreeMap<ItemId, Live>,
+    asking: Asking,
+    mode: Mode,
+}
+
+impl Follower {
+    /// Boxed, since sub-agents may have some of their own.
+    fn follow(mut self, mut events: Subscription) -> BoxFuture<'static, ()> {
+        let mut agents: BTreeSet<ThreadId> = BTreeSet::new();
+        async move {
+            while let Some(event) = events.next().await {
+                if let EventKind::AgentStatusChanged(changed) = &event.kind
+                    && agents.insert(changed.agent_thread_id.clone())
+                    && let Some(thread) = self.agent.thread(&changed.agent_thread_id)
+                {
+                    let events = thread.subscribe(Some(0));
+                    tokio::spawn(self.of_agent(thread.id()).follow(events));
+                }
+                self.questions(&event);
+                if let Some(session) = self.session.clone() {
+                    self.show(&session, event).await;
+                }
+            }
+            if let Some(session) = &self.session {
+                session.closed(&self.peer);
+            }
+        }
+        .boxed()
+    }
+
+    fn of_agent(&self, thread: &ThreadId) -> Self {
+        Self {
+            session_id: self.session_id.clone(),
+            peer: self.peer.clone(),
+            agent: self.agent.clone(),
+            thread: thread.clone(),
+            session: None,
+            said: BTreeMap::new(),
+            live: BTreeMap::new(),
+            asking: Asking::default(),
+            mode: Mode::default(),
+        }
+    }
+
+    async fn update(&self, update: Value) {
+        let params = json!({"sessionId": self.session_id, "update": update});
+        self.peer.notify("session/update", params).await;
+    }
+
+    /// Questions are asked while they are open, and taken back when they are settled.
+    fn questions(&mut self, event: &Event) {
+        let desk = self.agent.desk();
+        let (peer, session) = (self.peer.clone(), self.session_id.clone());
+        match &event.kind {
+            EventKind::ApprovalRequested(requested) => {
+                let approval = requested.approval.clone();
+                let id = approval.id().clone();
+                let task = tokio::spawn(permission::approval(peer, session, desk.clone(), approval));
+                self.asking.approvals.insert(id, AbortOnDropHandle::new(task));
+            }
+            EventKind::ApprovalResolved(resolved) => {
+                self.asking.approvals.remove(&resolved.approval_id);
+            }
+            EventKind::ProposalCreated(created) => {
+                let proposal = created.proposal.clone();
+                if proposal.status.is_waiting() && !proposal.auto_approved {
+                    let id = proposal.id.clone();
+                    let thread = self.agent.thread(&self.thread);
+                    let task = tokio::spawn(permission::proposal(peer, session, thread, desk.clone(), proposal));
+                    self.asking.proposals.insert(id, AbortOnDropHandle::new(task));
+                }
+            }
+            EventKind::ProposalUpdated(updated) if !updated.proposal.status.is_waiting() => {
+                self.asking.proposals.remove(&updated.proposal.id);
+            }
+            EventKind::UserInputRequested(requested) => {
+                let request = requested.request.clone();
+                let id = request.id.clone();
+                let task = tokio::spawn(permission::questions(peer, session, desk.clone(), request));
+                self.asking.questions.insert(id, AbortOnDropHandle::new(task));
+            }
+            EventKind::UserInputResolved(resolved) => {
+                self.asking.questions.remove(&resolved.id);
+            }
+            EventKind::McpElicitationRequested(requested) => {
+                // There is no place to fill in a form.
+                let response = McpElicitationResponse {
+                    action: McpElicitationAction::Cancel,
+                    content: None,
+                    meta: None,
+                };
+                desk.elicitations.answer(&requested.elicitation.id, response);
+            }
+            _ => {}
+        }
+    }
+
+    async fn show(&mut self, session: &Session, event: Event) {
+        match event.kind {
+            EventKind::AgentMessageDelta(delta) => {
+                self.said.entry(delta.item_id).or_default().bytes += delta.delta.len();
+                self.update(update::chunk("agent_message_chunk", &delta.delta)).await;
+            }
+            EventKind::ReasoningSummaryDelta(delta) => {
+                let said = self.said.entry(delta.item_id).or_default();
+                let is_new_part = said.bytes > 0 && delta.index != said.part;
+                said.part = delta.index;
+                said.bytes += delta.delta.len();
+                let words = match is_new_part {
+                    true => format!("\n\n{}", delta.delta),
+                    false => delta.delta,
+                };
+                self.update(update::chunk("agent_thought_chunk", &words)).await;
+            }
+            EventKind::ItemStarted(started) => {
+                if let Some(mut call) = update::call(&started.item) {
+                    call["sessionUpdate"] = json!("tool_call");
+                    self.update(call).await;
+                }
+            }
+            EventKind::CommandOutputDelta(delta) => self.live(delta.item_id, &delta.delta).await,
+            EventKind::ItemCompleted(completed) => self.completed(&completed.item).await,
+            EventKind::PlanUpdated(planned) => self.update(update::plan(&planned.steps)).await,
+            EventKind::ThreadConfigured(configured) if configured.settings.mode != self.mode => {
+                self.mode = configured.settings.mode;
+                self.update(json!({"sessionUpdate": "current_mode_update", "currentModeId": self.mode}))
+                    .await;
+            }
+            EventKind::Warning(warning) => {
+                self.update(update::chunk(
+                    "agent_thought_chunk",
+                    &format!("{}\n\n", warning.message),
+                ))
+                .await;
+            }
+            EventKind::TurnRetrying(retrying) => {
+                self.update(update::chunk(
+                    "agent_thought_chunk",
+                    &format!("{}\n\n", retrying.message),
+                ))
+                .await;
+            }
+            EventKind::TurnCompleted(completed) => {
+                self.said.clear();
+                self.live.clear();
+                session.ended(&self.peer, &completed.turn.id, answer(&completed.turn));
+            }
+            _ => {}
+        }
+    }
+
+    /// A running command is looked at now and then; what it printed is told as a whole at its end.
+    async fn live(&mut self, id: ItemId, delta: &str) {
+        let now = Instant::now();
+        let live = self.live.entry(id.clone()).or_insert_with(|| Live {
+            text: String::new(),
+            shown: now - PAUSE,
+        });
+        live.text.push_str(delta);
+        if live.text.len() > 2 * MOST_LIVE {
+            let start = live.text.ceil_char_boundary(live.text.len() - MOST_LIVE);
+            live.text.drain(..start);
+        }
+        if now.duration_since(live.shown) < PAUSE {
+            return;
+        }
+        live.shown = now;
+        let content = update::code(&live.text);
+        self.update(json!({"sessionUpdate": "tool_call_update", "toolCallId": id, "status": "in_progress", "content": [content]}))
+            .await;
+    }
+
+    async fn completed(&mut self, item: &ThreadItem) {
+        self.live.remove(item.id());
+        match item {
+            ThreadItem::AgentMessage { id, text, .. } => {
+                // What came without deltas, or after them.
+                let said = self.said.remove(id).unwrap_or_default().bytes;
+                if let Some(rest) = text.get(said..).filter(|rest| !rest.is_empty()) {
+                    self.update(update::chunk("agent_message_chunk", rest)).await;
+                }
+            }
+            ThreadItem::Reasoning { id, summary, .. } => {
+                let told = self.said.remove(id).is_some();
+                let words = summary.join("\n\n");
+                if !told && !words.is_empty() {
+                    self.update(update::chunk("agent_thought_chunk", &words)).await;
+                }
+            }
+            ThreadItem::ExitedReviewMode { review, .. } if !review.is_empty() => {
+                self.update(update::chunk("agent_message_chunk", review)).await;
+            }
+            ThreadItem::AgentMail { author, text, .. } => {
+                self.update(update::chunk("agent_thought_chunk", &format!("{author}: {text}\n\n")))
+                    .await;
+            }
+            item => {
+                let Some(mut call) = update::call(item) else { return };
+                call["sessionUpdate"] = json!("tool_call_update");
+                let is_applied = matches!(
+                    item,
+                    ThreadItem::FileChange {
+                        status: ItemStatus::Completed,
+                        ..
+                    }
+                );
+                if is_applied && let Some(content) = self.diffs_of(item).await {
+                    call["content"] = json!(content);
+                }
+                self.update(call).await;
+            }
+        }
+    }
+
+    /// A patch that is in the files keeps showing what it changed.
+    async fn diffs_of(&self, item: &ThreadItem) -> Option<Vec<Value>> {
+        let ThreadItem::FileChange {
+            proposal_id: Some(id),
+            outcome,
+            ..
+        } = item
+        else {
+            return None;
+        };
+        let (desk, id) = (self.agent.desk().clone(), id.clone());
+        let read = tokio::task::spawn_blocking(move || desk.proposals.read(&id)).await;
+        let mut proposal = read.ok()?.ok()?;
+        for file in &mut proposal.files {
+            // Today's text has it already.
+            file.current = file.before.clone();
+            file.result = file.after.clone();
+        }
+        let mut content = update::diffs(&proposal);
+        content.extend(outcome.as_deref().map(update::text));
+        Some(content)
+    }
+}

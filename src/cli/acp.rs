@@ -1,0 +1,96 @@
+//! `countersign acp`: the Agent Client Protocol over standard input and output.
+
+use crate::acp::{self, Setup};
+use crate::server::log::{self, LogOptions};
+use std::io::{self, IsTerminal as _, Write as _};
+use std::process::ExitCode;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Also write the log to standard error.
+    #[arg(long)]
+    log_stderr: bool,
+}
+
+/// Serves one client until it closes its end.
+pub fn run(args: Args) -> ExitCode {
+    let Some(home) = crate::cli::home() else {
+        return fail(
+            "no home folder is known, so there is no place for configuration and threads; set COUNTERSIGN_HOME to a folder",
+        );
+    };
+    let filter = std::env::var("COUNTERSIGN_LOG").ok();
+    let options = LogOptions {
+        folder: &home.join("log"),
+        filter: filter.as_deref(),
+        stderr: args.log_stderr,
+    };
+    if let Err(trouble) = log::install(&options) {
+        say(&trouble);
+    }
+    if io::stdin().is_terminal() {
+        say(
+            "waiting for an editor to speak the Agent Client Protocol on standard input; docs/acp.md says how to set one up",
+        );
+    }
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(&format!("cannot start: {error}")),
+    };
+    let setup = Setup {
+        home,
+        env: crate::cli::environment(),
+    };
+    let end = runtime.block_on(async {
+        let stop = CancellationToken::new();
+        tokio::spawn(end_on_signal(stop.clone()));
+        acp::run(io::stdin(), io::stdout(), setup, stop).await
+    });
+    // Whatever still runs has been told to end and was given its time.
+    runtime.shutdown_timeout(Duration::from_millis(100));
+    match end {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(&format!("cannot start: {error}")),
+    }
+}
+
+#[cfg(unix)]
+async fn end_on_signal(stop: CancellationToken) {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut terminate), Ok(mut interrupt), Ok(mut hang_up)) = (
+        signal(SignalKind::terminate()),
+        signal(SignalKind::interrupt()),
+        signal(SignalKind::hangup()),
+    ) else {
+        return;
+    };
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+        _ = hang_up.recv() => {}
+    }
+    stop.cancel();
+}
+
+#[cfg(not(unix))]
+async fn end_on_signal(stop: CancellationToken) {
+    if tokio::signal::ctrl_c().await.is_ok() {
+        stop.cancel();
+    }
+}
+
+fn fail(message: &str) -> ExitCode {
+    say(message);
+    ExitCode::FAILURE
+}
+
+/// To standard error, which may be closed.
+fn say(message: &str) {
+    let _ = writeln!(io::stderr(), "countersign acp: {message}");
+}

@@ -1,0 +1,7 @@
+//! `countersign acp` as a client sees it: the real program over real pipes, with the rehearsal server as the model.
+
+mod client;
+mod hostile;
+mod permission;
+mod sessions;
+mod turn;

@@ -1,0 +1,186 @@
+//! Clients that err: each line has its answer or none, and the next one is taken as if nothing had been.
+
+use super::client::Acp;
+use serde_json::{Value, json};
+
+#[tokio::test]
+async fn what_is_no_message_is_answered_and_harms_nothing() {
+    let mut acp = Acp::start(json!([[{"say": "Here."}]]), "").await;
+    let lines: &[(&[u8], i64)] = &[
+        (b"nonsense", -32700),
+        (b"{\"jsonrpc\": \"2.0\", ", -32700),
+        (b"\xff\xfe\x00", -32700),
+        (b"[]", -32600),
+        (
+            b"[{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"initialize\"}]",
+            -32600,
+        ),
+        (b"null", -32600),
+        (b"7", -32600),
+        (b"\"session/new\"", -32600),
+        (b"{}", -32600),
+        (
+            b"{\"jsonrpc\": \"2.0\", \"id\": null, \"method\": \"session/new\"}",
+            -32600,
+        ),
+        (
+            b"{\"jsonrpc\": \"2.0\", \"id\": {}, \"method\": \"session/new\"}",
+            -32600,
+        ),
+        (b"{\"jsonrpc\": \"2.0\", \"id\": true}", -32600),
+        (b"{\"jsonrpc\": \"2.0\", \"method\": 7}", -32600),
+    ];
+    for (line, code) in lines {
+        acp.send_line(line);
+        while acp.strays.is_empty() {
+            acp.take().await;
+        }
+        let stray = acp.strays.remove(0);
+        let line = String::from_utf8_lossy(line);
+        assert_eq!(stray["error"]["code"], *code, "{line}: {stray}");
+        assert!(
+            stray["error"]["message"].as_str().is_some_and(|text| !text.is_empty()),
+            "{line}"
+        );
+    }
+    // Nobody asked for these, and nobody answers them.
+    for quiet in [
+        json!({"jsonrpc": "2.0", "method": "made/up"}),
+        json!({"jsonrpc": "2.0", "method": "session/cancel"}),
+        json!({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": "nobody"}}),
+        json!({"jsonrpc": "2.0", "method": "session/cancel", "params": [7]}),
+        json!({"jsonrpc": "2.0", "id": 4711, "result": {}}),
+        json!({"jsonrpc": "2.0", "id": 4711, "error": 7}),
+        json!({"jsonrpc": "2.0", "id": "x", "result": {}}),
+    ] {
+        acp.send(&quiet);
+    }
+    acp.send_line(b"");
+    acp.send_line(b"   \r");
+    let session = acp.session().await;
+    assert!(acp.strays.is_empty(), "{:#?}", acp.strays);
+    assert_eq!(acp.prompt(&session, "Go").await.1, "end_turn");
+    acp.end().await;
+}
+
+#[tokio::test]
+async fn requests_that_cannot_be_meant_are_refused() {
+    let mut acp = Acp::connect(json!([[{"say": "Here."}]]), "").await;
+    let early = acp
+        .request("session/new", json!({"cwd": "/"}))
+        .await
+        .expect_err("too early");
+    assert_eq!(early["code"], -32600);
+    assert_eq!(
+        acp.request("initialize", json!({})).await.expect_err("no version")["code"],
+        -32602
+    );
+    acp.call("initialize", json!({"protocolVersion": 1})).await;
+    let session = acp.session().await;
+    let (dir, file) = (acp.dir.clone(), acp.write("a.txt", "one\n"));
+    let s = &session;
+    let table: Vec<(&str, Value, i64)> = vec![
+        ("made/up", json!({}), -32601),
+        ("session/fork", json!({"sessionId": s}), -32601),
+        ("session/new", json!([dir]), -32602),
+        ("session/new", json!({}), -32602),
+        ("session/new", json!({"cwd": "relative"}), -32602),
+        ("session/new", json!({"cwd": 7}), -32602),
+        ("session/new", json!({"cwd": file}), -32602),
+        ("session/new", json!({"cwd": dir.join("missing")}), -32602),
+        ("session/new", json!({"cwd": dir, "mcpServers": {}}), -32602),
+        (
+            "session/new",
+            json!({"cwd": dir, "mcpServers": [{"name": "s"}]}),
+            -32602,
+        ),
+        ("session/load", json!({"cwd": dir}), -32602),
+        ("session/load", json!({"sessionId": "nobody", "cwd": dir}), -32002),
+        (
+            "session/load",
+            json!({"sessionId": "../../etc/passwd", "cwd": dir}),
+            -32002,
+        ),
+        ("session/prompt", json!({}), -32602),
+        ("session/prompt", json!({"sessionId": 7}), -32602),
+        ("session/prompt", json!({"sessionId": "nobody", "prompt": []}), -32002),
+        ("session/prompt", json!({"sessionId": s}), -32602),
+        ("session/prompt", json!({"sessionId": s, "prompt": []}), -32602),
+        ("session/prompt", json!({"sessionId": s, "prompt": "hi"}), -32602),
+        (
+            "session/prompt",
+            json!({"sessionId": s, "prompt": [{"type": "text", "text": "  "}]}),
+            -32602,
+        ),
+        (
+            "session/prompt",
+            json!({"sessionId": s, "prompt": [{"type": "audio", "data": ""}]}),
+            -32602,
+        ),
+        ("session/set_mode", json!({"sessionId": s, "modeId": "root"}), -32602),
+        (
+            "session/set_mode",
+            json!({"sessionId": "nobody", "modeId": "plan"}),
+            -32002,
+        ),
+        ("session/set_mode", json!({"sessionId": s}), -32602),
+        ("session/set_model", json!({"sessionId": s, "modelId": ""}), -32602),
+        (
+            "session/set_config_option",
+            json!({"sessionId": s, "configId": "colour", "value": "red"}),
+            -32602,
+        ),
+        ("session/list", json!({"cursor": "nonsense"}), -32602),
+    ];
+    for (method, params, code) in table {
+        let error = acp.request(method, params.clone()).await.expect_err(method);
+        assert_eq!(error["code"], code, "{method} {params}: {error}");
+        assert!(
+            error["message"].as_str().is_some_and(|text| text.ends_with(['.', '!'])),
+            "{method} {params}: {error}"
+        );
+    }
+    // Texts as ids, as some clients have.
+    acp.send(&json!({"jsonrpc": "2.0", "id": "seven", "method": "session/set_mode", "params": {"sessionId": s, "modeId": "ask"}}));
+    while acp.strays.is_empty() {
+        acp.take().await;
+    }
+    assert_eq!(acp.strays.remove(0)["id"], "seven");
+    assert_eq!(acp.prompt(&session, "Go").await.1, "end_turn");
+    acp.end().await;
+}
+
+/// A client whose buffers lie: the disk, or the patch that is not applied, but never a text that nobody saw.
+#[tokio::test]
+async fn buffers_that_cannot_be_had_are_the_disk() {
+    let read = json!({"call": {"tool": "read_file", "arguments": {"file_path": "a.txt"}, "id": "r1"}});
+    for answer in [
+        Ok(json!({"content": 7})),
+        Ok(json!({})),
+        Ok(Value::Null),
+        Err(json!({"code": -32603, "message": "no"})),
+    ] {
+        let capabilities = json!({"fs": {"readTextFile": true}});
+        let mut acp = Acp::able(json!([[read], [{"say": "Done."}]]), "", capabilities).await;
+        acp.write("a.txt", "on the disk\n");
+        let given = answer.clone();
+        acp.on("fs/read_text_file", move |_| Some(given.clone()));
+        let session = acp.session().await;
+        let (updates, _) = acp.prompt(&session, "Go").await;
+        let shown = super::client::call(&updates, "r1");
+        assert!(shown.to_string().contains("on the disk"), "{answer:?}: {shown}");
+    }
+    // Text that is not saved, and no way to write it: the patch is refused, and nothing is lost.
+    let patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-typed\n+TYPED\n*** End Patch\n";
+    let script =
+        json!([[{"call": {"tool": "apply_patch", "arguments": {"input": patch}, "id": "c1"}}], [{"say": "Done."}]]);
+    let mut acp = Acp::able(script, "", json!({"fs": {"readTextFile": true}})).await;
+    acp.write("a.txt", "on the disk\n");
+    acp.on("fs/read_text_file", |_| Some(Ok(json!({"content": "typed\n"}))));
+    acp.choose("allow_once");
+    let session = acp.session().await;
+    let (updates, _) = acp.prompt(&session, "Go").await;
+    assert_eq!(acp.text("a.txt"), "on the disk\n");
+    assert_eq!(super::client::call(&updates, "c1")["status"], "failed", "{updates:#?}");
+    assert!(!acp.outside().join("a.txt").exists());
+}
