@@ -3,6 +3,7 @@
 pub mod apply_patch;
 pub mod demo;
 pub mod doctor;
+pub mod editor_config;
 pub mod mcp;
 pub mod protocol;
 pub mod rehearse;
@@ -39,6 +40,8 @@ enum Command {
     Demo(demo::Args),
     /// Say what is missing on this machine and how to mend it.
     Doctor(doctor::Args),
+    /// Print an editor's configuration for this server.
+    EditorConfig(editor_config::Args),
     /// Say what standing rules make of commands, and which rules there are.
     Rules(rules::Args),
     /// Say which tool servers there are, and how to log in to one.
@@ -74,6 +77,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Some(Command::Rehearse(args)) => rehearse::run(args),
         Some(Command::Demo(args)) => demo::run(args),
         Some(Command::Doctor(args)) => doctor::run(args),
+        Some(Command::EditorConfig(args)) => editor_config::run(args),
         Some(Command::Rules(args)) => rules::run(args),
         Some(Command::Mcp(args)) => mcp::run(args),
         Some(Command::Protocol(args)) => protocol::run(args),

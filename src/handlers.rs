@@ -5,6 +5,7 @@
 //! moment in which walls are tried.
 
 pub mod approval;
+pub mod chat;
 pub mod code_action;
 pub mod code_lens;
 pub mod command;

@@ -1,6 +1,7 @@
 //! Countersign: an agent language server. `ARCHITECTURE.md` is the map.
 
 pub mod agent;
+pub mod chat;
 pub mod cli;
 pub mod config;
 pub mod exec;

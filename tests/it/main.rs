@@ -3,6 +3,7 @@
 
 mod agent;
 mod apply_patch;
+mod chat;
 mod config;
 mod crash;
 mod demo;
