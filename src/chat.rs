@@ -6,6 +6,7 @@
 
 pub mod catch_up;
 pub mod document;
+pub mod folds;
 pub mod line;
 pub mod plan;
 pub mod story;

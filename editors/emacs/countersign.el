@@ -5,7 +5,8 @@
 ;;   (load "/path/to/countersign.el")
 ;;
 ;; M-x countersign        starts the agent for this buffer's project
-;; M-x countersign-chat   opens a chat: write at its end, C-c C-c sends, C-c C-k stops, C-c C-a lists what else can be done
+;; M-x countersign-chat   opens a chat: write at its end, C-c C-c sends, C-c C-k stops,
+;;                        C-c C-a approves, accepts and rejects
 ;; M-x countersign-fix    lets it fix what Flymake reports at point, or in the region
 ;; M-x countersign-diff   shows what its last turn changed
 ;; M-x countersign-undo   takes its last turn back: every file is as before
@@ -160,6 +161,16 @@ The overlay moves along with the text, the diagnostic's positions do not."
         (eglot--signal-textDocument/didChange))))
   (let ((inhibit-message t))
     (cl-call-next-method)))
+
+;; The agent completes in chats and nowhere else; elsewhere what completed before goes on.
+(defun countersign--completion ()
+  "Leave completion alone where the agent has none."
+  (when (and (eglot-managed-p)
+             (cl-typep (eglot-current-server) 'countersign-server)
+             (not (string-suffix-p ".countersign.md" (or buffer-file-name ""))))
+    (remove-hook 'completion-at-point-functions #'eglot-completion-at-point t)))
+
+(add-hook 'eglot-managed-mode-hook #'countersign--completion)
 
 (defun countersign--chat-command (command)
   "Have the agent do COMMAND in this chat document."

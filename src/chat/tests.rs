@@ -469,7 +469,7 @@ proptest! {
         let at = text.floor_char_boundary(at.min(text.len()));
         let _any = line::writing_at(&chat, at);
         let lines = super::document::lines(&text).count();
-        for fold in line::folds(&chat) {
+        for fold in super::folds::folds(&chat) {
             prop_assert!(fold.first < fold.last && fold.last < lines.max(1));
         }
         for section in &chat.sections {

@@ -3,7 +3,6 @@
 
 mod agent;
 mod apply_patch;
-mod chat;
 mod config;
 mod crash;
 mod demo;

@@ -61,22 +61,8 @@ pub async fn complete(session: &Session, document: &Document, at: Position) -> C
 }
 
 async fn mentions(session: &Session, query: String, roots: Vec<PathBuf>) -> Vec<CompletionItem> {
-    let words = [
-        ("selection", "What is selected in the editor"),
-        ("diagnostics", "The problems that the editor shows"),
-    ];
-    let mut items: Vec<_> = words
-        .iter()
-        .filter(|(word, _)| word.starts_with(query.as_str()))
-        .map(|(word, detail)| CompletionItem {
-            label: (*word).to_owned(),
-            kind: Some(CompletionItemKind::KEYWORD),
-            detail: Some((*detail).to_owned()),
-            ..CompletionItem::default()
-        })
-        .collect();
     if roots.is_empty() || query.trim().is_empty() {
-        return items;
+        return Vec::new();
     }
     let searcher = session.searches().searcher.clone();
     let asked = query.clone();
@@ -86,8 +72,8 @@ async fn mentions(session: &Session, query: String, roots: Vec<PathBuf>) -> Vec<
             .search(&asked, &roots, MOST_FILES, CancellationToken::new())
             .run()
     });
-    let Ok(found) = searched.await else { return items };
-    items.extend(found.files.into_iter().map(|file| {
+    let Ok(found) = searched.await else { return Vec::new() };
+    let item = |file: crate::workspace::search::Match| {
         let mut name = file.path.clone();
         if file.is_dir && !name.ends_with('/') {
             name.push('/');
@@ -107,8 +93,8 @@ async fn mentions(session: &Session, query: String, roots: Vec<PathBuf>) -> Vec<
             insert_text: Some(written),
             ..CompletionItem::default()
         }
-    }));
-    items
+    };
+    found.files.into_iter().map(item).collect()
 }
 
 async fn commands(session: &Session, folders: Vec<PathBuf>) -> Vec<CompletionItem> {

@@ -2,7 +2,7 @@
 
 use crate::agent::context::mentions;
 use crate::chat::document::{Chat, Role};
-use crate::chat::line;
+use crate::chat::folds;
 use crate::server::session::Session;
 use crate::workspace::{Document, position, uri};
 use lsp_types::{DocumentLink, DocumentSymbol, FoldingRange, FoldingRangeKind, Position, Range, SymbolKind, Url};
@@ -14,9 +14,9 @@ const MOST_LINKS: usize = 500;
 
 pub fn folds(document: &Document) -> Vec<FoldingRange> {
     let text = document.text();
-    let folds = line::folds(&Chat::read(&text));
+    let found = folds::folds(&Chat::read(&text));
     let number = |line: usize| u32::try_from(line).unwrap_or(u32::MAX);
-    folds
+    found
         .into_iter()
         .map(|fold| FoldingRange {
             start_line: number(fold.first),

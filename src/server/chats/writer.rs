@@ -4,7 +4,7 @@ use crate::agent::editor::{ApplyReply, EditorChange, EditorStep};
 use crate::chat::plan::{self, Write};
 use crate::server::presenter::Severity;
 use crate::server::session::Session;
-use crate::workspace::Workspace;
+use crate::workspace::{Document, Workspace};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -13,6 +13,8 @@ use tokio::time::Instant;
 const PAUSE: Duration = Duration::from_millis(100);
 /// How long an editor that says that it made an edit may take to tell of the change.
 const LANDING: Duration = Duration::from_secs(5);
+/// How long an editor that has made an edit may take to say so.
+const LATE: Duration = Duration::from_secs(2);
 /// Refusals of the same text after which the editor is taken to mean it.
 const PATIENCE: u32 = 3;
 
@@ -150,8 +152,21 @@ impl Writer {
         let reply = self.session.agent().desk().editor.apply(change);
         let (session, uri, version) = (self.session.clone(), self.uri.clone(), document.version);
         self.running = Some(tokio::spawn(async move {
-            let reply = reply.await;
             let now = || session.workspace().document_by_uri(&uri);
+            let has_landed = |document: &Document| {
+                let after = document.text();
+                document.version != version && put.iter().all(|put| has_more(&before, &after, put))
+            };
+            let mut changed = session.workspace().changed();
+            let landing = async {
+                while !now().is_none_or(|document| has_landed(&document)) && changed.changed().await.is_ok() {}
+                tokio::time::sleep(LATE).await;
+            };
+            // Some make the edit and never say so.
+            let reply = tokio::select! {
+                reply = reply => reply,
+                () = landing => ApplyReply::NoAnswer,
+            };
             let moved = || now().is_none_or(|document| document.version != version);
             if let ApplyReply::Applied = reply {
                 let mut changed = session.workspace().changed();
@@ -159,11 +174,8 @@ impl Writer {
                 let _in_time = tokio::time::timeout(LANDING, landing).await;
             }
             let Some(document) = now() else { return Outcome::Closed };
-            let after = document.text();
-            let landed = document.version != version && put.iter().all(|put| has_more(&before, &after, put));
             match reply {
-                // An editor that never answers may have done it all the same.
-                ApplyReply::Applied | ApplyReply::NoAnswer if landed => {
+                ApplyReply::Applied | ApplyReply::NoAnswer if has_landed(&document) => {
                     if let Some(path) = document.path() {
                         // It was not the person who wrote this.
                         session.workspace().forget_edits(path);

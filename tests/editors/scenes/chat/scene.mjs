@@ -36,9 +36,10 @@ export async function play(editor) {
   await editor.send();
   const proposal = await editor.proposal();
   await proposal.acceptAll();
-  await until("the question to go", async () => !(await editor.isAsked()));
-  const second = await editor.proposal();
-  check("the second change is asked about", second.text.includes("README.md"), second);
+  const second = await until("the second change", async () => {
+    const asked = await editor.proposal();
+    return asked.text.includes("README.md") && asked;
+  });
   // The question goes, and the change waits to be decided in the document.
   await second.decideInFiles();
   await until("the question to go", async () => !(await editor.isAsked()));
