@@ -4,6 +4,7 @@ pub mod acp;
 pub mod apply_patch;
 pub mod demo;
 pub mod doctor;
+pub mod editor_config;
 pub mod feedback;
 pub mod login;
 pub mod mcp;
@@ -44,6 +45,8 @@ enum Command {
     Demo(demo::Args),
     /// Say what is missing on this machine and how to mend it.
     Doctor(doctor::Args),
+    /// Print an editor's configuration for this server.
+    EditorConfig(editor_config::Args),
     /// Say what standing rules make of commands, and which rules there are.
     Rules(rules::Args),
     /// Log in to the provider of models, or say how one is logged in.
@@ -86,6 +89,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Some(Command::Rehearse(args)) => rehearse::run(args),
         Some(Command::Demo(args)) => demo::run(args),
         Some(Command::Doctor(args)) => doctor::run(args),
+        Some(Command::EditorConfig(args)) => editor_config::run(args),
         Some(Command::Rules(args)) => rules::run(args),
         Some(Command::Login(args)) => login::run(args),
         Some(Command::Logout(args)) => login::logout(args),

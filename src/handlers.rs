@@ -6,6 +6,7 @@
 
 pub mod account;
 pub mod approval;
+pub mod chat;
 pub mod code_action;
 pub mod code_lens;
 pub mod command;

@@ -3,6 +3,7 @@
 pub mod account;
 pub mod acp;
 pub mod agent;
+pub mod chat;
 pub mod cli;
 pub mod config;
 pub mod exec;

@@ -2,6 +2,7 @@
 //! transport, life cycle, everything that is sent.
 
 pub(crate) mod call;
+pub mod chats;
 pub(crate) mod dispatch;
 pub mod editor;
 pub(crate) mod frame;
@@ -24,10 +25,11 @@ pub mod wire;
 pub use call::after_reply;
 
 use crate::handlers::{
-    Context, account, approval, code_action, code_lens, command, config, document, feedback, file, git, guardian,
+    Context, account, approval, chat, code_action, code_lens, command, config, document, feedback, file, git, guardian,
     history, lifecycle, mcp, model, one_off, permission, progress, prompt, proposal, question, queue, realtime, review,
     sandbox, terminal, thread, turn, undo,
 };
+use crate::lsp::client::Registers;
 use crate::lsp::error::RequestError;
 use crate::protocol::account::{
     AccountLoginCancelParams, AccountLoginCancelResult, AccountLoginStartParams, AccountLoginStartResult,
@@ -101,9 +103,19 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Rises when the custom protocol changes in a way that older plugins cannot follow.
 pub const PROTOCOL_VERSION: u32 = 1;
 
-/// What `initialize` announces.
-pub(crate) fn capabilities(position_encoding: PositionEncodingKind) -> ServerCapabilities {
+/// What `initialize` announces. What is for chat documents only is announced only to clients that cannot be told so: it is
+/// registered with the others.
+pub(crate) fn capabilities(position_encoding: PositionEncodingKind, registers: &Registers) -> ServerCapabilities {
+    let everywhere = |method: &str| !registers.has(method);
     ServerCapabilities {
+        completion_provider: everywhere("textDocument/completion").then(chat_completion),
+        folding_range_provider: everywhere("textDocument/foldingRange")
+            .then_some(FoldingRangeProviderCapability::Simple(true)),
+        document_symbol_provider: everywhere("textDocument/documentSymbol").then_some(OneOf::Left(true)),
+        document_link_provider: everywhere("textDocument/documentLink").then(|| DocumentLinkOptions {
+            resolve_provider: Some(false),
+            work_done_progress_options: WorkDoneProgressOptions::default(),
+        }),
         position_encoding: Some(position_encoding),
         text_document_sync: Some(TextDocumentSyncCapability::Options(TextDocumentSyncOptions {
             open_close: Some(true),
@@ -153,6 +165,15 @@ pub(crate) fn capabilities(position_encoding: PositionEncodingKind) -> ServerCap
         }),
         experimental: Some(json!({ "countersign": { "version": PROTOCOL_VERSION } })),
         ..Default::default()
+    }
+}
+
+/// Completion in chat documents.
+pub(crate) fn chat_completion() -> CompletionOptions {
+    CompletionOptions {
+        trigger_characters: Some(chat::complete::TRIGGERS.map(str::to_owned).to_vec()),
+        resolve_provider: Some(false),
+        ..CompletionOptions::default()
     }
 }
 
@@ -209,6 +230,38 @@ impl LanguageServer for Server {
 
     async fn code_lens(&self, params: CodeLensParams) -> Result<Option<Vec<CodeLens>>> {
         Ok(Some(code_lens::lenses(self.0.session()?, &params)))
+    }
+
+    async fn completion(&self, params: CompletionParams) -> Result<Option<CompletionResponse>> {
+        let session = self.0.session()?;
+        let at = params.text_document_position;
+        let Some(document) = chat::offers::chat(session, at.text_document.uri.as_str()) else {
+            return Ok(None);
+        };
+        let list = chat::complete::complete(session, &document, at.position).await;
+        Ok(Some(CompletionResponse::List(list)))
+    }
+
+    async fn folding_range(&self, params: FoldingRangeParams) -> Result<Option<Vec<FoldingRange>>> {
+        let document = chat::offers::chat(self.0.session()?, params.text_document.uri.as_str());
+        Ok(document.map(|document| chat::shape::folds(&document)))
+    }
+
+    async fn document_symbol(&self, params: DocumentSymbolParams) -> Result<Option<DocumentSymbolResponse>> {
+        let session = self.0.session()?;
+        let document = chat::offers::chat(session, params.text_document.uri.as_str());
+        let symbols = document.map(|document| chat::shape::symbols(session, &document));
+        Ok(symbols.map(DocumentSymbolResponse::Nested))
+    }
+
+    async fn document_link(&self, params: DocumentLinkParams) -> Result<Option<Vec<DocumentLink>>> {
+        let session = self.0.session()?.clone();
+        let Some(document) = chat::offers::chat(&session, params.text_document.uri.as_str()) else {
+            return Ok(None);
+        };
+        // Looks at the disk.
+        let links = tokio::task::spawn_blocking(move || chat::shape::links(&session, &document)).await;
+        Ok(links.ok())
     }
 
     async fn execute_command(&self, params: ExecuteCommandParams) -> Result<Option<Value>> {

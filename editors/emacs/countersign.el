@@ -5,6 +5,8 @@
 ;;   (load "/path/to/countersign.el")
 ;;
 ;; M-x countersign        starts the agent for this buffer's project
+;; M-x countersign-chat   opens a chat: write at its end, C-c C-c sends, C-c C-k stops,
+;;                        C-c C-a approves, accepts and rejects
 ;; M-x countersign-fix    lets it fix what Flymake reports at point, or in the region
 ;; M-x countersign-diff   shows what its last turn changed
 ;; M-x countersign-undo   takes its last turn back: every file is as before
@@ -126,6 +128,70 @@ The overlay moves along with the text, the diagnostic's positions do not."
   "Take the agent's last turn back: every file becomes what it was before."
   (interactive)
   (countersign--execute "countersign.undoLastTurn"))
+
+;; A chat is a file whose name ends with .countersign.md (docs/chat-document.md).
+(defvar countersign-chat-mode-map
+  (define-keymap "C-c C-c" #'countersign-send "C-c C-k" #'countersign-stop "C-c C-a" #'eglot-code-actions)
+  "Keys of chat documents.")
+
+(define-minor-mode countersign-chat-mode
+  "Keys of chat documents: send, stop, and what else can be done."
+  :lighter " Chat"
+  :keymap countersign-chat-mode-map)
+
+(defun countersign--chat-opened ()
+  "Start the agent for a chat document, as it is opened."
+  (when (and buffer-file-name (string-suffix-p ".countersign.md" buffer-file-name))
+    (unless (derived-mode-p 'text-mode) (text-mode))
+    (countersign-chat-mode)
+    (unless (eglot-managed-p)
+      (let ((eglot-server-programs (list (cons major-mode '(countersign-server "countersign")))))
+        (apply #'eglot (eglot--guess-contact))))))
+
+(add-hook 'find-file-hook #'countersign--chat-opened)
+
+;; Eglot tells a server of what was typed only after a pause, and takes edits for the text before it all the same: what is typed
+;; in that pause would have them land in the wrong place.
+(cl-defmethod eglot-handle-request :around
+  ((server countersign-server) (_method (eql workspace/applyEdit)) &key &allow-other-keys)
+  "Tell SERVER of what was typed before its edit is looked at, and make no words of each."
+  (dolist (buffer (eglot--managed-buffers server))
+    (when (buffer-live-p buffer)
+      (with-current-buffer buffer
+        (eglot--signal-textDocument/didChange))))
+  (let ((inhibit-message t))
+    (cl-call-next-method)))
+
+;; The agent completes in chats and nowhere else; elsewhere what completed before goes on.
+(defun countersign--completion ()
+  "Leave completion alone where the agent has none."
+  (when (and (eglot-managed-p)
+             (cl-typep (eglot-current-server) 'countersign-server)
+             (not (string-suffix-p ".countersign.md" (or buffer-file-name ""))))
+    (remove-hook 'completion-at-point-functions #'eglot-completion-at-point t)))
+
+(add-hook 'eglot-managed-mode-hook #'countersign--completion)
+
+(defun countersign--chat-command (command)
+  "Have the agent do COMMAND in this chat document."
+  (eglot--request (eglot--current-server-or-lose) :workspace/executeCommand
+                  (list :command command
+                        :arguments (vector (list :uri (plist-get (eglot--TextDocumentIdentifier) :uri))))))
+
+(defun countersign-send ()
+  "Send what is written at the end of this chat document."
+  (interactive)
+  (countersign--chat-command "countersign.chatSend"))
+
+(defun countersign-stop ()
+  "Stop the running turn of this chat document."
+  (interactive)
+  (countersign--chat-command "countersign.chatStop"))
+
+(defun countersign-chat ()
+  "Open a new chat document."
+  (interactive)
+  (countersign--execute "countersign.openChat"))
 
 (defun countersign-compact ()
   "Sum the conversation up to make room in the model's context window."

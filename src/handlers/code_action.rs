@@ -4,6 +4,7 @@
 mod findings;
 mod waiting;
 
+use super::chat;
 use super::command::{self, Place};
 use super::prompt;
 use crate::lsp::convert;
@@ -35,6 +36,29 @@ pub async fn actions(session: &Session, params: &CodeActionParams) -> CodeAction
     let wanted = |kind: &str| is_wanted(kind, &params.context);
     let mut actions = Vec::new();
     session.workspace().attend(document);
+    if let Some(open) = session
+        .workspace()
+        .document_by_uri(document)
+        .filter(|_| wanted(QUICKFIX))
+    {
+        if chat::offers::chat(session, document).is_some() {
+            actions = chat::offers::actions(session, &open, QUICKFIX);
+            return shown(session, actions);
+        }
+        if chat::threads::is_list(session, &open) {
+            let lines = touched_lines(params.range);
+            let here = chat::threads::lenses(&open).into_iter();
+            let here = here.filter(|lens| (lines.start..lines.end).contains(&lens.range.start.line));
+            let commands = here.filter_map(|lens| lens.command);
+            let offered = commands.map(|command| CodeAction {
+                title: command.title.clone(),
+                kind: Some(CodeActionKind::from(QUICKFIX.to_owned())),
+                command: Some(command),
+                ..CodeAction::default()
+            });
+            return shown(session, offered.collect());
+        }
+    }
     if let Some(path) = &path {
         if wanted(QUICKFIX) {
             let place = waiting::Place {
@@ -104,6 +128,11 @@ pub async fn actions(session: &Session, params: &CodeActionParams) -> CodeAction
             &(),
         ));
     }
+    shown(session, actions)
+}
+
+/// As the client takes them.
+fn shown(session: &Session, actions: Vec<CodeAction>) -> CodeActionResponse {
     let literals = session.client().can.code_action_literals;
     actions
         .into_iter()

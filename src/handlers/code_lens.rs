@@ -1,6 +1,7 @@
 //! `textDocument/codeLens`: above each waiting hunk what it is, and the ways to decide; above the first line the same for
 //! the file where it has several.
 
+use super::chat;
 use super::command::{self, Decide, ShowProposal};
 use crate::ids::HunkId;
 use crate::protocol::item::FileChangeKind;
@@ -13,6 +14,14 @@ use serde::Serialize;
 
 pub fn lenses(session: &Session, params: &CodeLensParams) -> Vec<CodeLens> {
     let document = params.text_document.uri.as_str();
+    if let Some(open) = session.workspace().document_by_uri(document) {
+        if chat::offers::chat(session, document).is_some() {
+            return chat::offers::lenses(session, &open);
+        }
+        if chat::threads::is_list(session, &open) {
+            return chat::threads::lenses(&open);
+        }
+    }
     let Some(path) = uri::to_path(document).ok().flatten() else {
         return Vec::new();
     };

@@ -7,6 +7,7 @@ mod threads;
 
 pub use review::{Decide, NextChange, ShowProposal};
 
+use super::chat;
 use super::prompt::PromptCall;
 use super::review as reviews;
 use super::{feedback, sandbox, terminal, thread, undo};
@@ -56,6 +57,13 @@ pub const FIX_FINDING: &str = "countersign.fixFinding";
 pub const DISMISS_FINDINGS: &str = "countersign.dismissFindings";
 pub const FEEDBACK: &str = "countersign.feedback";
 pub const STOP_TERMINALS: &str = "countersign.stopTerminals";
+pub const OPEN_CHAT: &str = "countersign.openChat";
+pub const CHAT_SEND: &str = "countersign.chatSend";
+pub const CHAT_STOP: &str = "countersign.chatStop";
+pub const CHAT_NEW: &str = "countersign.chatNew";
+pub const APPROVE: &str = "countersign.approve";
+pub const ANSWER: &str = "countersign.answer";
+pub const LIST_THREADS: &str = "countersign.listThreads";
 
 pub const LOGIN: &str = "countersign.login";
 pub const LOGOUT: &str = "countersign.logout";
@@ -129,6 +137,28 @@ const COMMANDS: &[(&str, Run)] = &[
         terminal::stop_all(session);
         Ok(())
     }),
+    (OPEN_CHAT, |session, arguments| {
+        chat::open(session, optional(OPEN_CHAT, arguments)?.unwrap_or_default());
+        Ok(())
+    }),
+    (CHAT_SEND, |session, arguments| {
+        chat::send(session, &optional(CHAT_SEND, arguments)?.unwrap_or_default())
+    }),
+    (CHAT_STOP, |session, arguments| {
+        chat::stop(session, &optional(CHAT_STOP, arguments)?.unwrap_or_default())
+    }),
+    (CHAT_NEW, |session, arguments| {
+        chat::begin(session, &optional(CHAT_NEW, arguments)?.unwrap_or_default())
+    }),
+    (APPROVE, |session, arguments| {
+        chat::approve(session, first(APPROVE, arguments)?);
+        Ok(())
+    }),
+    (ANSWER, |session, arguments| {
+        chat::answer(session, first(ANSWER, arguments)?);
+        Ok(())
+    }),
+    (LIST_THREADS, |session, _arguments| chat::threads::list(session)),
 ];
 
 /// The names, for `initialize`.
@@ -234,7 +264,7 @@ fn argument<T: DeserializeOwned>(command: &str, value: Value) -> Result<T, Reque
         .map_err(|error| RequestError::invalid_params(format!("The argument of {command} is not understood: {error}.")))
 }
 
-fn folders(session: &Session, place: Option<&Place>) -> Vec<PathBuf> {
+pub(super) fn folders(session: &Session, place: Option<&Place>) -> Vec<PathBuf> {
     match place.and_then(|place| uri::to_path(&place.uri).ok().flatten()) {
         Some(path) => vec![session.folder_of(&path)],
         None => session.workspace().roots(),

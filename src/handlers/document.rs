@@ -27,6 +27,11 @@ pub fn opened(context: &Context, params: DidOpenTextDocumentParams) {
         document.version,
         &document.text,
     );
+    if let Ok(session) = context.session()
+        && let Some(document) = context.workspace.document_by_uri(document.uri.as_str())
+    {
+        session.chats().opened(session, &document);
+    }
 }
 
 pub fn changed(context: &Context, params: DidChangeTextDocumentParams) {
@@ -59,6 +64,9 @@ pub fn saved(context: &Context, params: DidSaveTextDocumentParams) {
 }
 
 pub fn closed(context: &Context, params: DidCloseTextDocumentParams) {
+    if let Ok(session) = context.session() {
+        session.chats().closed(params.text_document.uri.as_str());
+    }
     if !context.workspace.close(params.text_document.uri.as_str()) {
         tracing::warn!(uri = %params.text_document.uri, "closed, but not open");
     }

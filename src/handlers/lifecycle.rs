@@ -2,6 +2,7 @@
 
 use crate::agent::apply;
 use crate::agent::stream::Stream;
+use crate::chat::SUFFIX;
 use crate::handlers::Context;
 use crate::ids::ThreadId;
 use crate::lsp::client::Client;
@@ -39,7 +40,7 @@ pub fn initialize(context: &Context, params: InitializeParams) -> Result<Initial
         plugin = client.can.plugin,
         "initialize"
     );
-    let capabilities = server::capabilities(convert::to_encoding_kind(client.encoding));
+    let capabilities = server::capabilities(convert::to_encoding_kind(client.encoding), &client.can.registers);
     let session = Session::new(
         client,
         context.workspace.clone(),
@@ -81,7 +82,33 @@ pub fn initialized(context: &Context) {
         fetch_configuration(session);
         put_right(session);
         watch_instructions(session);
+        register_chats(session);
     }
+}
+
+/// Tells clients that can be told so what is there for chat documents, and for no others.
+fn register_chats(session: &Session) {
+    let methods = session.client().can.registers.all();
+    if methods.is_empty() {
+        return;
+    }
+    let register = |method: &&str| {
+        let mut options = json!({"documentSelector": [{"scheme": "file", "pattern": format!("**/*{SUFFIX}")}]});
+        if *method == "textDocument/completion" {
+            let completion = server::chat_completion();
+            options["triggerCharacters"] = json!(completion.trigger_characters);
+        }
+        json!({"id": format!("countersign-chat-{method}"), "method": method, "registerOptions": options})
+    };
+    let registrations: Vec<_> = methods.iter().map(register).collect();
+    let pending = session
+        .outbound()
+        .request::<serde_json::Value>("client/registerCapability", json!({"registrations": registrations}));
+    tokio::spawn(async move {
+        if let Err(error) = pending.await {
+            tracing::info!(%error, "the editor has no completion, folds, symbols or links for chat documents");
+        }
+    });
 }
 
 /// Asks a client that watches files to tell of instruction files. Where none does, they are looked at before each turn all

@@ -59,6 +59,30 @@ pub struct Abilities {
     pub code_lens_refresh: bool,
     /// Watches files if asked to by `client/registerCapability`.
     pub watched_files: bool,
+    /// What of a chat document it takes by `client/registerCapability`, so that it asks for it nowhere else.
+    pub registers: Registers,
+}
+
+/// Features that are registered for some documents only, as methods of LSP.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Registers(Vec<&'static str>);
+
+impl Registers {
+    /// Those of chat documents.
+    pub const ALL: [&'static str; 4] = [
+        "textDocument/completion",
+        "textDocument/foldingRange",
+        "textDocument/documentSymbol",
+        "textDocument/documentLink",
+    ];
+
+    pub fn has(&self, method: &str) -> bool {
+        self.0.contains(&method)
+    }
+
+    pub fn all(&self) -> &[&'static str] {
+        &self.0
+    }
 }
 
 impl Client {
@@ -111,6 +135,12 @@ impl Abilities {
             code_action_preferred: yes("/textDocument/codeAction/isPreferredSupport"),
             code_lens_refresh: yes("/workspace/codeLens/refreshSupport"),
             watched_files: yes("/workspace/didChangeWatchedFiles/dynamicRegistration"),
+            registers: Registers(
+                Registers::ALL
+                    .into_iter()
+                    .filter(|method| yes(&format!("/{method}/dynamicRegistration")))
+                    .collect(),
+            ),
         }
     }
 }

@@ -17,6 +17,7 @@ mod words;
 
 pub use crate::server::outbound::Severity;
 pub use findings::{FINDINGS_SOURCE, finding_diagnostic, severity_of};
+pub use questions::title as approval_title;
 
 use super::idle::Idle;
 use super::outbound::Outbound;
@@ -75,6 +76,8 @@ struct State {
     in_words: BTreeMap<QuestionsId, ThreadId>,
     asking_elicitation: BTreeMap<ElicitationId, AbortHandle>,
     asking_proposal: BTreeMap<ProposalId, AskingProposal>,
+    /// Threads that a document shows, with the document: what stands there is not said in messages too.
+    in_documents: BTreeSet<(ThreadId, String)>,
     /// Proposals of an earlier server that the person is not told of yet.
     restored: Vec<Proposal>,
 }
@@ -182,6 +185,8 @@ impl Presenter {
     fn show(&self, event: Event, progress: &mut Progress, live: bool) {
         progress.follow(&event);
         let plugin = self.shared.client.can.plugin;
+        // What a turn comes to is in its document.
+        let told = plugin || event.at.turn_id.is_some() && self.is_in_document(&event.at.thread_id);
         match event.kind {
             EventKind::ApprovalRequested(requested) => {
                 let id = requested.approval.id().clone();
@@ -251,12 +256,12 @@ impl Presenter {
                 self.log(Severity::Warning, &warning.message);
                 // The same words in every turn are for the log.
                 let new = self.state().warned.insert(warning.message.clone());
-                if new && !plugin {
+                if new && !told {
                     self.message(Severity::Warning, &warning.message);
                 }
             }
             // Tried again without end, so nothing else would ever tell the person in words.
-            EventKind::TurnRetrying(retrying) if !plugin && retrying.limit.is_none() && retrying.attempt == 2 => {
+            EventKind::TurnRetrying(retrying) if !told && retrying.limit.is_none() && retrying.attempt == 2 => {
                 let message = retrying.message.trim_end();
                 self.message(
                     Severity::Warning,
@@ -268,7 +273,7 @@ impl Presenter {
                 // One server fails in all threads, and is told of once.
                 let of_server = error.error.kind == TurnErrorKind::ToolServerFailed && event.at.turn_id.is_none();
                 let new = !of_server || self.state().warned.insert(error.error.message.clone());
-                if new && !plugin {
+                if new && !told {
                     self.message(Severity::Error, &error.error.message);
                 }
             }
@@ -283,13 +288,13 @@ impl Presenter {
                 if let Some(line) = words::done(&completed.item) {
                     self.log(Severity::Info, &line);
                 }
-                if !plugin {
+                if !told {
                     undone::show(self, &event.at.thread_id, &completed.item);
                 }
-                if let Some(output) = words::own_command(&completed.item).filter(|_| !plugin) {
+                if let Some(output) = words::own_command(&completed.item).filter(|_| !told) {
                     self.message(Severity::Info, &output);
                 }
-                if let Some(trouble) = words::trouble(&completed.item).filter(|_| !plugin) {
+                if let Some(trouble) = words::trouble(&completed.item).filter(|_| !told) {
                     self.message(Severity::Warning, &trouble);
                 }
             }
@@ -302,7 +307,7 @@ impl Presenter {
                 );
             }
             // What an agent says at its end is for the one that it works for.
-            EventKind::TurnCompleted(completed) if !plugin && !self.is_agent(&event.at.thread_id) => {
+            EventKind::TurnCompleted(completed) if !told && !self.is_agent(&event.at.thread_id) => {
                 let running = self.shared.agent.desk().terminals.running(Some(&event.at.thread_id));
                 if let Some(line) = words::run_on(&running) {
                     self.log(Severity::Info, &line);
@@ -322,6 +327,20 @@ impl Presenter {
     /// Shows what an undo came to, to a client that would not be told otherwise.
     pub fn undone(&self, thread: &ThreadId, item: &crate::protocol::item::ThreadItem) {
         undone::show(self, thread, item);
+    }
+
+    /// A document shows a thread from now on, or does so no more.
+    pub fn mute(&self, thread: &ThreadId, document: &str, quiet: bool) {
+        let shown = (thread.clone(), document.to_owned());
+        let mut state = self.state();
+        match quiet {
+            true => state.in_documents.insert(shown),
+            false => state.in_documents.remove(&shown),
+        };
+    }
+
+    fn is_in_document(&self, thread: &ThreadId) -> bool {
+        self.state().in_documents.iter().any(|(shown, _)| shown == thread)
     }
 
     /// Whether the person's next message is the answer that a thread waits for.

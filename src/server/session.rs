@@ -1,5 +1,6 @@
 //! One connected client and what serves it: made when `initialize` has told who it is.
 
+use super::chats::Chats;
 use super::editor::EditorPort;
 use super::idle::Idle;
 use super::one_offs::OneOffs;
@@ -41,6 +42,7 @@ struct Shared {
     feedback: Feedback,
     presenter: Presenter,
     subscriptions: Subscriptions,
+    chats: Chats,
     idle: Idle,
     one_offs: OneOffs,
     searches: Searches,
@@ -78,6 +80,7 @@ impl Session {
             presenter,
             idle,
             one_offs: OneOffs::default(),
+            chats: Chats::default(),
             searches: Searches::default(),
             current,
             first_thread: Once::new(),
@@ -117,6 +120,11 @@ impl Session {
     /// What the client follows beside what it is shown anyway.
     pub fn subscriptions(&self) -> &Subscriptions {
         &self.0.subscriptions
+    }
+
+    /// The chat documents that are open.
+    pub fn chats(&self) -> &Chats {
+        &self.0.chats
     }
 
     /// The searches for files.

@@ -63,6 +63,14 @@ impl Presenter {
         surface.wake.send_replace(());
     }
 
+    /// Lenses of a chat document are others now.
+    pub fn lenses_changed(&self) {
+        if self.shared.client.can.code_lens_refresh {
+            self.look_over();
+            self.shared.surface.lenses.send_replace(());
+        }
+    }
+
     /// Whether documents are looked over.
     pub(super) fn is_looking(&self) -> bool {
         self.shared.surface.runs.load(Ordering::Acquire)

@@ -57,7 +57,8 @@ async fn by_message(presenter: &Presenter, approval: &Approval) -> ApprovalRespo
     }
 }
 
-fn title(decision: ApprovalDecision, approval: &Approval) -> String {
+/// A decision on a button.
+pub fn title(decision: ApprovalDecision, approval: &Approval) -> String {
     match (decision, approval) {
         (ApprovalDecision::Accept, Approval::Command(_)) => "Run once".to_owned(),
         (ApprovalDecision::AcceptForSession, Approval::Command(command)) => {

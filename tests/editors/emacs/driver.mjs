@@ -124,6 +124,32 @@ class Emacs {
     await this.terminal.keys("C-e");
   }
 
+  /** Puts words at the end of the shown document. */
+  async writeAtEnd(words) {
+    await this.terminal.keys("M->");
+    await this.terminal.words(words);
+    await this.#typed(words);
+  }
+
+  async send() {
+    await this.terminal.keys("C-c", "C-c");
+  }
+
+  async stop() {
+    await this.terminal.keys("C-c", "C-k");
+  }
+
+  async save() {
+    await this.terminal.keys("C-x", "C-s");
+  }
+
+  /** Closes a file and opens it again. */
+  async reopen(name) {
+    await this.terminal.keys("C-x", "k", "Enter");
+    await until("the file to be closed", () => this.lisp(`(if (get-buffer ${quoted(name)}) :false t)`));
+    await this.open(name);
+  }
+
   async lint() {
     await until("another linter", () => this.lisp("(with-current-buffer (window-buffer) (if (flymake-diagnostics) t :false))"));
   }

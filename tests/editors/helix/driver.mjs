@@ -3,22 +3,18 @@ import fs from "node:fs";
 import path from "node:path";
 import { execFileSync } from "node:child_process";
 import { chooseFix, decideOn } from "../person.mjs";
-import { here, sleep, state, until } from "../stage.mjs";
+import { here, server, sleep, state, until } from "../stage.mjs";
 import { Terminal } from "../terminal.mjs";
 
 const program = process.env.JOURNEY_HELIX;
 
-const LANGUAGES = `
-[language-server.countersign]
-command = "countersign"
-
-[language-server.another-linter]
-command = "${path.join(here, "linter.py")}"
-
-[[language]]
-name = "python"
-language-servers = ["another-linter", "countersign"]
-`;
+/** What the program prints, with another linter for one language. */
+const languages = () => {
+  const printed = execFileSync(server, ["editor-config", "helix"], { encoding: "utf8" });
+  const linter = `\n[language-server.another-linter]\ncommand = "${path.join(here, "linter.py")}"\n`;
+  const python = /(name = "python"\nlanguage-servers = ).*/;
+  return printed.replace(python, '$1["another-linter", "countersign"]') + linter;
+};
 const CONFIG = `
 [editor]
 true-color = true
@@ -32,7 +28,7 @@ display-progress-messages = true
 export async function start() {
   const folder = path.join(process.env.XDG_CONFIG_HOME, "helix");
   fs.mkdirSync(folder, { recursive: true });
-  fs.writeFileSync(path.join(folder, "languages.toml"), LANGUAGES);
+  fs.writeFileSync(path.join(folder, "languages.toml"), languages());
   fs.writeFileSync(path.join(folder, "config.toml"), CONFIG);
   return new Helix(execFileSync(program, ["--version"], { encoding: "utf8" }).trim());
 }
@@ -130,6 +126,34 @@ class Helix {
     await this.terminal.keys("Escape");
   }
 
+  /** Puts words at the end of the shown document. */
+  async writeAtEnd(words) {
+    await this.terminal.words("geA");
+    await this.terminal.words(words);
+    await this.terminal.keys("Escape");
+  }
+
+  async send() {
+    await this.actions();
+    await this.choose("Agent: Send");
+  }
+
+  async stop() {
+    await this.actions();
+    await this.choose("Agent: Stop");
+  }
+
+  async save() {
+    await this.command("write");
+  }
+
+  /** Closes a file and opens it again. */
+  async reopen(name) {
+    await this.command("buffer-close");
+    await until("the file to be closed", () => !this.#statusLine().includes(name));
+    await this.open(name);
+  }
+
   async lint() {
     await this.terminal.sees("another linter", "undefined name 'totl'");
   }
@@ -150,8 +174,8 @@ class Helix {
     return this.terminal
       .screen()
       .slice(0, -2)
-      .map((line, row) => ({ row, title: /(?:Fix|Ask|Review|Accept|Reject|Show|Go to|Stop|Undo|Restore)\b.*$/.exec(line)?.[0].trim() }))
-      .filter(({ title }) => title?.includes("agent"));
+      .map((line, row) => ({ row, title: /(?:Agent: |(?:Fix|Ask|Review|Accept|Reject|Show|Go to|Stop|Undo|Restore)\b).*$/.exec(line)?.[0].trim() }))
+      .filter(({ title }) => /agent/i.test(title ?? ""));
   }
 
   async choose(title) {

@@ -108,7 +108,7 @@ const KINDS_OF_EVENTS: &[(&str, Here)] = &[
     ("RealtimeConversationListVoicesResponse", Asks("realtime/voices")),
 ];
 
-/// Requests of its server (S-431, which is not whole while there are missing ones).
+/// Requests of its server (S-431).
 const REQUESTS: &[(&str, Here)] = &[
     ("ThreadStart, NewConversation", Asks("thread/start")),
     ("ThreadResume, ResumeConversation", Asks("thread/resume")),

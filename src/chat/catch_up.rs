@@ -1,0 +1,140 @@
+//! What of a conversation a document does not hold yet: its file was closed before all was written, or the conversation went on
+//! elsewhere. What is in doubt is written once more, never left out.
+
+use super::document::{Chat, Role};
+use super::plan::Write;
+use super::story::Story;
+use crate::protocol::item::{ThreadItem, UserInput};
+use crate::protocol::turn::Turn;
+
+/// A turn as a document should show it.
+pub struct Told<'a> {
+    pub tag: String,
+    /// What the person said, in order.
+    pub words: Vec<String>,
+    /// All that was written of its answer.
+    pub answer: &'a str,
+}
+
+/// What the person said in a turn.
+pub fn words_of(turn: &Turn) -> Vec<String> {
+    let messages = turn.items.iter().filter_map(|item| match item {
+        ThreadItem::UserMessage { content, .. } => Some(words(content)),
+        _ => None,
+    });
+    messages.collect()
+}
+
+/// An input as text.
+pub fn words(content: &[UserInput]) -> String {
+    let pieces = content.iter().map(|piece| match piece {
+        UserInput::Text { text } => text.clone(),
+        UserInput::Image { .. } => "(an image)".to_owned(),
+        UserInput::LocalImage { path } => format!("(the image {})", path.display()),
+        UserInput::Mention { path, .. } => format!("@{}", path.display()),
+        UserInput::CommandOutput { .. } => "(the output of a command)".to_owned(),
+    });
+    pieces.collect::<Vec<_>>().join("\n")
+}
+
+/// What has to be written for the document to hold all turns. Turns before the first one that it holds are not asked for: the
+/// person may have taken them out.
+pub fn writes(text: &str, turns: &[Told<'_>]) -> Vec<Write> {
+    let chat = Chat::read(text);
+    let held = |told: &Told<'_>| chat.answer(Some(&told.tag)).is_some();
+    let first = turns.iter().position(held);
+    // A document of another conversation, or a new one, gets all of it.
+    let from = first.unwrap_or(0);
+    let mut writes = Vec::new();
+    for told in &turns[from..] {
+        let tag = Some(told.tag.clone());
+        let sections = sections(&chat, &told.tag);
+        let mut missing = told.answer;
+        if sections > 0 {
+            let body = body(&chat, &told.tag);
+            missing = rest(&body, told.answer);
+            for words in told.words.iter().skip(sections) {
+                writes.push(Write::Said {
+                    words: Some(words.clone()),
+                    tag: tag.clone(),
+                });
+            }
+        } else {
+            let words = Some(told.words.join("\n\n")).filter(|words| !words.trim().is_empty());
+            writes.push(Write::Said {
+                words,
+                tag: tag.clone(),
+            });
+        }
+        if !missing.trim().is_empty() {
+            writes.push(Write::More {
+                tag,
+                text: missing.to_owned(),
+            });
+        }
+    }
+    writes
+}
+
+fn sections(chat: &Chat<'_>, tag: &str) -> usize {
+    let of_turn =
+        |section: &&super::document::Section| section.role == Role::Agent && section.tag.as_deref() == Some(tag);
+    chat.sections.iter().filter(of_turn).count()
+}
+
+/// What stands in the last section of a turn that holds anything, with plain line ends.
+fn body(chat: &Chat<'_>, tag: &str) -> String {
+    let bodies = chat
+        .sections
+        .iter()
+        .filter(|section| section.role == Role::Agent && section.tag.as_deref() == Some(tag))
+        .map(|section| chat.text[section.body.clone()].replace("\r\n", "\n").trim().to_owned());
+    bodies.filter(|body| !body.is_empty()).next_back().unwrap_or_default()
+}
+
+/// What of an answer comes after what a section holds. The end of the section is looked for in the answer, line by line upwards,
+/// since the person may have written there.
+fn rest<'a>(body: &str, answer: &'a str) -> &'a str {
+    if body.is_empty() {
+        return answer;
+    }
+    if answer.trim().is_empty() {
+        return "";
+    }
+    if let Some(rest) = answer.trim_start().strip_prefix(body) {
+        return rest;
+    }
+    // The more of the section's end is found, the surer the place.
+    let tails = body
+        .char_indices()
+        .map(|(at, _)| &body[at..])
+        .filter(|tail| tail.len() <= 200)
+        .step_by(8);
+    for tail in std::iter::once(body)
+        .chain(tails)
+        .filter(|tail| tail.len() >= 12 || *tail == body)
+    {
+        if let Some(at) = answer.find(tail) {
+            return &answer[at + tail.len()..];
+        }
+    }
+    for line in body
+        .lines()
+        .rev()
+        .map(str::trim_end)
+        .filter(|line| line.trim().len() >= 12)
+    {
+        if let Some(at) = answer.find(line) {
+            return &answer[at + line.len()..];
+        }
+    }
+    answer
+}
+
+/// The stories of stored turns.
+pub fn stories(turns: &[Turn]) -> Vec<(String, Vec<String>, Story)> {
+    turns
+        .iter()
+        .map(|turn| (super::tag(&turn.id), words_of(turn), Story::of(turn)))
+        .collect()
+}

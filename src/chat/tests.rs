@@ -1,0 +1,482 @@
+use super::catch_up::{self, Told};
+use super::document::{Chat, Role};
+use super::line::{self, Line, Writing};
+use super::plan::{self, Write, apply};
+use super::story::Story;
+use super::text::{self, Cleaner, Escaper, is_structural};
+use crate::protocol::item::{CommandSource, Confined, ItemStatus, PlanStep, PlanStepStatus, ThreadItem};
+use crate::protocol::settings::Mode;
+use proptest::prelude::*;
+
+fn sent(words: &str, tag: &str) -> Write {
+    Write::Sent {
+        words: words.to_owned(),
+        tag: Some(tag.to_owned()),
+    }
+}
+
+fn more(tag: &str, text: &str) -> Write {
+    Write::More {
+        tag: Some(tag.to_owned()),
+        text: text.to_owned(),
+    }
+}
+
+fn after(text: &str, writes: &[Write]) -> String {
+    apply(text, &plan::edits(text, writes))
+}
+
+const TAG: &str = "0a1b2c3d";
+
+#[test]
+fn a_first_message_makes_a_document_of_a_bare_file() {
+    let fields = vec![("thread", "t-1".to_owned()), ("mode", "agent".to_owned())];
+    let made = after(
+        "Hello\n",
+        &[Write::Header(fields), sent("Hello", TAG), more(TAG, "Hi.")],
+    );
+    assert_eq!(
+        made,
+        "---\nthread: t-1\nmode: agent\n---\n\n## ❯ You\n\nHello\n\n## ◆ Agent · 0a1b2c3d\n\nHi.\n\n## ❯ You\n\n"
+    );
+    let again = after(&(made.clone() + "Go on"), &[sent("Go on", "ffffffff")]);
+    assert_eq!(again, made + "Go on\n\n## ◆ Agent · ffffffff\n\n\n## ❯ You\n\n");
+}
+
+#[test]
+fn what_is_typed_while_it_is_sent_stays_with_the_person() {
+    let head = "## ❯ You\n\n";
+    for (now, expected) in [
+        // Typed on.
+        (
+            "Hello and more\n",
+            "## ❯ You\n\nHello\n\n## ◆ Agent · 0a1b2c3d\n\n\n## ❯ You\n\n and more\n",
+        ),
+        // Changed in the middle: what was sent goes above.
+        (
+            "Hallo\n",
+            "## ❯ You\n\nHello\n\n## ◆ Agent · 0a1b2c3d\n\n\n## ❯ You\n\n\nHallo\n",
+        ),
+        ("", "## ❯ You\n\nHello\n\n## ◆ Agent · 0a1b2c3d\n\n\n## ❯ You\n\n\n"),
+    ] {
+        let text = format!("{head}{now}");
+        let made = after(&text, &[sent("Hello", TAG)]);
+        let chat = Chat::read(&made);
+        assert_eq!(chat.words(), now.trim_start_matches("Hello").trim(), "{made:?}");
+        assert_eq!(chat.text[chat.sections[0].body.clone()].trim(), "Hello", "{made:?}");
+        if now != "" && !now.starts_with("Hallo") {
+            assert_eq!(made, expected);
+        }
+    }
+}
+
+#[test]
+fn an_answer_goes_on_behind_what_the_person_wrote_in_it() {
+    let text = "## ❯ You\n\nA\n\n## ◆ Agent · 0a1b2c3d\n\nOne, mine\n\n## ❯ You\n\nnext";
+    assert_eq!(
+        after(text, &[more(TAG, " two.")]),
+        "## ❯ You\n\nA\n\n## ◆ Agent · 0a1b2c3d\n\nOne, mine two.\n\n## ❯ You\n\nnext"
+    );
+    // They took their place away: they get another one. They took the answer out: it begins anew.
+    let cut = "## ◆ Agent · 0a1b2c3d\n\nOne";
+    assert_eq!(
+        after(cut, &[more(TAG, " two.")]),
+        "## ◆ Agent · 0a1b2c3d\n\nOne two.\n\n## ❯ You\n\n"
+    );
+    assert_eq!(
+        after("## ❯ You\n\nnext", &[more(TAG, " two.")]),
+        "## ◆ Agent · 0a1b2c3d\n\n two.\n\n## ❯ You\n\nnext"
+    );
+    assert_eq!(
+        after("## ◆ Agent · 0a1b2c3d", &[more(TAG, "x")]),
+        "## ◆ Agent · 0a1b2c3d\n\nx\n\n## ❯ You\n\n"
+    );
+}
+
+#[test]
+fn line_ends_are_those_of_the_document() {
+    let text = "---\r\nmode: plan\r\n---\r\n\r\nHello\r\n";
+    let made = after(
+        text,
+        &[
+            Write::Header(vec![("thread", "t".to_owned())]),
+            sent("Hello", TAG),
+            more(TAG, "a\nb"),
+        ],
+    );
+    assert_eq!(made.matches('\n').count(), made.matches("\r\n").count(), "{made:?}");
+    assert!(
+        made.starts_with("---\r\nmode: plan\r\nthread: t\r\n---\r\n"),
+        "{made:?}"
+    );
+    assert!(made.contains("a\r\nb\r\n\r\n## ❯ You"), "{made:?}");
+}
+
+#[test]
+fn the_header_by_table() {
+    for (text, key, found, words) in [
+        ("---\nthread: x\n---\nhi", "thread", Some("x"), "hi"),
+        ("\u{feff}---\r\nthread: \"x\"\r\n---\r\nhi", "thread", Some("x"), "hi"),
+        ("---\nthread:\n---\nhi", "thread", None, "hi"),
+        ("---\nthread: x\nhi", "thread", None, "---\nthread: x\nhi"),
+        ("hi\n---\nthread: x\n---\n", "thread", None, "hi\n---\nthread: x\n---"),
+        ("---\n---\n", "thread", None, ""),
+        ("", "thread", None, ""),
+        ("---", "thread", None, "---"),
+        ("---\na: b: c\n---", "a", Some("b: c"), ""),
+        ("---\n## ❯ You\n---\n", "thread", None, "---"),
+    ] {
+        let chat = Chat::read(text);
+        assert_eq!(chat.field(key), found, "{text:?}");
+        assert_eq!(chat.words(), words, "{text:?}");
+    }
+    for (text, made) in [
+        ("---\nmodel: a\n---\n", "---\nmodel: b\n---\n"),
+        ("---\nmodel:\n---\n", "---\nmodel: b\n---\n"),
+        ("---\nmodel: b\n---\n", "---\nmodel: b\n---\n"),
+        ("---\n---\n", "---\nmodel: b\n---\n"),
+        ("x", "---\nmodel: b\n---\n\nx"),
+    ] {
+        assert_eq!(after(text, &[Write::Set("model", "b".to_owned())]), made, "{text:?}");
+    }
+}
+
+#[test]
+fn lines_that_look_like_ours_by_table() {
+    for (text, is_ours) in [
+        ("## ❯ You", true),
+        ("## ◆ Agent · 0a1b2c3d", true),
+        ("### ◆ Question 1", true),
+        ("## ◆", true),
+        (" ## ❯ You", false),
+        ("## You", false),
+        ("\\## ❯ You", false),
+    ] {
+        assert_eq!(is_structural(text), is_ours, "{text:?}");
+        assert!(!is_structural(&text::safe(text)), "{text:?}");
+    }
+    assert_eq!(
+        text::safe("a\r\n## ❯ You\rb\u{1b}[31m red\u{1b}[0m\u{7}"),
+        "a\n\\## ❯ You\nb red"
+    );
+    assert_eq!(text::safe("\u{feff}## ◆ Agent"), "\\## ◆ Agent");
+    assert_eq!(text::safe("\u{1b}]0;title\u{7}x\u{1b}]8;;http://a\u{1b}\\y"), "xy");
+    assert_eq!(text::inline("a\n## `b`  c", 100), "a ## 'b' c");
+    assert_eq!(text::fenced("x", "a ```` b"), "`````x\na ```` b\n`````\n");
+    for (text, open) in [
+        ("```\na", Some("```")),
+        ("```\na\n```", None),
+        ("````\n```\n", Some("````")),
+        ("~~~~ x\n```", Some("~~~~")),
+        ("    ```\n", None),
+        ("``` a`b\n", None),
+    ] {
+        assert_eq!(text::open_fence(text).as_deref(), open, "{text:?}");
+    }
+}
+
+fn message(id: &str, text: &str) -> ThreadItem {
+    ThreadItem::AgentMessage {
+        id: id.into(),
+        text: text.to_owned(),
+        partial: false,
+    }
+}
+
+fn command(id: &str, output: Option<&str>) -> ThreadItem {
+    ThreadItem::CommandExecution {
+        id: id.into(),
+        command: "make".to_owned(),
+        cwd: "/p".into(),
+        actions: Vec::new(),
+        source: CommandSource::Agent,
+        confined: Confined::Workspace,
+        status: if output.is_some() {
+            ItemStatus::Completed
+        } else {
+            ItemStatus::InProgress
+        },
+        aggregated_output: output.map(str::to_owned),
+        exit_code: output.map(|_| 0),
+        duration_ms: output.map(|_| 1234),
+        reason: None,
+        terminal_id: None,
+    }
+}
+
+#[test]
+fn one_thing_is_told_at_a_time() {
+    let mut story = Story::default();
+    story.started(&command("c", None));
+    story.delta(&"c".into(), 0, "one\n");
+    story.started(&message("m", ""));
+    story.delta(&"m".into(), 0, "I wait.");
+    story.delta(&"c".into(), 0, "two\n");
+    story.completed(&message("m", "I wait."));
+    story.completed(&command("c", Some("one\ntwo\n")));
+    assert_eq!(
+        story.all(),
+        "\n\n### ◆ Command 1: `make`\n\n```sh\nmake\n```\n\n```text\none\ntwo\n```\n\n*Done after 1.2 s.*\n\nI wait."
+    );
+}
+
+#[test]
+fn output_never_closes_its_fence() {
+    let mut story = Story::default();
+    story.started(&command("c", None));
+    story.delta(&"c".into(), 0, "a\n```\n## ❯ You\n``");
+    story.delta(&"c".into(), 0, "````x\nend");
+    story.completed(&command("c", Some("a\n```\n## ❯ You\n``````x\nend")));
+    let all = story.all();
+    assert!(all.contains("\\## ❯ You"), "{all}");
+    assert!(Chat::read(all).sections.is_empty(), "{all}");
+    assert_eq!(text::open_fence(all), None, "{all}");
+    // A flood is cut, and its end is there.
+    let flood: String = (0..5000).map(|line| format!("line {line}\n")).collect();
+    let story = Story::of(&turn(vec![command("c", Some(&flood))]));
+    assert!(story.all().len() < 12_000, "{}", story.all().len());
+    assert!(story.all().contains("line 0\n") && story.all().contains("line 4999\n"));
+    assert!(story.all().contains("are left out here"), "{}", story.all());
+}
+
+#[test]
+fn a_plan_has_ticks() {
+    let step = |step: &str, status| PlanStep {
+        step: step.to_owned(),
+        status,
+    };
+    let plan = ThreadItem::Plan {
+        id: "p".into(),
+        explanation: Some("Why".to_owned()),
+        steps: vec![
+            step("a", PlanStepStatus::Completed),
+            step("b", PlanStepStatus::InProgress),
+            step("c\n## ❯ You", PlanStepStatus::Pending),
+        ],
+    };
+    let story = Story::of(&turn(vec![plan]));
+    assert_eq!(
+        story.all().trim(),
+        "### ◆ Plan\n\nWhy\n\n- [x] a\n- [ ] **b**\n- [ ] c ## ❯ You"
+    );
+}
+
+fn turn(items: Vec<ThreadItem>) -> crate::protocol::turn::Turn {
+    crate::protocol::turn::Turn {
+        id: "0190-0a1b2c3d".into(),
+        kind: Default::default(),
+        status: crate::protocol::turn::TurnStatus::Completed,
+        items,
+        error: None,
+        interrupted_by: None,
+        started_at_ms: None,
+        completed_at_ms: None,
+    }
+}
+
+#[test]
+fn what_a_document_lacks_is_found() {
+    let answer = "\n\nThe first paragraph of it.\n\nThe second paragraph.";
+    let told = |answer| {
+        [Told {
+            tag: TAG.to_owned(),
+            words: vec!["Hello".to_owned()],
+            answer,
+        }]
+    };
+    let whole = after("", &catch_up::writes("", &told(answer)));
+    assert!(
+        whole.contains("## ❯ You\n\nHello\n\n## ◆ Agent · 0a1b2c3d\n\nThe first"),
+        "{whole}"
+    );
+    assert_eq!(catch_up::writes(&whole, &told(answer)), []);
+    for cut in 1..answer.len() {
+        let part = after(
+            "",
+            &[Write::Said {
+                words: Some("Hello".to_owned()),
+                tag: Some(TAG.to_owned()),
+            }],
+        );
+        let part = after(&part, &[more(TAG, answer[..cut].trim_end())]);
+        let made = after(&part, &catch_up::writes(&part, &told(answer)));
+        assert!(made.contains("The second paragraph."), "{cut}: {made}");
+        if cut > 14 {
+            assert_eq!(made.trim_end(), whole.trim_end(), "{cut}");
+        }
+    }
+    // The person wrote at its end.
+    let edited = whole.replace("second paragraph.", "second paragraph.\n\nmine");
+    assert_eq!(catch_up::writes(&edited, &told(answer)), []);
+}
+
+#[test]
+fn what_begins_with_a_slash_by_table() {
+    assert_eq!(line::read("hello"), Line::Message);
+    assert_eq!(line::read("/new"), Line::New);
+    assert_eq!(line::read("/new words"), Line::Message);
+    assert_eq!(line::read("/mode plan"), Line::Mode(Mode::Plan));
+    assert_eq!(line::read("/model x"), Line::Model("x".to_owned()));
+    assert!(matches!(line::read("/mode fast"), Line::Wrong(_)));
+    assert!(matches!(line::read("/model"), Line::Wrong(_)));
+    assert_eq!(line::read("/mine a b"), Line::Message);
+    assert_eq!(line::read(" /new"), Line::Message);
+}
+
+#[test]
+fn what_is_being_written_by_table() {
+    let writing = |text: &str| {
+        let at = text.find('|').expect("a cursor");
+        let text = text.replace('|', "");
+        line::writing_at(&Chat::read(&text), at)
+    };
+    let mention = |from, query: &str| {
+        Some(Writing::Mention {
+            from,
+            query: query.to_owned(),
+        })
+    };
+    assert_eq!(writing("look at @src|"), mention(9, "src"));
+    assert_eq!(writing("@|"), mention(1, ""));
+    assert_eq!(writing("mail a@b|"), None);
+    assert_eq!(writing("@a b|"), None);
+    assert!(matches!(writing("/co|"), Some(Writing::Command { from: 1, .. })));
+    assert_eq!(writing("and /co|"), None);
+    assert!(matches!(writing("/model g|"), Some(Writing::Value { from: 7, .. })));
+    assert!(matches!(
+        writing("---\nmodel: |\n---\n"),
+        Some(Writing::Value { from: 11, .. })
+    ));
+    assert_eq!(writing("## ❯ You\n\n@x|\n\n## ◆ Agent\n\n## ❯ You\n"), None);
+}
+
+/// Text that is as nasty as it gets for a chat.
+fn nasty() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        Just("## ❯ You".to_owned()),
+        Just("## ◆ Agent · 0a1b2c3d".to_owned()),
+        Just("### ◆ Question 1".to_owned()),
+        Just("\n".to_owned()),
+        Just("\r\n".to_owned()),
+        Just("\r".to_owned()),
+        Just("---\nthread: x\n---\n".to_owned()),
+        Just("```\n".to_owned()),
+        Just("#".to_owned()),
+        Just("## ".to_owned()),
+        Just("\u{1b}[1m".to_owned()),
+        Just("😀 é".to_owned()),
+        "[a-z ]{0,8}",
+    ];
+    prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
+}
+
+fn is_subsequence(small: &str, large: &str) -> bool {
+    let mut rest = large.chars();
+    small.chars().all(|c| rest.any(|other| other == c))
+}
+
+proptest! {
+    /// How text is cut on its way changes nothing, and no line of it is ever one of ours.
+    #[test]
+    fn untrusted_text_forges_nothing(text in nasty(), cuts in prop::collection::vec(0usize..80, 0..6)) {
+        let whole = text::safe(&text);
+        let mut escaper = Escaper::default();
+        let mut pieces = String::new();
+        let mut cuts: Vec<_> = cuts.into_iter().map(|cut| text.floor_char_boundary(cut.min(text.len()))).collect();
+        cuts.sort_unstable();
+        let mut at = 0;
+        for cut in cuts.into_iter().chain([text.len()]) {
+            pieces.push_str(&escaper.push(&text[at..cut]));
+            at = cut;
+        }
+        pieces.push_str(&escaper.finish());
+        prop_assert_eq!(&pieces, &whole);
+        prop_assert!(whole.split('\n').all(|line| !is_structural(line)), "{:?}", whole);
+        let after = format!("x{whole}");
+        prop_assert!(Chat::read(&after).sections.is_empty(), "{:?}", after);
+        let clean = Cleaner::default().push(&text);
+        prop_assert!(!clean.contains('\u{1b}'), "{:?}", clean);
+    }
+
+    /// Any document, anything that is written: all of the person's text is still there, in its order, and what is asked for is
+    /// there too.
+    #[test]
+    fn nothing_of_the_persons_is_lost(
+        text in nasty(), words in "[a-z]{1,6}", answer in nasty(), steer in any::<bool>(),
+    ) {
+        let safe = text::safe(&answer);
+        let mut writes = vec![
+            Write::Header(vec![("thread", "t".to_owned())]),
+            sent(&words, "ffffffff"),
+            more("ffffffff", safe.trim_end()),
+        ];
+        if steer {
+            writes.push(Write::Said { words: Some(answer.clone()), tag: Some("eeeeeeee".to_owned()) });
+        }
+        let edits = plan::edits(&text, &writes);
+        prop_assert!(edits.iter().all(|(range, _)| range.is_empty()), "only ever put in: {edits:?}");
+        prop_assert!(edits.windows(2).all(|two| two[0].0.end <= two[1].0.start));
+        let made = apply(&text, &edits);
+        prop_assert!(is_subsequence(&text, &made));
+        let chat = Chat::read(&made);
+        prop_assert_eq!(chat.field("thread").is_some(), true, "{:?}", made);
+        let section = chat.answer(Some("ffffffff"));
+        prop_assert!(section.is_some(), "{:?}", made);
+        // There is a place to go on writing at.
+        prop_assert!(chat.sections.last().is_some_and(|last| last.role == Role::You), "{:?}", made);
+    }
+
+    /// An answer comes in pieces while the person types, cuts and puts in wherever they like: what they typed stays, and no
+    /// piece of the answer becomes a heading.
+    #[test]
+    fn a_person_may_type_anywhere(
+        answer in nasty(),
+        typed in prop::collection::vec((0usize..300, 0usize..4, "[a-z #]{0,4}"), 0..8),
+    ) {
+        let mut document = after("Hello", &[sent("Hello", TAG)]);
+        let headings = |text: &str| Chat::read(text).sections.len();
+        let mut escaper = Escaper::default();
+        let mut chars = answer.chars().peekable();
+        let mut typed = typed.into_iter();
+        while chars.peek().is_some() {
+            let piece: String = chars.by_ref().take(5).collect();
+            let piece = escaper.push(&piece);
+            if let Some((at, cut, put)) = typed.next() {
+                // They type, and never a heading.
+                let at = document.floor_char_boundary(at.min(document.len()));
+                let end = document.ceil_char_boundary((at + cut).min(document.len()));
+                let mut changed = document.clone();
+                changed.replace_range(at..end, &put);
+                document = changed;
+            }
+            let before = (document.clone(), headings(&document));
+            let had_answer = Chat::read(&document).answer(Some(TAG)).is_some();
+            let had_place = Chat::read(&document).sections.last().is_some_and(|last| last.role == Role::You);
+            if !piece.is_empty() {
+                document = after(&document, &[more(TAG, &piece)]);
+            }
+            prop_assert!(is_subsequence(&before.0, &document));
+            if had_answer && had_place && before.0 != document {
+                prop_assert_eq!(headings(&document), before.1, "{:?}\n{:?}", before.0, document);
+            }
+        }
+    }
+
+    /// Reading never fails, and folds and places lie in the text.
+    #[test]
+    fn any_text_can_be_read(text in nasty(), at in 0usize..200) {
+        let chat = Chat::read(&text);
+        let at = text.floor_char_boundary(at.min(text.len()));
+        let _any = line::writing_at(&chat, at);
+        let lines = super::document::lines(&text).count();
+        for fold in super::folds::folds(&chat) {
+            prop_assert!(fold.first < fold.last && fold.last < lines.max(1));
+        }
+        for section in &chat.sections {
+            prop_assert!(section.head.end <= section.body.start && section.body.end <= text.len());
+            for part in chat.parts(section) {
+                prop_assert!(part.body.end <= section.body.end);
+            }
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Completion in chat documents: files after `@`, commands and prompts after `/`, models and modes in the header.
+
+use super::shape;
+use crate::chat::document::Chat;
+use crate::chat::line::{self, Writing};
+use crate::handlers::{model, prompt};
+use crate::lsp::convert;
+use crate::protocol::model::ModelListParams;
+use crate::protocol::prompt::PromptListParams;
+use crate::server::session::Session;
+use crate::workspace::{Document, position};
+use lsp_types::{
+    CompletionItem, CompletionItemKind, CompletionList, CompletionTextEdit, Documentation, MarkupContent, MarkupKind,
+    Position, Range, TextEdit,
+};
+use std::path::PathBuf;
+use tokio_util::sync::CancellationToken;
+
+/// What opens a list by itself.
+pub const TRIGGERS: [&str; 3] = ["@", "/", ":"];
+/// Files that are offered.
+const MOST_FILES: usize = 50;
+
+/// What can stand at a place. The list is whole only where nothing is searched for.
+pub async fn complete(session: &Session, document: &Document, at: Position) -> CompletionList {
+    let text = document.text();
+    let chat = Chat::read(&text);
+    let encoding = session.workspace().encoding();
+    let byte = position::byte_at(&document.rope, convert::position(at), encoding);
+    let Some(writing) = line::writing_at(&chat, byte) else {
+        return CompletionList::default();
+    };
+    let (from, searching) = match &writing {
+        Writing::Mention { from, .. } => (*from, true),
+        Writing::Command { from, .. } | Writing::Value { from, .. } => (*from, false),
+    };
+    let start = position::position_of_byte(&document.rope, from, encoding);
+    let range = Range::new(convert::to_position(start), at);
+    let items = match writing {
+        Writing::Mention { query, .. } => {
+            let roots = shape::folders(session, document, &chat);
+            mentions(session, query, roots).await
+        }
+        Writing::Command { .. } => commands(session, shape::folders(session, document, &chat)).await,
+        Writing::Value { key, .. } => values(session, &key),
+    };
+    let items = items.into_iter().enumerate().map(|(number, item)| CompletionItem {
+        // In our order.
+        sort_text: Some(format!("{number:05}")),
+        text_edit: Some(CompletionTextEdit::Edit(TextEdit {
+            range,
+            new_text: item.insert_text.clone().unwrap_or_else(|| item.label.clone()),
+        })),
+        insert_text: None,
+        ..item
+    });
+    CompletionList {
+        is_incomplete: searching,
+        items: items.collect(),
+    }
+}
+
+async fn mentions(session: &Session, query: String, roots: Vec<PathBuf>) -> Vec<CompletionItem> {
+    if roots.is_empty() || query.trim().is_empty() {
+        return Vec::new();
+    }
+    let searcher = session.searches().searcher.clone();
+    let asked = query.clone();
+    let searched = tokio::task::spawn_blocking(move || {
+        let roots: Vec<_> = roots.into_iter().filter(|root| root.is_dir()).collect();
+        searcher
+            .search(&asked, &roots, MOST_FILES, CancellationToken::new())
+            .run()
+    });
+    let Ok(found) = searched.await else { return Vec::new() };
+    let item = |file: crate::workspace::search::Match| {
+        let mut name = file.path.clone();
+        if file.is_dir && !name.ends_with('/') {
+            name.push('/');
+        }
+        let written = match name.contains(char::is_whitespace) {
+            true => format!("\"{name}\""),
+            false => name.clone(),
+        };
+        CompletionItem {
+            label: name,
+            kind: Some(match file.is_dir {
+                true => CompletionItemKind::FOLDER,
+                false => CompletionItemKind::FILE,
+            }),
+            // It was found by a few letters of it; the editor must not look for them in its own way.
+            filter_text: Some(query.clone()),
+            insert_text: Some(written),
+            ..CompletionItem::default()
+        }
+    };
+    found.files.into_iter().map(item).collect()
+}
+
+async fn commands(session: &Session, folders: Vec<PathBuf>) -> Vec<CompletionItem> {
+    let ours = line::COMMANDS.iter().map(|(name, behind, does)| CompletionItem {
+        label: (*name).to_owned(),
+        kind: Some(CompletionItemKind::KEYWORD),
+        detail: Some(match behind.is_empty() {
+            true => (*does).to_owned(),
+            false => format!("{behind}: {does}"),
+        }),
+        ..CompletionItem::default()
+    });
+    let params = PromptListParams {
+        cwd: folders.into_iter().next(),
+    };
+    let prompts = prompt::list(session, params)
+        .await
+        .map(|found| found.data)
+        .unwrap_or_default();
+    let theirs = prompts.into_iter().map(|prompt| CompletionItem {
+        kind: Some(CompletionItemKind::SNIPPET),
+        detail: Some(
+            [prompt.argument_hint, prompt.description.unwrap_or_default()]
+                .join(" ")
+                .trim()
+                .to_owned(),
+        ),
+        documentation: Some(Documentation::MarkupContent(MarkupContent {
+            kind: MarkupKind::PlainText,
+            value: prompt.content,
+        })),
+        label: prompt.name,
+        ..CompletionItem::default()
+    });
+    ours.chain(theirs).collect()
+}
+
+fn values(session: &Session, key: &str) -> Vec<CompletionItem> {
+    let item = |label: String, detail: Option<String>| CompletionItem {
+        label,
+        kind: Some(CompletionItemKind::VALUE),
+        detail,
+        ..CompletionItem::default()
+    };
+    match key {
+        "mode" => [
+            ("agent", "All that the policies allow"),
+            ("plan", "It looks and makes a plan, and changes nothing"),
+            ("ask", "It answers, and has no tool that could change anything"),
+        ]
+        .map(|(mode, detail)| item(mode.to_owned(), Some(detail.to_owned())))
+        .into(),
+        "model" => {
+            let params = ModelListParams {
+                cursor: None,
+                limit: None,
+            };
+            let models = model::list(session, &params)
+                .map(|models| models.data)
+                .unwrap_or_default();
+            models
+                .into_iter()
+                .map(|model| item(model.id, Some(model.display_name)))
+                .collect()
+        }
+        _ => Vec::new(),
+    }
+}

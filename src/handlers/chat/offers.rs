@@ -1,0 +1,257 @@
+//! What can be done in a chat document: the same as code actions and as lenses. Lenses stand where a question stands; code actions
+//! are offered anywhere in the document.
+
+use super::{Answer, Approve, Which};
+use crate::chat::document::Chat;
+use crate::chat::text::inline;
+use crate::handlers::command::{self, Decide, ShowProposal};
+use crate::handlers::thread;
+use crate::protocol::approval::{Approval, ApprovalDecision};
+use crate::protocol::proposal::{Proposal, ProposalDecision};
+use crate::protocol::question::UserInputRequest;
+use crate::server::chats::{Seen, is_chat};
+use crate::server::presenter::{approval_title, change};
+use crate::server::session::Session;
+use crate::workspace::{Document, position};
+use lsp_types::{CodeAction, CodeActionKind, CodeLens, Command, Position, Range};
+use serde::Serialize;
+use serde_json::Value;
+
+/// One thing that can be done.
+struct Offer {
+    title: String,
+    command: &'static str,
+    argument: Value,
+    /// Where a lens for it stands, in bytes.
+    at: usize,
+}
+
+fn offer(title: impl Into<String>, command: &'static str, argument: &impl Serialize, at: usize) -> Offer {
+    Offer {
+        title: title.into(),
+        command,
+        argument: serde_json::to_value(argument).unwrap_or_default(),
+        at,
+    }
+}
+
+/// The chat document under this URI, if it is one.
+pub fn chat(session: &Session, uri: &str) -> Option<Document> {
+    let document = session.workspace().document_by_uri(uri)?;
+    document.path().is_some_and(is_chat).then_some(document)
+}
+
+pub fn lenses(session: &Session, document: &Document) -> Vec<CodeLens> {
+    let text = document.text();
+    let offers = offers(session, document.uri(), &text);
+    let lens = |offer: Offer| {
+        let at = position::position_of_byte(&document.rope, offer.at, session.workspace().encoding());
+        let at = Position::new(at.line, 0);
+        CodeLens {
+            range: Range::new(at, at),
+            command: Some(Command::new(
+                offer.title,
+                offer.command.to_owned(),
+                Some(vec![offer.argument]),
+            )),
+            data: None,
+        }
+    };
+    offers.into_iter().map(lens).collect()
+}
+
+pub fn actions(session: &Session, document: &Document, kind: &str) -> Vec<CodeAction> {
+    let offers = offers(session, document.uri(), &document.text());
+    let action = |offer: Offer| CodeAction {
+        title: offer.title.clone(),
+        kind: Some(CodeActionKind::from(kind.to_owned())),
+        command: Some(Command::new(
+            offer.title,
+            offer.command.to_owned(),
+            Some(vec![offer.argument]),
+        )),
+        ..CodeAction::default()
+    };
+    offers.into_iter().map(action).collect()
+}
+
+fn offers(session: &Session, uri: &str, text: &str) -> Vec<Offer> {
+    let chat = Chat::read(text);
+    let seen = session.chats().seen(uri);
+    let which = Which {
+        uri: Some(uri.to_owned()),
+    };
+    let composer = chat.sections.last().map_or(chat.start, |last| last.head.start);
+    let desk = session.agent().desk();
+    let thread = seen.thread.as_ref().and_then(|id| session.agent().thread(id));
+    let running = thread.as_ref().is_some_and(|thread| thread.running().is_some());
+    let mut offers = Vec::new();
+    let questions = thread
+        .as_ref()
+        .map(|thread| desk.questions.pending(Some(thread.id())))
+        .unwrap_or_default();
+    if !chat.words().is_empty() {
+        let title = match (questions.is_empty(), running) {
+            (false, _) => "Agent: Answer with these words",
+            (true, true) => "Agent: Send to the running turn",
+            (true, false) => "Agent: Send",
+        };
+        offers.push(offer(title, command::CHAT_SEND, &which, composer));
+    }
+    if running {
+        offers.push(offer("Agent: Stop", command::CHAT_STOP, &which, composer));
+    }
+    if let Some(thread) = &thread {
+        for approval in desk.approvals.pending(Some(thread.id())) {
+            let at = place(&chat, &seen, approval.id().as_str()).unwrap_or(composer);
+            approval_offers(&approval, at, &mut offers);
+        }
+        for request in &questions {
+            let at = place(&chat, &seen, request.id.as_str()).unwrap_or(composer);
+            question_offers(request, at, &mut offers);
+        }
+        for proposal in desk.proposals.list(Some(thread.id()), false) {
+            let at = place(&chat, &seen, proposal.id.as_str()).unwrap_or(composer);
+            proposal_offers(&proposal, at, &mut offers);
+        }
+        if !running && chat.sections.len() > 1 {
+            let which_thread = thread::Which {
+                thread_id: Some(thread.id().clone()),
+            };
+            offers.push(offer("Agent: Compact", command::COMPACT, &which_thread, composer));
+            offers.push(offer(
+                "Agent: Begin a new conversation",
+                command::CHAT_NEW,
+                &which,
+                composer,
+            ));
+        }
+    } else if seen.lost {
+        offers.push(offer(
+            "Agent: Begin a new conversation",
+            command::CHAT_NEW,
+            &which,
+            composer,
+        ));
+    }
+    offers
+}
+
+/// Where the heading of a question or change stands.
+fn place(chat: &Chat<'_>, seen: &Seen, id: &str) -> Option<usize> {
+    let (tag, heading) = seen.places.get(id)?;
+    let of_turn = chat
+        .sections
+        .iter()
+        .rev()
+        .filter(|section| section.tag.as_deref() == Some(tag));
+    of_turn
+        .flat_map(|section| chat.parts(section))
+        .find(|part| {
+            let rest = part.title.strip_prefix(heading.as_str());
+            // “Question 1” is not the beginning of “Question 10”.
+            rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
+        })
+        .map(|part| part.head.start)
+}
+
+fn approval_offers(approval: &Approval, at: usize, offers: &mut Vec<Offer>) {
+    let subject = match approval {
+        Approval::Command(command) => inline(&crate::exec::command::display(&command.command), 40),
+        Approval::Permission(_) => "permission".to_owned(),
+        Approval::Tool(tool) => inline(&tool.tool, 40),
+    };
+    let mut decisions = approval.available_decisions().to_vec();
+    // What allows is never the first.
+    decisions.sort_by_key(|decision| *decision != ApprovalDecision::Decline);
+    for decision in decisions {
+        let title = format!("Agent: {} ({subject})", approval_title(decision, approval));
+        let given = Approve {
+            approval_id: approval.id().clone(),
+            decision,
+            feedback: None,
+        };
+        offers.push(offer(title, command::APPROVE, &given, at));
+    }
+}
+
+fn question_offers(request: &UserInputRequest, at: usize, offers: &mut Vec<Offer>) {
+    // With several questions one choice would leave the others without an answer: words answer those.
+    if let [question] = request.questions.as_slice() {
+        for option in &question.options {
+            let given = Answer {
+                questions_id: request.id.clone(),
+                answers: [(question.id.clone(), option.label.clone())].into(),
+            };
+            let title = format!("Agent: Answer: {}", inline(&option.label, 60));
+            offers.push(offer(title, command::ANSWER, &given, at));
+        }
+    }
+    let nothing = Answer {
+        questions_id: request.id.clone(),
+        answers: Default::default(),
+    };
+    offers.push(offer("Agent: No answer", command::ANSWER, &nothing, at));
+}
+
+fn proposal_offers(proposal: &Proposal, at: usize, offers: &mut Vec<Offer>) {
+    let waiting: Vec<_> = change::waiting(proposal).collect();
+    if waiting.is_empty() {
+        return;
+    }
+    let decide = |decision, hunk_ids| Decide {
+        proposal_id: proposal.id.clone(),
+        decision,
+        hunk_ids,
+        path: None,
+        feedback: None,
+    };
+    let show = ShowProposal {
+        proposal_id: Some(proposal.id.clone()),
+        path: None,
+        hunk_id: None,
+    };
+    let names: Vec<_> = proposal
+        .files
+        .iter()
+        .take(3)
+        .map(|file| inline(&file.path.file_name().unwrap_or_default().to_string_lossy(), 30))
+        .collect();
+    let names = names.join(", ");
+    offers.push(offer(
+        format!("Agent: Show the change ({names})"),
+        command::SHOW_PROPOSAL,
+        &show,
+        at,
+    ));
+    if waiting.iter().any(|change| change.trouble().is_none()) {
+        let all = decide(ProposalDecision::Accept, None);
+        offers.push(offer(
+            format!("Agent: Accept the change ({names})"),
+            command::DECIDE,
+            &all,
+            at,
+        ));
+    }
+    let all = decide(ProposalDecision::Reject, None);
+    offers.push(offer(
+        format!("Agent: Reject the change ({names})"),
+        command::DECIDE,
+        &all,
+        at,
+    ));
+    if waiting.len() < 2 {
+        return;
+    }
+    for change in &waiting {
+        let one = Some(vec![change.hunk.id.clone()]);
+        let name = change.file.path.file_name().unwrap_or_default().to_string_lossy();
+        let what = format!("{} {}", inline(&name, 30), change.lines());
+        if change.trouble().is_none() {
+            let accept = decide(ProposalDecision::Accept, one.clone());
+            offers.push(offer(format!("Agent: Accept {what}"), command::DECIDE, &accept, at));
+        }
+        let reject = decide(ProposalDecision::Reject, one);
+        offers.push(offer(format!("Agent: Reject {what}"), command::DECIDE, &reject, at));
+    }
+}

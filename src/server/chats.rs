@@ -1,0 +1,125 @@
+//! Chat documents: for each that is open, a task that follows its conversation and writes it into the document.
+//!
+//! The document is the person's. What is written is only ever put in, by the smallest edits, at most ten in a second, for the
+//! version that the text was looked at in; what an editor refuses is planned anew for the text as it is then, and what it never
+//! takes stays in the conversation, which keeps everything, and is written when the document is opened again.
+
+mod follower;
+mod writer;
+
+use super::session::Session;
+use crate::chat::SUFFIX;
+use crate::ids::ThreadId;
+use crate::workspace::Document;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::mpsc;
+
+/// Cheap to clone.
+#[derive(Clone, Default)]
+pub struct Chats(Arc<Mutex<BTreeMap<String, Chat>>>);
+
+struct Chat {
+    orders: mpsc::UnboundedSender<Order>,
+    view: View,
+}
+
+/// What a document is told.
+enum Order {
+    Opened,
+    Closed,
+    /// The person sends what they have written.
+    Send,
+    /// The next message begins a new conversation.
+    Begin,
+}
+
+/// What the follower knows that lenses and code actions show.
+#[derive(Clone, Default)]
+pub struct View(Arc<Mutex<Seen>>);
+
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    pub thread: Option<ThreadId>,
+    /// Why the conversation that the header names cannot be gone on with.
+    pub lost: bool,
+    /// Where questions and changes stand, by their id: the turn's tag and how the heading begins.
+    pub places: BTreeMap<String, (String, String)>,
+}
+
+impl View {
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether a file is a chat document.
+pub fn is_chat(path: &Path) -> bool {
+    path.to_string_lossy().ends_with(SUFFIX)
+}
+
+impl Chats {
+    fn chats(&self) -> MutexGuard<'_, BTreeMap<String, Chat>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A document was opened; nothing happens to one that is no chat.
+    pub fn opened(&self, session: &Session, document: &Document) {
+        if document.path().is_some_and(is_chat) {
+            self.tell(session, document.uri(), Order::Opened);
+        }
+    }
+
+    pub fn closed(&self, uri: &str) {
+        if let Some(chat) = self.chats().get(uri) {
+            let _ended = chat.orders.send(Order::Closed);
+        }
+    }
+
+    /// Sends what the person has written in a document.
+    pub fn send(&self, session: &Session, uri: &str) {
+        self.tell(session, uri, Order::Send);
+    }
+
+    /// The next message in a document begins a new conversation.
+    pub fn begin(&self, session: &Session, uri: &str) {
+        self.tell(session, uri, Order::Begin);
+    }
+
+    /// What is known of a document's conversation.
+    pub fn seen(&self, uri: &str) -> Seen {
+        self.chats()
+            .get(uri)
+            .map(|chat| chat.view.seen().clone())
+            .unwrap_or_default()
+    }
+
+    fn tell(&self, session: &Session, uri: &str, order: Order) {
+        let mut chats = self.chats();
+        let order = match chats.get(uri) {
+            Some(chat) => match chat.orders.send(order) {
+                Ok(()) => return,
+                // Its task has ended; another one takes it.
+                Err(lost) => lost.0,
+            },
+            None => order,
+        };
+        let (orders, inbox) = mpsc::unbounded_channel();
+        let view = View::default();
+        let _its_own = orders.send(order);
+        tokio::spawn(follower::follow(session.clone(), uri.to_owned(), view.clone(), inbox));
+        chats.insert(uri.to_owned(), Chat { orders, view });
+    }
+
+    /// Forgets a document that nothing is left to be done for. False if something came in the meantime.
+    fn forget(&self, uri: &str, inbox: &mut mpsc::UnboundedReceiver<Order>) -> bool {
+        let mut chats = self.chats();
+        let idle = inbox.is_empty();
+        if idle {
+            inbox.close();
+            chats.remove(uri);
+        }
+        idle
+    }
+}

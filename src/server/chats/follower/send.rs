@@ -1,0 +1,307 @@
+//! What the person sends: words for the agent, and what begins with `/`.
+
+use super::Follower;
+use crate::agent::person::OwnCommand;
+use crate::agent::thread::{Start, ThreadHandle};
+use crate::agent::{Opened, undo};
+use crate::chat::document::Chat;
+use crate::chat::line::{self, Line};
+use crate::chat::plan::Write;
+use crate::chat::{self};
+use crate::ids::{ItemId, ThreadId, TurnId};
+use crate::protocol::item::UserInput;
+use crate::protocol::settings::SettingsOverride;
+use crate::protocol::thread::{ThreadResumeParams, ThreadStartParams};
+use std::path::PathBuf;
+
+impl Follower {
+    /// Sends what the person has written.
+    pub(super) async fn send(&mut self) -> Result<(), String> {
+        let text = self
+            .text()
+            .ok_or("The chat document is not open in the editor; open it and send again.")?;
+        let chat = Chat::read(&text);
+        let words = chat.words().to_owned();
+        if words.is_empty() {
+            return Err(match chat.composer() {
+                Some(_) => "There is nothing to send yet: write your message at the end of the document.".to_owned(),
+                None => format!(
+                    "There is no place for your words: put the line “{}” at the end of the document, and your message below it.",
+                    chat::document::YOU
+                ),
+            });
+        }
+        self.session.idle().turned_to_us();
+        if let Some(path) = self.path() {
+            self.session.workspace().forget_edits(&path);
+        }
+        match line::read(&words) {
+            Line::Message => self.say(&chat, words).await,
+            Line::Wrong(trouble) => Err(trouble),
+            Line::Help => {
+                self.answered(&words, &help());
+                Ok(())
+            }
+            Line::Mode(mode) => self.change(&chat, "mode", line::mode_name(mode), &words).await,
+            Line::Model(model) => self.change(&chat, "model", &model, &words).await,
+            Line::New => {
+                self.leave();
+                let opened = self.start(&chat).await?;
+                let id = opened.handle.id().clone();
+                self.hold(&opened);
+                self.writer.put(Write::Set("thread", id.to_string()));
+                self.answered(&words, "*A new conversation begins here.*");
+                Ok(())
+            }
+            Line::Stop => {
+                let thread = self
+                    .thread
+                    .clone()
+                    .ok_or("There is no conversation in this document yet.")?;
+                let stopped = thread.interrupt(None).await.map_err(|error| error.to_string())?;
+                self.answered(
+                    &words,
+                    if stopped {
+                        "*Stopped.*"
+                    } else {
+                        "*Nothing was running.*"
+                    },
+                );
+                Ok(())
+            }
+            Line::Compact => {
+                let thread = self.thread_of(&chat).await?;
+                let started = thread.compact().await.map_err(|error| error.to_string())?;
+                self.began(&words, &started.turn.id, started.steered);
+                Ok(())
+            }
+            Line::Review(target) => {
+                let thread = self.thread_of(&chat).await?;
+                let started = thread.review(target).await.map_err(|error| error.to_string())?;
+                self.began(&words, &started.turn.id, started.steered);
+                Ok(())
+            }
+            Line::Undo => {
+                let thread = self.thread_of(&chat).await?;
+                let started = thread
+                    .undo(undo::Request::default())
+                    .await
+                    .map_err(|error| error.to_string())?;
+                self.began(&words, &started.turn.id, started.steered);
+                Ok(())
+            }
+        }
+    }
+
+    /// The document's conversation; a new one where it has none.
+    async fn thread_of(&mut self, chat: &Chat<'_>) -> Result<ThreadHandle, String> {
+        let named = chat.field("thread").map(ThreadId::from);
+        let lost = self.view.seen().lost;
+        if let Some(thread) = &self.thread
+            && self.events.is_some()
+            && named.as_ref().is_none_or(|id| id == thread.id())
+        {
+            return Ok(thread.clone());
+        }
+        if let Some(id) = named.clone().filter(|_| !lost) {
+            self.leave();
+            let params = ThreadResumeParams {
+                thread_id: Some(id),
+                path: None,
+                settings: SettingsOverride::default(),
+                dynamic_tools: None,
+            };
+            let opened = self.session.agent().resume_thread(params).await;
+            let opened = opened.map_err(|error| {
+                self.view.seen().lost = true;
+                format!("{error} Send again to begin a new conversation in this document.")
+            })?;
+            self.hold(&opened);
+            self.catch_up();
+            return Ok(opened.handle);
+        }
+        self.leave();
+        let opened = self.start(chat).await?;
+        self.hold(&opened);
+        let id = opened.handle.id().to_string();
+        match named {
+            Some(_) => self.writer.put(Write::Set("thread", id)),
+            None => {
+                let settings = opened.handle.settings();
+                let mut fields = vec![("thread", id)];
+                if !settings.model.is_empty() {
+                    fields.push(("model", chat::text::inline(&settings.model, 200)));
+                }
+                fields.push(("mode", line::mode_name(settings.mode).to_owned()));
+                self.writer.put(Write::Header(fields));
+            }
+        }
+        Ok(opened.handle)
+    }
+
+    async fn start(&self, chat: &Chat<'_>) -> Result<Opened, String> {
+        let settings = SettingsOverride {
+            cwd: Some(self.folder(chat)),
+            ..settings(chat)?
+        };
+        let params = ThreadStartParams {
+            settings,
+            ..ThreadStartParams::default()
+        };
+        self.session
+            .agent()
+            .start_thread(params)
+            .await
+            .map_err(|error| error.to_string())
+    }
+
+    /// Where the agent works: the folder that the header names, if it is one of the workspace or the document is one of our own
+    /// chats, which lie in no folder of the person's; else the workspace folder of the document.
+    fn folder(&self, chat: &Chat<'_>) -> PathBuf {
+        let path = self.path();
+        let ours = self.session.agent().desk().home.join("chats");
+        let is_ours = path.as_ref().is_some_and(|path| path.starts_with(&ours));
+        let roots = self.session.workspace().roots();
+        let named = chat
+            .field("folder")
+            .map(PathBuf::from)
+            .filter(|folder| folder.is_absolute());
+        if let Some(folder) = named.filter(|folder| is_ours || roots.iter().any(|root| folder.starts_with(root))) {
+            return folder;
+        }
+        match path.filter(|_| !is_ours) {
+            Some(path) => self.session.folder_of(&path),
+            None => roots
+                .into_iter()
+                .next()
+                .unwrap_or_else(|| self.session.agent().desk().home.clone()),
+        }
+    }
+
+    /// Gives the person's words to the conversation.
+    async fn say(&mut self, chat: &Chat<'_>, words: String) -> Result<(), String> {
+        let thread = self.thread_of(chat).await?;
+        let text = words.clone();
+        let content = vec![UserInput::Text { text }];
+        thread.check_prompt(&content).await.map_err(|error| error.to_string())?;
+        if let Some(command) = words.strip_prefix('!') {
+            // Looked at before anything is written.
+            OwnCommand::new(command, None).map_err(|error| error.to_string())?;
+        }
+        let wanted = settings(chat)?;
+        let now = thread.settings();
+        let changed = SettingsOverride {
+            model: wanted.model.filter(|model| *model != now.model),
+            mode: wanted.mode.filter(|mode| *mode != now.mode),
+            ..SettingsOverride::default()
+        };
+        let client_id = format!("chat-{}", ItemId::fresh());
+        self.known.insert(client_id.clone());
+        let start = Start {
+            content: content.clone(),
+            settings: (changed != SettingsOverride::default()).then_some(changed),
+            client_id: Some(client_id),
+            ..Start::default()
+        };
+        let started = thread.start_turn(start).await.map_err(|error| error.to_string())?;
+        thread.keep_typed(&content);
+        self.began(&words, &started.turn.id, started.steered);
+        Ok(())
+    }
+
+    /// A turn took the words up: its section goes behind them. What the turn says comes only once this is known.
+    fn began(&mut self, words: &str, turn: &TurnId, steered: bool) {
+        let tag = chat::tag(turn);
+        self.done.remove(turn);
+        let telling = self.telling(turn);
+        let before = match steered && telling.begun {
+            true => {
+                telling.story.pause();
+                telling.story.take()
+            }
+            false => None,
+        };
+        telling.begun = true;
+        telling.words.push(words.to_owned());
+        let tag = Some(tag);
+        if let Some(text) = before {
+            self.writer.put(Write::More { tag: tag.clone(), text });
+        }
+        self.writer.put(Write::Sent {
+            words: words.to_owned(),
+            tag,
+        });
+    }
+
+    /// Words that are answered at once.
+    fn answered(&mut self, words: &str, answer: &str) {
+        self.writer.put(Write::Sent {
+            words: words.to_owned(),
+            tag: None,
+        });
+        self.writer.put(Write::More {
+            tag: None,
+            text: answer.to_owned(),
+        });
+    }
+
+    /// Changes a value of the header and of the conversation.
+    async fn change(&mut self, chat: &Chat<'_>, key: &'static str, value: &str, words: &str) -> Result<(), String> {
+        if let Some(thread) = self.thread.clone() {
+            let change = match key {
+                "mode" => SettingsOverride {
+                    mode: line::mode(value),
+                    ..SettingsOverride::default()
+                },
+                _ => SettingsOverride {
+                    model: Some(value.to_owned()),
+                    ..SettingsOverride::default()
+                },
+            };
+            thread
+                .update_settings(change)
+                .await
+                .map_err(|error| error.to_string())?;
+        }
+        let value = chat::text::inline(value, 200);
+        match chat.field(key) {
+            Some(_) => self.writer.put(Write::Set(key, value.clone())),
+            None => self.writer.put(Write::Header(vec![(key, value.clone())])),
+        }
+        self.answered(words, &format!("*The {key} is `{value}` from now on.*"));
+        Ok(())
+    }
+}
+
+/// What the header says about the conversation's settings.
+fn settings(chat: &Chat<'_>) -> Result<SettingsOverride, String> {
+    let mode = match chat.field("mode") {
+        None => None,
+        Some(name) => Some(line::mode(name).ok_or_else(|| {
+            format!(
+                "The header of the document has the mode {name:?}, which there is not. Write agent, plan or ask there."
+            )
+        })?),
+    };
+    Ok(SettingsOverride {
+        model: chat.field("model").map(str::to_owned),
+        mode,
+        ..SettingsOverride::default()
+    })
+}
+
+fn help() -> String {
+    let mut text =
+        "Write at the end of the document and choose *Send* from the code actions. `@file` points at a file, \
+                    `!command` runs a command of yours, `/name` calls one of your prompts, or:\n\n"
+            .to_owned();
+    for (name, behind, does) in line::COMMANDS {
+        let behind = if behind.is_empty() {
+            String::new()
+        } else {
+            format!(" {behind}")
+        };
+        text.push_str(&format!("- `/{name}{behind}`: {does}\n"));
+    }
+    text
+}
