@@ -35,6 +35,7 @@ mod propose;
 pub mod provider;
 pub mod questions;
 pub mod realtime;
+mod reload;
 pub mod restore;
 pub mod review;
 mod reviewer;
@@ -51,8 +52,9 @@ pub mod thread;
 pub mod turn;
 pub mod typed;
 pub mod undo;
+pub mod witness;
 
-use crate::config::{self, Loaded, Sources};
+use crate::config::{self, ConfigError, Loaded, Sources};
 use crate::exec::ExecError;
 use crate::ids::{ItemId, ThreadId};
 use crate::protocol::error as kinds;
@@ -67,7 +69,7 @@ use crate::store::{self, Recorder, SessionMeta, StoreError};
 use crate::tools::{Registry, dynamic};
 use crate::workspace::Workspace;
 use contributors::{Beginning, Contributor, Contributors};
-use conversation::Conversation;
+use conversation::{Conversation, Subject};
 use desk::Desk;
 use history::History;
 use proposals::ProposalError;
@@ -125,6 +127,14 @@ pub enum AgentError {
     TurnRunning,
     #[error("{0} inputs wait in this conversation already, which is the most. Remove some, or wait for their turns.")]
     QueueFull(usize),
+    #[error(
+        "{0} inputs wait already for the model's next request, which is the most. Wait until it has read them, or stop the turn."
+    )]
+    InputFull(usize),
+    #[error(
+        "{0} messages of agents and programs wait already until the model reads them, which is the most; this one was not taken."
+    )]
+    MailFull(usize),
     #[error(
         "No input {0} waits in this conversation: its turn has begun, or it was removed. Look at the queue as it is now."
     )]
@@ -206,9 +216,11 @@ impl AgentError {
             Self::NoTurn { .. } => kinds::NO_ACTIVE_TURN,
             Self::OtherTurn { .. } => kinds::TURN_MISMATCH,
             Self::TurnRunning => kinds::TURN_RUNNING,
-            Self::QueueFull(_) => kinds::QUEUE_FULL,
+            Self::QueueFull(_) | Self::InputFull(_) | Self::MailFull(_) => kinds::QUEUE_FULL,
             Self::UnknownQueued(_) => kinds::QUEUED_NOT_FOUND,
             Self::UnknownTurn(_) => kinds::TURN_NOT_FOUND,
+            Self::Config(ConfigError::Unreadable { .. }) => kinds::CONFIG_UNREADABLE,
+            Self::Config(ConfigError::Syntax { .. }) => kinds::CONFIG_BROKEN,
             Self::BadSettings(_) | Self::Config(_) => kinds::INVALID_CONFIG,
             Self::Store(StoreError::NotFound { .. } | StoreError::NotArchived { .. } | StoreError::BadId { .. }) => {
                 kinds::THREAD_NOT_FOUND
@@ -263,6 +275,8 @@ pub struct Agent {
 struct Shared {
     desk: Arc<Desk>,
     client_config: RwLock<Option<serde_json::Value>>,
+    /// The person's file as it was last looked at.
+    config_stamp: Mutex<reload::Stamp>,
     threads: Mutex<BTreeMap<ThreadId, ThreadHandle>>,
     /// Streams of threads that are not live and have proposals that wait.
     resting: Mutex<BTreeMap<ThreadId, Stream>>,
@@ -299,6 +313,7 @@ impl Agent {
             tools,
             servers: crate::mcp::Shelf::default(),
             elicitations: servers::Elicitations::default(),
+            account: crate::account::Account::new(&setup.home),
             clients: provider::Clients::default(),
             editor: setup.editor,
             snapshots: Snapshots::new(&setup.home, &setup.env),
@@ -315,6 +330,7 @@ impl Agent {
             source: setup.source,
         };
         let shared = Shared {
+            config_stamp: Mutex::new(reload::Stamp::of(&desk.home)),
             desk: Arc::new(desk),
             client_config: RwLock::new(setup.client_config),
             threads: Mutex::default(),
@@ -386,12 +402,17 @@ impl Agent {
     /// Starts a thread. All of it, or an error and nothing left behind.
     pub async fn start_thread(&self, params: ThreadStartParams) -> Result<Opened, AgentError> {
         let cwd = params.settings.cwd.clone().unwrap_or_else(|| self.default_folder());
-        settings::check_folder(&cwd)?;
         let client_tools = dynamic::declared(&params.dynamic_tools, &self.desk().tools)?;
-        let loaded = self.load_config(Some(&cwd), params.config.as_ref())?;
-        let settings = settings::initial(&loaded.config, cwd, &params.settings)?;
+        let (agent, config, change) = (self.clone(), params.config.clone(), params.settings.clone());
+        let read = aside::aside(move || {
+            settings::check_folder(&cwd)?;
+            let loaded = agent.load_config(Some(&cwd), config.as_ref())?;
+            let settings = settings::initial(&loaded.config, cwd, &change)?;
+            let read = context::read_instructions(agent.desk(), &loaded.config, &settings);
+            Ok::<_, AgentError>((loaded, settings, read))
+        });
+        let (loaded, settings, (instructions, warnings, known)) = read.await?;
         let id = ThreadId::fresh();
-        let (instructions, warnings, known) = context::read_instructions(self.desk(), &loaded.config, &settings);
         let base = params
             .base_instructions
             .clone()
@@ -495,16 +516,17 @@ impl Agent {
             Entry::Vacant(place) => place,
         };
         self.wake_stream(&conversation);
+        tracing::info!(thread = %thread.id, model = settings.model, "a thread begins");
         conversation.publish(None, EventKind::ThreadStarted(ThreadStarted { thread: thread.clone() }));
         conversation.publish(
             None,
             EventKind::ThreadConfigured(self.desk().configured(&loaded.config, settings.clone())),
         );
-        for warning in &loaded.warnings {
-            conversation.warn(None, in_words(warning));
+        for warning in conversation.new_reports(Subject::Configuration, &loaded.warnings) {
+            conversation.warn(None, in_words(&warning));
         }
         let rules = self.desk().rules(&loaded.config);
-        for warning in conversation.new_reports(rules.reports()) {
+        for warning in conversation.new_reports(Subject::Rules, rules.reports()) {
             conversation.warn(None, in_words(&warning));
         }
         if let Some(recorder) = &conversation.recorder {
@@ -514,6 +536,7 @@ impl Agent {
             desk: self.desk(),
             conversation: &conversation,
             config: &loaded.config,
+            settings: &settings,
             cwd: &settings.cwd,
         });
         place
@@ -600,7 +623,7 @@ impl Agent {
         };
         for thread in threads {
             let cwd = thread.settings().cwd;
-            let loaded = self.load_config(Some(&cwd), None)?;
+            let loaded = self.load_config(Some(&cwd), Some(&thread.config().overrides))?;
             for warning in &loaded.warnings {
                 tracing::warn!("{}", in_words(warning));
             }
@@ -636,6 +659,9 @@ impl Agent {
         let threads: Vec<_> = std::mem::take(&mut *self.threads()).into_values().collect();
         futures::future::join_all(threads.iter().map(ThreadHandle::close)).await;
         self.desk().servers.close().await;
+        self.desk().account.close();
+        // An authorisation server that takes its time need not be told.
+        let _in_time = tokio::time::timeout(LAST_STEPS, self.desk().account.told()).await;
         let steps = &self.desk().steps;
         steps.close();
         if tokio::time::timeout(LAST_STEPS, steps.wait()).await.is_err() {

@@ -4,6 +4,8 @@ pub mod acp;
 pub mod apply_patch;
 pub mod demo;
 pub mod doctor;
+pub mod feedback;
+pub mod login;
 pub mod mcp;
 pub mod protocol;
 pub mod rehearse;
@@ -44,8 +46,14 @@ enum Command {
     Doctor(doctor::Args),
     /// Say what standing rules make of commands, and which rules there are.
     Rules(rules::Args),
+    /// Log in to the provider of models, or say how one is logged in.
+    Login(login::Args),
+    /// Forget what was logged in with.
+    Logout(login::LogoutArgs),
     /// Say which tool servers there are, and how to log in to one.
     Mcp(mcp::Args),
+    /// Show a report for whoever makes this, and save or send it.
+    Feedback(feedback::Args),
     /// Print the custom protocol's types.
     Protocol(protocol::Args),
 }
@@ -79,7 +87,10 @@ pub fn run(cli: Cli) -> ExitCode {
         Some(Command::Demo(args)) => demo::run(args),
         Some(Command::Doctor(args)) => doctor::run(args),
         Some(Command::Rules(args)) => rules::run(args),
+        Some(Command::Login(args)) => login::run(args),
+        Some(Command::Logout(args)) => login::logout(args),
         Some(Command::Mcp(args)) => mcp::run(args),
+        Some(Command::Feedback(args)) => feedback::run(args),
         Some(Command::Protocol(args)) => protocol::run(args),
     }
 }

@@ -5,12 +5,16 @@
 //! waits for the answer. Nothing here reads the process's environment; see [`Sources`].
 
 mod check;
+pub mod edit;
 mod effective;
 pub mod environment;
 pub mod instructions;
 mod keys;
 pub(crate) mod layers;
+pub mod login;
 pub mod mcp;
+pub mod otel;
+pub(crate) mod own_file;
 pub mod permissions;
 pub mod prompts;
 pub mod provider;
@@ -26,7 +30,9 @@ use crate::protocol::settings::{
 use check::{Checker, Layer};
 use environment::EnvironmentPolicy;
 use layers::{File, Merged};
+use login::Login;
 use mcp::ServerSettings;
+use otel::{Feedback, Otel};
 use permissions::{Profiles, Subject};
 use provider::{MissingKey, Provider};
 use serde_json::{Map, Value, json};
@@ -91,8 +97,12 @@ pub struct Config {
     /// Whether someone chose the provider, so that no local server is looked for in its place.
     pub model_provider_chosen: bool,
     pub providers: BTreeMap<String, Provider>,
+    /// How the person may log in.
+    pub login: Login,
     /// The tool servers that are switched on, by their names.
     pub mcp_servers: BTreeMap<String, ServerSettings>,
+    /// Why there are none, where the configuration of all of them cannot be read.
+    pub mcp_problem: Option<ConfigWarning>,
     pub approval_policy: ApprovalPolicy,
     /// Who answers the questions that a policy asks.
     pub approvals_reviewer: ApprovalsReviewer,
@@ -170,10 +180,16 @@ pub struct Config {
     pub prompt_folders: Vec<PathBuf>,
     /// Longest wait for a command in a terminal that nothing is typed into.
     pub background_terminal_max_timeout: Duration,
+    /// Where telemetry goes; nowhere unless the person says.
+    pub otel: Otel,
+    /// Where feedback may be sent; nowhere unless the person says.
+    pub feedback: Feedback,
     /// The profile in force.
     pub profile: Option<String>,
     /// The profiles there are.
     pub profiles: Vec<String>,
+    /// What the request overrode that made this, so that it can be made again; see [`Sources::overrides`].
+    pub overrides: Map<String, Value>,
 }
 
 /// `[history]`: the file of the person's prompts.
@@ -332,8 +348,11 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
     merged.values.entry("profiles").or_insert_with(|| json!({}));
 
     let config = Config {
+        otel: otel::otel(&merged.values, &sources.env, &mut warnings),
+        feedback: otel::feedback(&merged.values, &sources.env, &mut warnings),
         rule_folders,
         prompt_folders,
+        overrides: sources.overrides.clone(),
         ..effective::config(&sources.home, &merged, &mut warnings)
     };
     let chosen_by_request = merged
@@ -516,6 +535,24 @@ impl Config {
             .map(String::as_str)
     }
 
+    /// Values that must never be shown, as the files and the environment have them.
+    pub fn secret_values<'a>(&'a self, env: &'a BTreeMap<String, String>) -> impl Iterator<Item = &'a str> {
+        let tokens = self.providers.values();
+        let tokens = tokens.filter_map(|provider| provider.experimental_bearer_token.as_ref());
+        let providers = self.providers.values();
+        let providers = providers.flat_map(|provider| provider.http_headers.iter().chain(&provider.query_params));
+        let servers = self.mcp_servers.values().flat_map(|server| match &server.transport {
+            mcp::Transport::Program { env, .. } => env,
+            mcp::Transport::Http { http_headers, .. } => http_headers,
+        });
+        let otel = [&self.otel.logs, &self.otel.traces, &self.otel.metrics];
+        let collectors = otel.into_iter().flatten().flat_map(|exporter| &exporter.headers);
+        let named = providers.chain(servers).chain(collectors).chain(&self.feedback.headers);
+        let named = named.filter_map(|(name, value)| redact::is_secret(name).then_some(value));
+        let variables = self.secret_variables().filter_map(|name| env.get(name));
+        tokens.chain(named).chain(variables).map(String::as_str)
+    }
+
     /// A provider that can be asked: it is known and has an address.
     pub fn provider(&self, id: &str) -> Result<&Provider, ConfigError> {
         match self.providers.get(id) {
@@ -574,6 +611,7 @@ impl Loaded {
             config,
             origins: self.origins.clone(),
             warnings: self.warnings.clone(),
+            version: None,
         }
     }
 }
@@ -584,25 +622,29 @@ pub fn config_read(sources: &Sources) -> Result<ConfigReadResult, ConfigError> {
 }
 
 /// The person's `config.toml` as it stands on disk, without any other layer; secrets hidden.
-pub fn saved(home: &Path) -> Result<Value, ConfigError> {
+pub fn saved(home: &Path) -> Result<ConfigReadResult, ConfigError> {
     let path = home.join("config.toml");
-    let entries = match File::read(&path) {
-        File::Missing => Vec::new(),
-        File::Parsed(entries) => entries,
-        File::Unreadable(cause) => return Err(ConfigError::Unreadable { path, cause }),
-        File::Broken(error) => {
-            let tree::SyntaxError { message, line, column } = error;
-            return Err(ConfigError::Syntax {
-                path,
-                line,
-                column,
-                message,
-            });
-        }
-    };
-    let mut values = Value::from(Checker::new(Layer::Person, Some(&path)).check(&entries));
+    let text = layers::read_text(&path).map_err(|cause| ConfigError::Unreadable {
+        path: path.clone(),
+        cause: cause.to_string(),
+    })?;
+    let text = text.unwrap_or_default();
+    let entries = tree::parse(&text).map_err(|tree::SyntaxError { message, line, column }| ConfigError::Syntax {
+        path: path.clone(),
+        line,
+        column,
+        message,
+    })?;
+    let mut checker = Checker::new(Layer::Person, Some(&path));
+    let mut values = Value::from(checker.check(&entries));
     redact::redact(&mut values);
-    Ok(values)
+    let names = values.as_object().into_iter().flatten().map(|(name, _)| name.clone());
+    Ok(ConfigReadResult {
+        origins: names.map(|name| (name, path.display().to_string())).collect(),
+        config: values,
+        warnings: checker.warnings,
+        version: Some(edit::version(&text)),
+    })
 }
 
 /// The key for a provider, from its own settings or the environment.

@@ -1,15 +1,17 @@
 //! One request in, one answer out.
 //!
 //! A handler converts, asks and converts back. None waits for a model or a person; what takes long is begun here and told
-//! in notifications. Only `one_off` waits for a process, which is what it is asked for, and `sandbox` for the
-//! moment in which walls are tried.
+//! in notifications. Only `one_off` waits for a process, which is what it is asked for, `sandbox` for the
+//! moment in which walls are tried, and `feedback` a bounded time for whoever takes a report.
 
+pub mod account;
 pub mod approval;
 pub mod code_action;
 pub mod code_lens;
 pub mod command;
 pub mod config;
 pub mod document;
+pub mod feedback;
 pub mod file;
 pub mod git;
 pub mod guardian;

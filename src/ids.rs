@@ -64,6 +64,8 @@ ids! {
     ElicitationId,
     /// One thing that a review found.
     FindingId,
+    /// One login to an account. A UUIDv7.
+    LoginId,
     /// One place to which a client has a thread's events sent once more. A UUIDv7.
     SubscriptionId,
     /// One realtime conversation of a thread. A UUIDv7.

@@ -11,6 +11,7 @@
 pub mod catalogue;
 mod chat;
 mod client;
+pub mod credential;
 pub mod error;
 mod failure;
 pub mod http;
@@ -19,11 +20,14 @@ mod json;
 mod limits;
 pub mod local;
 mod names;
+pub mod post;
 mod responses;
 pub mod retry;
 pub mod socket;
 pub mod sse;
 mod stream;
+pub mod watch;
+pub mod web;
 mod wire;
 
 #[cfg(test)]
@@ -86,6 +90,8 @@ pub struct ModelRequest {
     pub task: Task,
     /// How urgent it is, in the provider's words.
     pub service_tier: Option<String>,
+    /// Who watches it.
+    pub watch: Option<Arc<dyn watch::Watch>>,
 }
 
 /// What a stream says, in order.

@@ -8,6 +8,7 @@
 //! Conventions: camelCase, ids as strings, times in milliseconds since the Unix epoch (`…Ms`), lines counted
 //! from 0, line ranges half open. An absent optional field means "no change" in requests and "not known" in answers.
 
+pub mod account;
 pub mod agent;
 pub mod approval;
 pub mod command;
@@ -15,6 +16,7 @@ pub mod config;
 pub mod document;
 pub mod error;
 pub mod event;
+pub mod feedback;
 pub mod file;
 #[cfg(test)]
 mod generate;

@@ -24,18 +24,29 @@ pub mod wire;
 pub use call::after_reply;
 
 use crate::handlers::{
-    Context, approval, code_action, code_lens, command, config, document, file, git, guardian, history, lifecycle, mcp,
-    model, one_off, permission, progress, prompt, proposal, question, queue, realtime, review, sandbox, terminal,
-    thread, turn, undo,
+    Context, account, approval, code_action, code_lens, command, config, document, feedback, file, git, guardian,
+    history, lifecycle, mcp, model, one_off, permission, progress, prompt, proposal, question, queue, realtime, review,
+    sandbox, terminal, thread, turn, undo,
 };
 use crate::lsp::error::RequestError;
+use crate::protocol::account::{
+    AccountLoginCancelParams, AccountLoginCancelResult, AccountLoginStartParams, AccountLoginStartResult,
+    AccountLogoutParams, AccountLogoutResult, AccountRateLimitsReadParams, AccountRateLimitsReadResult,
+    AccountReadParams, AccountReadResult, AccountStatusParams, AccountStatusResult,
+};
 use crate::protocol::agent::{ThreadSendParams, ThreadSendResult};
 use crate::protocol::approval::{ApprovalRespondParams, ApprovalRespondResult};
 use crate::protocol::command::{
     CommandExecParams, CommandExecResult, CommandTerminateParams, CommandTerminateResult, ThreadShellCommandParams,
     ThreadShellCommandResult,
 };
-use crate::protocol::config::{ConfigReadParams, ConfigReadResult};
+use crate::protocol::config::{
+    ConfigReadParams, ConfigReadResult, ConfigReloadParams, ConfigReloadResult, ConfigWriteParams, ConfigWriteResult,
+};
+use crate::protocol::feedback::{
+    FeedbackPreviewParams, FeedbackPreviewResult, FeedbackSaveParams, FeedbackSaveResult, FeedbackUploadParams,
+    FeedbackUploadResult,
+};
 use crate::protocol::file::{FileSearchParams, FileSearchResult};
 use crate::protocol::git::{GitDiffToRemoteParams, GitDiffToRemoteResult};
 use crate::protocol::guardian::{GuardianApproveDeniedParams, GuardianApproveDeniedResult};
@@ -48,7 +59,7 @@ use crate::protocol::mcp::{
     McpRefreshResult, McpResourceListParams, McpResourceListResult, McpResourceReadParams, McpResourceReadResult,
 };
 use crate::protocol::method;
-use crate::protocol::model::{ModelListParams, ModelListResult};
+use crate::protocol::model::{ModelListParams, ModelListResult, ModelSetDefaultParams, ModelSetDefaultResult};
 use crate::protocol::permission::{PermissionProfilesParams, PermissionProfilesResult};
 use crate::protocol::prompt::{PromptListParams, PromptListResult};
 use crate::protocol::proposal::{
@@ -193,7 +204,7 @@ impl LanguageServer for Server {
     async fn code_action(&self, params: CodeActionParams) -> Result<Option<CodeActionResponse>> {
         let session = self.0.session()?;
         session.idle().typed();
-        Ok(Some(code_action::actions(session, &params)))
+        Ok(Some(code_action::actions(session, &params).await))
     }
 
     async fn code_lens(&self, params: CodeLensParams) -> Result<Option<Vec<CodeLens>>> {
@@ -304,6 +315,18 @@ impl Server {
 
     async fn file_search(&self, params: FileSearchParams) -> Result<FileSearchResult> {
         Ok(file::search(self.0.session()?, params).await?)
+    }
+
+    async fn feedback_preview(&self, params: FeedbackPreviewParams) -> Result<FeedbackPreviewResult> {
+        Ok(feedback::preview(self.0.session()?, params).await?)
+    }
+
+    async fn feedback_save(&self, params: FeedbackSaveParams) -> Result<FeedbackSaveResult> {
+        Ok(feedback::save(self.0.session()?, params).await?)
+    }
+
+    async fn feedback_upload(&self, params: FeedbackUploadParams) -> Result<FeedbackUploadResult> {
+        Ok(feedback::upload(self.0.session()?, params).await?)
     }
 
     async fn git_diff_to_remote(&self, params: GitDiffToRemoteParams) -> Result<GitDiffToRemoteResult> {
@@ -464,8 +487,39 @@ impl Server {
         Ok(mcp::respond(self.0.session()?, params))
     }
 
+    async fn account_read(&self, params: AccountReadParams) -> Result<AccountReadResult> {
+        Ok(account::read(self.0.session()?, params).await?)
+    }
+
+    async fn account_login_start(&self, params: AccountLoginStartParams) -> Result<AccountLoginStartResult> {
+        Ok(account::login_start(self.0.session()?, params).await?)
+    }
+
+    async fn account_login_cancel(&self, params: AccountLoginCancelParams) -> Result<AccountLoginCancelResult> {
+        Ok(account::login_cancel(self.0.session()?, &params)?)
+    }
+
+    async fn account_logout(&self, params: AccountLogoutParams) -> Result<AccountLogoutResult> {
+        Ok(account::logout(self.0.session()?, params).await?)
+    }
+
+    async fn account_status(&self, params: AccountStatusParams) -> Result<AccountStatusResult> {
+        Ok(account::status(self.0.session()?, params).await?)
+    }
+
+    async fn account_rate_limits_read(
+        &self,
+        params: AccountRateLimitsReadParams,
+    ) -> Result<AccountRateLimitsReadResult> {
+        Ok(account::rate_limits_read(self.0.session()?, params).await?)
+    }
+
     async fn model_list(&self, params: ModelListParams) -> Result<ModelListResult> {
         Ok(model::list(self.0.session()?, &params)?)
+    }
+
+    async fn model_set_default(&self, params: ModelSetDefaultParams) -> Result<ModelSetDefaultResult> {
+        Ok(model::set_default(self.0.session()?, params).await?)
     }
 
     async fn prompt_list(&self, params: PromptListParams) -> Result<PromptListResult> {
@@ -486,6 +540,14 @@ impl Server {
 
     async fn config_read(&self, params: ConfigReadParams) -> Result<ConfigReadResult> {
         Ok(config::read(self.0.session()?, &params)?)
+    }
+
+    async fn config_write(&self, params: ConfigWriteParams) -> Result<ConfigWriteResult> {
+        Ok(config::write(self.0.session()?, params).await?)
+    }
+
+    async fn config_reload(&self, params: ConfigReloadParams) -> Result<ConfigReloadResult> {
+        Ok(config::reload(self.0.session()?, params).await?)
     }
 
     async fn sandbox_status(&self, params: SandboxStatusParams) -> Result<SandboxStatusResult> {
@@ -573,12 +635,24 @@ pub(crate) fn service(context: Arc<Context>) -> (LspService<Server>, ClientSocke
         .custom_method(method::REALTIME_TEXT, Server::realtime_text)
         .custom_method(method::REALTIME_CLOSE, Server::realtime_close)
         .custom_method(method::REALTIME_VOICES, Server::realtime_voices)
+        .custom_method(method::ACCOUNT_READ, Server::account_read)
+        .custom_method(method::ACCOUNT_LOGIN_START, Server::account_login_start)
+        .custom_method(method::ACCOUNT_LOGIN_CANCEL, Server::account_login_cancel)
+        .custom_method(method::ACCOUNT_LOGOUT, Server::account_logout)
+        .custom_method(method::ACCOUNT_STATUS, Server::account_status)
+        .custom_method(method::ACCOUNT_RATE_LIMITS_READ, Server::account_rate_limits_read)
         .custom_method(method::MODEL_LIST, Server::model_list)
+        .custom_method(method::MODEL_SET_DEFAULT, Server::model_set_default)
         .custom_method(method::PROMPT_LIST, Server::prompt_list)
         .custom_method(method::HISTORY_READ, Server::history_read)
         .custom_method(method::HISTORY_LIST, Server::history_list)
         .custom_method(method::HISTORY_APPEND, Server::history_append)
         .custom_method(method::CONFIG_READ, Server::config_read)
+        .custom_method(method::CONFIG_WRITE, Server::config_write)
+        .custom_method(method::CONFIG_RELOAD, Server::config_reload)
+        .custom_method(method::FEEDBACK_PREVIEW, Server::feedback_preview)
+        .custom_method(method::FEEDBACK_SAVE, Server::feedback_save)
+        .custom_method(method::FEEDBACK_UPLOAD, Server::feedback_upload)
         .custom_method(method::PERMISSIONS_PROFILES, Server::permissions_profiles)
         .custom_method(method::SANDBOX_STATUS, Server::sandbox_status)
         .finish()

@@ -14,6 +14,7 @@ pub mod index;
 pub mod line;
 pub mod list;
 pub mod load;
+mod packed;
 pub mod proposals;
 pub mod record;
 pub mod search;
@@ -86,7 +87,7 @@ pub enum StoreError {
     InUse { path: PathBuf },
     /// Nothing is added to what another program wrote.
     #[error(
-        "The rollout {} was written by another program, so nothing is added to it. Resume the thread first: it goes on in a \
+        "The rollout {} was written, or packed, by another program, so nothing is added to it. Resume the thread first: it goes on in a \
          copy, which can be changed.",
         path.display()
     )]

@@ -5,13 +5,14 @@ export default typescript.config(
   { ignores: ["out/", "out-test/", "node_modules/", "src/protocol.ts"] },
   js.configs.recommended,
   {
-    files: ["src/**/*.ts", "test/**/*.ts"],
+    files: ["src/**/*.ts", "webview/**/*.ts", "test/**/*.ts"],
     extends: [...typescript.configs.strictTypeChecked],
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
     rules: {
       "no-console": "error",
       eqeqeq: "error",
-      "@typescript-eslint/switch-exhaustiveness-check": "error",
+      // A default says that all else is meant.
+      "@typescript-eslint/switch-exhaustiveness-check": ["error", { considerDefaultExhaustiveForUnions: true }],
       "@typescript-eslint/consistent-type-imports": "error",
       "@typescript-eslint/restrict-template-expressions": ["error", { allowNumber: true }],
     },

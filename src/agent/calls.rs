@@ -54,11 +54,17 @@ impl Calls {
         self.turn.say([item.clone()]);
         tracing::info!(thread = %self.turn.conversation.id, call = %call.id, tool = %call.tool, payload = %brief(&call), "tool call");
         let call_id = call.id.clone();
+        if let Some(witness) = self.turn.conversation.witness.get() {
+            witness.calling(&self.turn.id, &call);
+        }
         let tools = self.turn.tools();
         let run = match tools.find(&call.tool) {
             None => {
-                let text = self.turn.no_such_tool(&call.tool);
-                tokio::spawn(async move { Ok(ToolOutput::not_done(text)) })
+                let outcome = Ok(ToolOutput::not_done(self.turn.no_such_tool(&call.tool)));
+                if let Some(witness) = self.turn.conversation.witness.get() {
+                    witness.called(&self.turn.id, &call, &outcome, Duration::ZERO);
+                }
+                tokio::spawn(async move { outcome })
             }
             Some(tool) => self.spawn(tool, call).await,
         };
@@ -131,7 +137,7 @@ impl Calls {
             if !asks_ahead {
                 line::reached().await;
             }
-            run(turn, tool, call).await
+            witnessed(turn, tool, call).await
         }))
     }
 
@@ -205,6 +211,17 @@ impl Drop for Calls {
 async fn stopped_for(turn: &Turn, grace: Duration) {
     turn.cancel.cancelled().await;
     tokio::time::sleep(grace).await;
+}
+
+/// Runs one call, and tells who watches what came of it.
+async fn witnessed(turn: Arc<Turn>, tool: Arc<dyn Tool>, call: Call) -> Result<ToolOutput, ToolError> {
+    let Some(witness) = turn.conversation.witness.get().cloned() else {
+        return run(turn, tool, call).await;
+    };
+    let (id, started) = (turn.id.clone(), Instant::now());
+    let outcome = run(turn, tool, call.clone()).await;
+    witness.called(&id, &call, &outcome, started.elapsed());
+    outcome
 }
 
 /// Runs one call; a panic in a tool is an answer, not the end of the turn. A call whose turn comes after the stop does

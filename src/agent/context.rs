@@ -43,6 +43,8 @@ pub struct Told {
     pub sent: Vec<SentContext>,
     /// What they should know of.
     pub warnings: Vec<String>,
+    /// The last edit of theirs that is told of, where the editor is.
+    pub edits: Option<u64>,
 }
 
 /// Reads what belongs to inputs, in their order. A turn that is stopped meanwhile has the inputs all the same, without it.
@@ -62,7 +64,15 @@ pub async fn gather(turn: &Arc<Turn>, inputs: Vec<Input>) -> Vec<Gathered> {
     };
     let reading = {
         let (turn, inputs) = (turn.clone(), inputs.clone());
-        aside::begin(move || -> Vec<Told> { inputs.iter().map(|input| read(&turn, input)).collect() })
+        aside::begin(move || -> Vec<Told> {
+            let mut since = turn.conversation.data().told_edits;
+            let one = |input| {
+                let told = read(&turn, input, since);
+                since = told.edits.unwrap_or(since);
+                told
+            };
+            inputs.iter().map(one).collect()
+        })
     };
     let read = tokio::select! {
         biased;
@@ -78,7 +88,8 @@ pub async fn gather(turn: &Arc<Turn>, inputs: Vec<Input>) -> Vec<Gathered> {
     }
 }
 
-fn read(turn: &Turn, input: &Input) -> Told {
+/// `since` is the last edit of the person's that was told of before.
+fn read(turn: &Turn, input: &Input, since: u64) -> Told {
     let reader = turn.reader();
     let ground = Ground {
         workspace: &turn.desk.workspace,
@@ -99,9 +110,8 @@ fn read(turn: &Turn, input: &Input) -> Told {
         }
     };
     if let Some(context) = &input.context {
-        let since = turn.conversation.data().told_edits;
         let last = editor::read(context, turn.settings.editor_context, since, &ground, &mut told);
-        turn.conversation.data().told_edits = last;
+        told.edits = Some(last);
     }
     let image = |path: &std::path::Path| {
         let path = turn.settings.cwd.join(path);
@@ -137,7 +147,13 @@ pub async fn tell_instructions(turn: &Arc<Turn>) -> Vec<String> {
         looked = looking => looked,
     };
     match looked {
-        Ok(Some((message, warnings))) => {
+        Ok(Some(instructions::News {
+            known,
+            message,
+            warnings,
+        })) => {
+            // Both or neither: what is not said is not known.
+            turn.conversation.data().instructions = known;
             turn.conversation.say(message);
             warnings
         }

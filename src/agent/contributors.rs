@@ -5,6 +5,7 @@ use super::conversation::Conversation;
 use super::desk::Desk;
 use super::{notifier, servers};
 use crate::config::Config;
+use crate::protocol::settings::ThreadSettings;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use std::panic::AssertUnwindSafe;
@@ -12,7 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long each may take at a thread's end.
+/// How long all may take together at a thread's end. Each is told, whatever those before it have left of it.
 const LIMIT: Duration = Duration::from_secs(5);
 
 /// A thread that begins: it is there, its first events are told, and no turn has run.
@@ -20,6 +21,7 @@ pub struct Beginning<'a> {
     pub desk: &'a Arc<Desk>,
     pub conversation: &'a Arc<Conversation>,
     pub config: &'a Config,
+    pub settings: &'a ThreadSettings,
     pub cwd: &'a Path,
 }
 
@@ -55,18 +57,24 @@ impl Contributors {
         Self(all)
     }
 
+    /// One that fails does not keep the others from hearing, nor the thread from beginning.
     pub(super) fn started(&self, beginning: &Beginning<'_>) {
         for contributor in &self.0 {
-            contributor.started(beginning);
+            let told = std::panic::catch_unwind(AssertUnwindSafe(|| contributor.started(beginning)));
+            if told.is_err() {
+                let (name, thread) = (contributor.name(), &beginning.conversation.id);
+                tracing::error!(name, %thread, "a contributor panicked at the beginning of a thread");
+            }
         }
     }
 
     /// Tells one after the other. One that fails or hangs does not keep the others from hearing.
     pub(super) async fn stopped(&self, desk: &Desk, conversation: &Conversation) {
+        let end = tokio::time::Instant::now() + LIMIT;
         for contributor in &self.0 {
             let (name, thread) = (contributor.name(), &conversation.id);
             let work = AssertUnwindSafe(contributor.stopped(desk, conversation)).catch_unwind();
-            match tokio::time::timeout(LIMIT, work).await {
+            match tokio::time::timeout_at(end, work).await {
                 Ok(Ok(())) => {}
                 Ok(Err(_)) => tracing::error!(name, %thread, "a contributor panicked at the end of a thread"),
                 Err(_) => tracing::error!(name, %thread, "a contributor was not done with the end of a thread in time"),
@@ -84,7 +92,7 @@ impl Contributor for SubAgents {
     }
 
     fn stopped<'a>(&'a self, desk: &'a Desk, conversation: &'a Conversation) -> BoxFuture<'a, ()> {
-        desk.agents.close_below(&conversation.id).boxed()
+        desk.agents.ended(&conversation.id).boxed()
     }
 }
 

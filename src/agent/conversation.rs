@@ -7,6 +7,7 @@ use super::realtime::Voice;
 use super::reviewer::Reviews;
 use super::servers::ThreadServers;
 use super::stream::{Listening, Stream};
+use super::witness::Witness;
 use crate::exec::decide::SessionGrants;
 use crate::ids::{ThreadId, TurnId};
 use crate::model::item::ResponseItem;
@@ -19,9 +20,9 @@ use crate::protocol::settings::Mode;
 use crate::protocol::turn::Turn;
 use crate::store::{Recorder, RolloutItem};
 use crate::tools::Tool;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio_util::task::TaskTracker;
 
 pub struct Conversation {
@@ -37,7 +38,16 @@ pub struct Conversation {
     pub voice: Voice,
     /// What makes it a sub-agent's.
     pub agent: Option<SubAgent>,
+    /// Who watches beyond the events; set when the thread begins, if anybody does.
+    pub witness: OnceLock<Arc<dyn Witness>>,
     data: Mutex<Data>,
+}
+
+/// What the person is told of once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Subject {
+    Configuration,
+    Rules,
 }
 
 /// Locked for a few lines at a time, never across an await.
@@ -80,7 +90,7 @@ pub struct Data {
     /// What the model is to be told before it is asked again.
     notes: Vec<ResponseItem>,
     /// What the person was told of their rules last.
-    reports: Vec<ConfigWarning>,
+    reports: HashMap<Subject, Vec<ConfigWarning>>,
     /// Tools that the client brought along.
     pub client_tools: Vec<Arc<dyn Tool>>,
 }
@@ -130,7 +140,7 @@ impl Conversation {
             told_tools_left_out: false,
             reviews: Reviews::default(),
             notes: Vec::new(),
-            reports: Vec::new(),
+            reports: HashMap::new(),
             client_tools: Vec::new(),
         };
         let stream = Stream::new(id.clone());
@@ -145,6 +155,7 @@ impl Conversation {
             servers: ThreadServers::default(),
             voice: Voice::default(),
             agent: None,
+            witness: OnceLock::new(),
             data: Mutex::new(data),
         }
     }
@@ -237,9 +248,9 @@ impl Conversation {
         self.data().notes.push(item);
     }
 
-    /// What of these reports on the person's rules they have not been told yet. From now on they have.
-    pub fn new_reports(&self, reports: &[ConfigWarning]) -> Vec<ConfigWarning> {
-        let told = std::mem::replace(&mut self.data().reports, reports.to_vec());
+    /// What of these reports the person has not been told yet. From now on they have.
+    pub fn new_reports(&self, about: Subject, reports: &[ConfigWarning]) -> Vec<ConfigWarning> {
+        let told = self.data().reports.insert(about, reports.to_vec()).unwrap_or_default();
         reports
             .iter()
             .filter(|report| !told.contains(report))

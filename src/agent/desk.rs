@@ -11,6 +11,7 @@ use super::servers::Elicitations;
 use super::subagents::Agents;
 use super::terminals::Terminals;
 use super::undo::Persons;
+use crate::account::Account;
 use crate::config::Config;
 use crate::exec::rules::{self, Rules};
 use crate::exec::{self, Confinement};
@@ -42,6 +43,8 @@ pub struct Desk {
     pub servers: Shelf,
     /// What tool servers want to know of the person.
     pub elicitations: Elicitations,
+    /// How the person is known to providers.
+    pub account: Account,
     /// What asks the models.
     pub clients: Clients,
     pub editor: Arc<dyn Editor>,

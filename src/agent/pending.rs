@@ -95,6 +95,16 @@ impl Pending {
         None
     }
 
+    /// How many inputs wait to be taken.
+    pub fn inputs(&self) -> usize {
+        self.lock().inputs.len()
+    }
+
+    /// How many messages of others do.
+    pub fn mail(&self) -> usize {
+        self.lock().mail.len()
+    }
+
     /// Whether input waits to be taken.
     pub fn has_input(&self) -> bool {
         !self.lock().inputs.is_empty()

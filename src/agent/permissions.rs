@@ -12,7 +12,7 @@ use super::desk::Desk;
 use super::turn::Turn;
 use crate::config::Config;
 use crate::config::permissions::{Access, Profile, Subject, is_built_in};
-use crate::exec::profile::{Place, secrets};
+use crate::exec::profile::{Place, half_written, secrets};
 use crate::exec::{Closed, Confinement, rules};
 use crate::protocol::item::Confined;
 use crate::protocol::permission::{Permission, PermissionProfile, PermissionProfilesResult};
@@ -156,12 +156,13 @@ fn kept_from_all(desk: &Desk, config: &Config, profile: &Profile, place: &Place)
 }
 
 /// The server's own credentials, whether they are there or not.
-fn own_credentials(desk: &Desk) -> [PathBuf; 2] {
+fn own_credentials(desk: &Desk) -> Vec<PathBuf> {
     let home = fs::canonicalize(&desk.home).unwrap_or_else(|_| desk.home.clone());
-    ["auth.json", ".credentials.json"].map(|name| {
+    let named = ["auth.json", ".credentials.json"].map(|name| {
         let path = home.join(name);
         fs::canonicalize(&path).unwrap_or(path)
-    })
+    });
+    named.into_iter().chain(half_written(&home)).collect()
 }
 
 /// What is kept from whoever reads for the model: closed by the policy, or by a `.countersignignore`. Holds for one call.

@@ -181,7 +181,8 @@ fn own_profile(settings: &ThreadSettings) -> String {
     own.unwrap_or_default()
 }
 
-fn sandbox_words(policy: &SandboxPolicy) -> &'static str {
+/// A policy as files and the model name it.
+pub(super) fn sandbox_words(policy: &SandboxPolicy) -> &'static str {
     match policy {
         SandboxPolicy::DangerFullAccess => "danger-full-access",
         SandboxPolicy::ReadOnly { .. } => "read-only",

@@ -125,20 +125,20 @@ pub(super) async fn run(
     };
     let stream = turn.conversation.stream.clone();
     let proposals = &turn.desk.proposals;
+    // Whoever sees the proposal sees that the thread waits for them.
+    let waiting_status = (!nobody_asked).then(|| turn.waiting(WaitsFor::Approval));
     let mut waiting = proposals.open(proposal_id.clone(), planned, origin, stream).await;
     if nobody_asked {
         tracing::info!(thread = %turn.conversation.id, proposal = %proposal_id, "the policy accepts this patch: nobody is asked");
         proposals.accept_unasked(proposal_id);
     }
-    let decided = {
-        let _waiting_status = (!nobody_asked).then(|| turn.waiting(WaitsFor::Approval));
-        tokio::select! {
-            biased;
-            // What was decided before the stop counts; an editor's preview may have it in the files by now.
-            decided = waiting.decided() => decided,
-            () = turn.cancel.cancelled() => None,
-        }
+    let decided = tokio::select! {
+        biased;
+        // What was decided before the stop counts; an editor's preview may have it in the files by now.
+        decided = waiting.decided() => decided,
+        () = turn.cancel.cancelled() => None,
     };
+    drop(waiting_status);
     let Some(decided) = decided else {
         let (shown_words, told) = match proposals.is_stopping() && proposals.outlives(proposal_id) {
             true => (

@@ -1,7 +1,9 @@
 //! Which model answers a turn: the configured provider, its key, its window; or a local server where no key is there.
 
 use super::desk::Desk;
-use crate::config::{self, Config, provider::Provider as Settings};
+use crate::account::Terms;
+use crate::config::{Config, provider::Provider as Settings};
+use crate::model::credential::Credential;
 use crate::model::{ModelClient, ModelError, catalogue, local};
 use crate::protocol::settings::ThreadSettings;
 use crate::protocol::turn::{TurnError, TurnErrorKind};
@@ -83,8 +85,15 @@ impl Provider {
                 http_status: None,
             })
         })?;
-        let key = config::key(provider, env);
-        if key.is_err()
+        let terms = Terms {
+            login: &config.login,
+            provider,
+            env,
+        };
+        let (credential, base_url) = desk.account.credential(terms);
+        let wants_one = provider.env_key.is_some() || provider.requires_openai_auth;
+        if wants_one
+            && credential == Credential::None
             && !config.model_provider_chosen
             && let Some(found) = local::detect(&local::usual_candidates(), DETECTION).await
         {
@@ -93,7 +102,11 @@ impl Provider {
         }
         let headers = provider.env_http_headers.iter();
         let headers = headers.filter_map(|(name, variable)| Some((name.clone(), env.get(variable)?.clone())));
-        let client = ModelClient::new(provider, key.unwrap_or_default(), user_agent).with_headers(headers);
+        let provider = &Settings {
+            base_url,
+            ..provider.clone()
+        };
+        let client = ModelClient::with_credential(provider, credential, user_agent).with_headers(headers);
         let client = clients.share(client);
         let model = match settings.model.as_str() {
             "" if id == "openai" => DEFAULT_MODEL.to_owned(),

@@ -7,7 +7,7 @@
 mod answer;
 
 use super::turn::Turn;
-use super::{consult, prompt};
+use super::{consult, prompt, sampling};
 use crate::ids::ItemId;
 use crate::model::item::ResponseItem;
 use crate::model::{ModelRequest, Task};
@@ -285,6 +285,7 @@ impl Turn {
             metadata: self.metadata().clone(),
             turn_id: self.id.to_string(),
             task: Task::Approval,
+            watch: sampling::watch(self),
             ..ModelRequest::default()
         })
     }

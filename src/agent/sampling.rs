@@ -12,6 +12,7 @@ use crate::ids::ItemId;
 use crate::model::catalogue;
 use crate::model::item::{ContentPart, ReasoningPart, ResponseItem};
 use crate::model::retry::{Retry, Wait};
+use crate::model::watch::Watch;
 use crate::model::{ErrorKind, ModelError, ModelEvent, ModelRequest, ModelStream, Task};
 use crate::protocol::event::{EventKind, TurnDiff, TurnRetrying};
 use crate::protocol::item::{ItemStatus, ThreadItem};
@@ -137,6 +138,10 @@ pub(super) fn say_input(turn: &Turn, inputs: Vec<Gathered>, first: bool) {
             let mut data = turn.conversation.data();
             if data.preview.is_empty() {
                 data.preview = prompt::words(&input.content);
+            }
+            // A turn apart tells it to nobody but itself.
+            if let Some(last) = told.edits.filter(|_| !turn.is_apart()) {
+                data.told_edits = last;
             }
         }
         // The input that began the turn has the turn's id, as the answer to its start showed it.
@@ -306,7 +311,13 @@ pub(super) fn request(turn: &Turn) -> ModelRequest {
             _ => Task::Turn,
         },
         service_tier: turn.settings.service_tier.clone(),
+        watch: watch(turn),
     }
+}
+
+/// Who watches a turn's requests.
+pub(super) fn watch(turn: &Turn) -> Option<Arc<dyn Watch>> {
+    turn.conversation.witness.get()?.watch(&turn.id)
 }
 
 /// Records under which settings the model is asked, and waits until all that was said is on the disk: it outlives the

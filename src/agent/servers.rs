@@ -13,6 +13,7 @@ pub use list::{Named, list, page, read};
 
 use super::conversation::Conversation;
 use super::desk::Desk;
+use super::in_words;
 use super::turn::Turn;
 use crate::config::Config;
 use crate::config::mcp::ServerSettings;
@@ -104,8 +105,25 @@ pub(super) fn begin(desk: &Desk, conversation: &Arc<Conversation>, config: &Conf
     take_up(desk, conversation);
 }
 
-/// From the next turn on the thread has the servers of this configuration.
+/// From the next turn on the thread has the servers of this configuration. Where it cannot be read the thread goes on with
+/// those it has, and is told.
 pub fn want(conversation: &Conversation, config: &Config, cwd: &Path) {
+    if let Some(problem) = &config.mcp_problem {
+        let message = format!(
+            "The conversation goes on without the tool servers of this configuration. {} Mend it, then have the servers read \
+             again or start a new conversation.",
+            in_words(problem)
+        );
+        let error = failure(message);
+        conversation.stream.publish(
+            None,
+            EventKind::Error(ErrorEvent {
+                error,
+                realtime_id: None,
+            }),
+        );
+        return;
+    }
     let wanted = Wanted::new(config, cwd);
     let mut held = conversation.servers.lock();
     if !held.released {
@@ -124,6 +142,10 @@ pub(super) fn take_up(desk: &Desk, conversation: &Arc<Conversation>) -> Arc<[Arc
     if let Some(wanted) = wanted {
         let servers = wanted.servers(desk);
         let mut held = conversation.servers.lock();
+        if held.released {
+            // The thread ended meanwhile.
+            return Vec::new().into();
+        }
         let mut before = std::mem::take(&mut held.servers);
         held.servers = servers
             .into_iter()

@@ -1,9 +1,12 @@
 //! Settings of a thread: from the configuration, and changed by the person; checked before they are in force.
 
+mod recorded;
+
+pub use recorded::take_up;
+
 use super::{AgentError, permissions};
 use crate::config::Config;
-use crate::config::permissions::is_built_in;
-use crate::protocol::settings::{Mode, SandboxMode, SandboxPolicy, SettingsOverride, ThreadSettings};
+use crate::protocol::settings::{Mode, SettingsOverride, ThreadSettings};
 use std::path::{Path, PathBuf};
 
 /// The settings that a thread begins with.
@@ -79,6 +82,35 @@ pub fn changed(config: &Config, now: &ThreadSettings, change: &SettingsOverride)
     Ok(settings)
 }
 
+/// The settings after the configuration changed: what a thread has from there follows it, what was chosen for the thread
+/// stays. What it is answered by (model, provider, effort, tier) is for threads that begin.
+pub fn followed(before: &Config, config: &Config, now: &ThreadSettings) -> ThreadSettings {
+    let begun = |config| initial(config, now.cwd.clone(), &SettingsOverride::default());
+    let (Ok(old), Ok(new)) = (begun(before), begun(config)) else {
+        return now.clone();
+    };
+    fn follow<T: PartialEq + Clone>(now: &T, old: &T, new: &T) -> T {
+        if now == old { new.clone() } else { now.clone() }
+    }
+    let policy = |settings: &ThreadSettings| (settings.sandbox_policy.clone(), settings.permissions.clone());
+    let (sandbox_policy, permissions) = follow(&policy(now), &policy(&old), &policy(&new));
+    ThreadSettings {
+        summary: follow(&now.summary, &old.summary, &new.summary),
+        approval_policy: follow(&now.approval_policy, &old.approval_policy, &new.approval_policy),
+        approvals_reviewer: follow(
+            &now.approvals_reviewer,
+            &old.approvals_reviewer,
+            &new.approvals_reviewer,
+        ),
+        edit_approval: follow(&now.edit_approval, &old.edit_approval, &new.edit_approval),
+        personality: follow(&now.personality, &old.personality, &new.personality),
+        editor_context: follow(&now.editor_context, &old.editor_context, &new.editor_context),
+        sandbox_policy,
+        permissions,
+        ..now.clone()
+    }
+}
+
 /// The settings with what a change says of permissions: a profile by its id, or a policy.
 fn with_permissions(
     config: &Config,
@@ -111,24 +143,6 @@ fn resolved(roots: &[PathBuf], cwd: &Path) -> Vec<PathBuf> {
         }
     }
     resolved
-}
-
-/// The profile that a stored thread goes on with. A record is no permission: one that allows more than the configuration
-/// does now is not taken up, nor is a built-in one that allows as much, since it may only have been the usual one then.
-pub fn still_chosen(config: &Config, recorded: Option<&str>) -> Option<String> {
-    let profile = config.permissions.get(recorded?)?;
-    let now = match &config.default_permissions {
-        Some(id) => config.permissions.get(id)?.policy(None),
-        None => config.sandbox_policy.clone(),
-    };
-    let rank = |policy: &SandboxPolicy| match policy.mode() {
-        SandboxMode::ReadOnly => 0,
-        SandboxMode::WorkspaceWrite => 1,
-        SandboxMode::DangerFullAccess => 2,
-    };
-    let (then, now) = (rank(&profile.policy(None)), rank(&now));
-    let keeps = then < now || then == now && !is_built_in(&profile.id);
-    keeps.then(|| profile.id.clone())
 }
 
 /// Whether a folder can be a thread's working directory.

@@ -1,5 +1,6 @@
 //! Stored threads: brought back, copied, put away, named, deleted.
 
+use super::aside::aside;
 use super::conversation::Conversation;
 use super::history::History;
 use super::restore::{resting, stream_of};
@@ -35,6 +36,8 @@ struct Ready {
     settings: ThreadSettings,
     /// Folders that it worked in before.
     left: Vec<PathBuf>,
+    /// What of its record is not taken up.
+    warnings: Vec<String>,
 }
 
 impl Agent {
@@ -62,7 +65,7 @@ impl Agent {
         let path = self
             .path_to(params.thread_id.as_ref(), params.path.as_deref(), false)
             .await?;
-        if let Some(live) = self.live_in(&home.join(&path)) {
+        if let Some(live) = self.live_in(home.join(&path)).await {
             return joined(live, params.settings).await;
         }
         let fork_id = ThreadId::fresh();
@@ -80,7 +83,7 @@ impl Agent {
         if let Some(live) = self.thread(&id) {
             return joined(live, params.settings).await;
         }
-        let ready = self.prepare(&stored, params.settings, None)?;
+        let (stored, ready) = self.prepare(stored, params.settings, None).await?;
         let from = forked.then(|| stored.meta.id.clone());
         Ok(self.bring_back(id, Some(recorder), stored, from, ready, None).await)
     }
@@ -99,7 +102,7 @@ impl Agent {
         };
         let home = &self.desk().home;
         let live = match (&params.path, &params.thread_id) {
-            (Some(path), _) => self.live_in(&home.join(path)),
+            (Some(path), _) => self.live_in(home.join(path)).await,
             (None, Some(id)) => self.thread(id),
             (None, None) => None,
         };
@@ -132,13 +135,13 @@ impl Agent {
                 &self.desk().source,
             )
         };
-        let (recorder, mut stored) = if params.ephemeral {
+        let (recorder, stored) = if params.ephemeral {
             (None, Recorder::before_fork(home, &path, until).await?)
         } else {
             let Resumed { recorder, stored, .. } = Recorder::fork(home, &path, until, meta).await?;
             (Some(recorder), stored)
         };
-        let ready = self.prepare(&stored, params.settings, params.config.as_ref())?;
+        let (mut stored, ready) = self.prepare(stored, params.settings, params.config).await?;
         if let Some(recorder) = &recorder {
             recorder.persist().await?;
         }
@@ -215,17 +218,36 @@ impl Agent {
     }
 
     /// The live thread that is recorded in a file.
-    fn live_in(&self, path: &Path) -> Option<ThreadHandle> {
-        let real = std::fs::canonicalize(path).ok()?;
-        let is_there = |handle: &ThreadHandle| {
-            let recorder = handle.conversation().recorder.as_ref();
-            recorder.is_some_and(|recorder| std::fs::canonicalize(recorder.path()).is_ok_and(|path| path == real))
-        };
-        self.live().into_iter().find(is_there)
+    async fn live_in(&self, path: PathBuf) -> Option<ThreadHandle> {
+        let live = self.live();
+        aside(move || {
+            let real = std::fs::canonicalize(path).ok()?;
+            let is_there = |handle: &ThreadHandle| {
+                let recorder = handle.conversation().recorder.as_ref();
+                recorder.is_some_and(|recorder| std::fs::canonicalize(recorder.path()).is_ok_and(|path| path == real))
+            };
+            live.into_iter().find(is_there)
+        })
+        .await
+    }
+
+    /// [`Agent::ready`], which reads the disk. Gives the thread back.
+    async fn prepare(
+        &self,
+        stored: Stored,
+        change: SettingsOverride,
+        config: Option<Map<String, Value>>,
+    ) -> Result<(Stored, Ready), AgentError> {
+        let agent = self.clone();
+        aside(move || {
+            let ready = agent.ready(&stored, change, config.as_ref())?;
+            Ok((stored, ready))
+        })
+        .await
     }
 
     /// Finds out what a stored thread will work with: what is asked for now, else what it had.
-    fn prepare(
+    fn ready(
         &self,
         stored: &Stored,
         mut change: SettingsOverride,
@@ -242,24 +264,26 @@ impl Agent {
         let left = [&stored.meta.cwd, &last_folder].map(PathBuf::clone).into_iter();
         let left: Vec<PathBuf> = left.filter(|folder| *folder != cwd).collect();
         let loaded = self.load_config(Some(&cwd), config)?;
+        let mut warnings = Vec::new();
         if let Some(before) = &stored.last_context {
-            if change.permissions.is_none() && change.sandbox_policy.is_none() {
-                change.permissions = settings::still_chosen(&loaded.config, before.permissions.as_deref());
-            }
+            warnings = settings::take_up(&loaded.config, before, &mut change);
             if change.runtime_workspace_roots.is_none() && is_ours {
                 change
                     .runtime_workspace_roots
                     .clone_from(&before.runtime_workspace_roots);
             }
-            change.model.get_or_insert_with(|| before.model.clone());
-            change.effort.get_or_insert_with(|| before.effort.clone());
         }
         let known = |id: &String| loaded.config.providers.contains_key(id);
         if change.model_provider.is_none() {
             change.model_provider = stored.meta.model_provider.clone().filter(known);
         }
         let settings = settings::initial(&loaded.config, cwd, &change)?;
-        Ok(Ready { loaded, settings, left })
+        Ok(Ready {
+            loaded,
+            settings,
+            left,
+            warnings,
+        })
     }
 
     /// Makes a stored thread, or a copy of one, live.
@@ -272,7 +296,12 @@ impl Agent {
         ready: Ready,
         developer_instructions: Option<String>,
     ) -> Opened {
-        let Ready { loaded, settings, left } = ready;
+        let Ready {
+            loaded,
+            settings,
+            left,
+            warnings,
+        } = ready;
         let path = recorder.as_ref().map(|recorder| recorder.path().to_owned());
         let is_copy = forked_from.is_some();
         let agent = stored.meta.agent.filter(|_| !is_copy);
@@ -329,6 +358,9 @@ impl Agent {
         let broken = stored.skipped - usize::from(stored.cut_off);
         let base = stored.meta.base_instructions;
         let handle = self.launch(conversation, loaded, settings, base, thread, left);
+        for warning in warnings {
+            handle.conversation().warn(None, warning);
+        }
         if broken > 0 {
             let lines = if broken == 1 { "A line" } else { "Some lines" };
             let path = stored.path.display();
@@ -398,7 +430,7 @@ impl Agent {
             desk.proposals.forget_thread(&thread);
             let records = desk.snapshots.records();
             turns.iter().for_each(|turn| records.forget(&thread, &turn.id));
-            Ok(())
+            Ok::<_, StoreError>(())
         });
         deleted.await?;
         let stream = self.tell(id, EventKind::ThreadDeleted(ThreadDeleted {}));
@@ -449,7 +481,7 @@ impl Agent {
             aside(move || {
                 let meta = summary::meta_of(&path)?;
                 let memory_mode = Some(mode);
-                Ok(RolloutItem::SessionMeta(SessionMeta { memory_mode, ..meta }))
+                Ok::<_, StoreError>(RolloutItem::SessionMeta(SessionMeta { memory_mode, ..meta }))
             })
         };
         if let Ok(live) = self.reach(id).await {
@@ -523,18 +555,4 @@ async fn joined(handle: ThreadHandle, settings: SettingsOverride) -> Result<Open
         handle,
         instruction_sources: Vec::new(),
     })
-}
-
-/// Disk work.
-async fn aside<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
-) -> Result<T, StoreError> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done,
-        Err(error) => match error.try_into_panic() {
-            Ok(panic) => std::panic::resume_unwind(panic),
-            // Only when the runtime is being taken down; whoever asked is going too.
-            Err(_) => Err(StoreError::Closed { path: PathBuf::new() }),
-        },
-    }
 }

@@ -10,7 +10,9 @@ mod mail;
 mod spawn;
 
 pub(super) use carry::carry_out;
-pub(super) use mail::send;
+#[cfg(test)]
+pub(super) use mail::envelope;
+pub(super) use mail::{is_envelope, send};
 
 use super::thread::ThreadHandle;
 use super::{Agent, Shared};
@@ -61,7 +63,14 @@ impl Agents {
 
     /// Stops whatever works for a thread. Says whether anything did.
     pub fn interrupt_below(&self, thread: &ThreadId) -> bool {
-        let below = self.family().below(thread);
+        let below = {
+            let mut family = self.family();
+            let below = family.below(thread);
+            if !below.is_empty() {
+                family.stopped_below(thread);
+            }
+            below
+        };
         let mut any = false;
         for handle in below.iter().filter_map(|id| self.thread(id)) {
             if handle.running().is_some() {
@@ -80,6 +89,14 @@ impl Agents {
     pub async fn close_below(&self, thread: &ThreadId) {
         let below = self.family().below(thread);
         futures::future::join_all(below.iter().map(|id| self.close(id))).await;
+    }
+
+    /// A thread has ended: what works for it ends too, and nothing is kept of its family.
+    pub(super) async fn ended(&self, thread: &ThreadId) {
+        self.close_below(thread).await;
+        let mut family = self.family();
+        family.waits_no_more(thread);
+        family.forget(thread);
     }
 
     /// Closes one agent. Its thread can still be read.

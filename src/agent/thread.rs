@@ -23,7 +23,7 @@ use super::reviewer;
 use super::stream::Subscription;
 use super::turn::Turn;
 use super::undo;
-use crate::config::Config;
+use crate::config::{Config, Loaded};
 use crate::ids::{ItemId, ThreadId, TurnId};
 use crate::protocol::item::UserInput;
 use crate::protocol::queue::{QueuedInput, TurnQueue};
@@ -76,11 +76,15 @@ enum Op {
     },
     Deliver {
         mail: Mail,
-        reply: oneshot::Sender<()>,
+        reply: oneshot::Sender<Result<(), AgentError>>,
     },
     Settings {
         change: Box<SettingsOverride>,
         reply: oneshot::Sender<Result<ThreadSettings, AgentError>>,
+    },
+    TakeUp {
+        loaded: Box<Loaded>,
+        reply: oneshot::Sender<()>,
     },
     /// The running turn's task is done.
     TurnEnded {
@@ -175,7 +179,6 @@ pub struct ThreadHandle {
 struct Shared {
     conversation: Arc<Conversation>,
     desk: Arc<Desk>,
-    config: Arc<Config>,
     mailbox: mpsc::Sender<Op>,
     /// What a reader sees of the thread without asking its task.
     face: Mutex<Face>,
@@ -183,6 +186,7 @@ struct Shared {
 
 struct Face {
     thread: Thread,
+    config: Arc<Config>,
     settings: ThreadSettings,
     running: Option<Arc<Turn>>,
 }
@@ -206,13 +210,13 @@ impl ThreadHandle {
         let (mailbox, messages) = mpsc::channel(MAILBOX);
         let face = Face {
             thread: parts.thread.clone(),
+            config: parts.config.clone(),
             settings: parts.settings.clone(),
             running: None,
         };
         let shared = Arc::new(Shared {
             conversation: parts.conversation.clone(),
             desk: parts.desk.clone(),
-            config: parts.config.clone(),
             mailbox,
             face: Mutex::new(face),
         });
@@ -239,9 +243,15 @@ impl ThreadHandle {
         &self.shared.desk
     }
 
-    /// The configuration that the thread began with.
-    pub(super) fn config(&self) -> &Arc<Config> {
-        &self.shared.config
+    /// The configuration that the thread began with, or has taken up since.
+    pub(super) fn config(&self) -> Arc<Config> {
+        self.face().config.clone()
+    }
+
+    /// Has the thread go on with another configuration, from its next turn on. What is wrong in it is told in the thread.
+    pub(super) async fn take_up(&self, loaded: Loaded) -> Result<(), AgentError> {
+        let loaded = Box::new(loaded);
+        self.ask(|reply| Op::TakeUp { loaded, reply }).await
     }
 
     fn face(&self) -> std::sync::MutexGuard<'_, Face> {
@@ -325,10 +335,10 @@ impl ThreadHandle {
     }
 
     /// Gives the model something to read with its next request: in the running turn if that is one with the model, else in
-    /// the next. With `wakes` a turn begins for it if none runs.
+    /// the next. With `wakes` a turn begins for it if none runs, unless the person has stopped one and said nothing since.
     pub async fn deliver(&self, mail: Mail, wakes: bool) -> Result<(), AgentError> {
         let mail = Mail { wakes, ..mail };
-        self.ask(|reply| Op::Deliver { mail, reply }).await
+        self.ask(|reply| Op::Deliver { mail, reply }).await?
     }
 
     /// Runs a command of the person's own, beside the running turn or as a turn of its own.

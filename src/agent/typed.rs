@@ -56,7 +56,7 @@ impl ThreadHandle {
             _ => None,
         });
         let text = texts.collect::<Vec<_>>().join("\n");
-        keep(self.desk(), self.config(), Some(self.id()), &text);
+        keep(self.desk(), &self.config(), Some(self.id()), &text);
     }
 }
 

@@ -1,5 +1,7 @@
 //! `countersign serve`: the language server, over the wire that the editor wants.
 
+use crate::feedback::ring::Ring;
+use crate::secrets::Secrets;
 use crate::server::log::{self, LogOptions};
 use crate::server::run::{self, Setup};
 use crate::server::stop::{End, Stop};
@@ -40,11 +42,16 @@ pub fn run(args: Args) -> ExitCode {
             "no home folder is known, so there is no place for configuration and threads; set COUNTERSIGN_HOME to a folder",
         );
     };
+    let env = crate::cli::environment();
+    let secrets = Secrets::of_environment(&env);
+    let ring = Ring::default();
     let filter = std::env::var("COUNTERSIGN_LOG").ok();
     let options = LogOptions {
         folder: &home.join("log"),
         filter: filter.as_deref(),
         stderr: args.log_stderr,
+        secrets: &secrets,
+        ring: Some(&ring),
     };
     let log_trouble = log::install(&options).err();
     let wire = match connect(&args) {
@@ -64,10 +71,12 @@ pub fn run(args: Args) -> ExitCode {
     let trace_file = trace_file.or_else(|| std::env::var_os("COUNTERSIGN_TRACE_FILE").map(PathBuf::from));
     let setup = Setup {
         home,
-        env: crate::cli::environment(),
+        env,
         parent: args.client_process_id,
         log_trouble,
         trace_file: trace_file.filter(|path| !path.as_os_str().is_empty()),
+        secrets,
+        ring,
     };
     // The loop that takes messages runs here, on a thread of its own, whatever the agent's tasks do.
     let end = runtime.block_on(async {

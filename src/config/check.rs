@@ -22,6 +22,11 @@ pub(super) enum Layer {
 /// Settings in the editor's section that are the plugin's business.
 const EDITORS_OWN: &[&str] = &["server", "trace", "path", "plugin_protocol"];
 
+/// Whether a warning says that the value of a top-level key has another shape than it takes.
+pub(super) fn is_misfit_of(key: &str, warning: &ConfigWarning) -> bool {
+    warning.message.starts_with(&format!("`{key}` must be "))
+}
+
 /// Looks through one layer.
 pub(super) struct Checker<'a> {
     pub(super) layer: Layer,
@@ -170,6 +175,10 @@ impl<'a> Checker<'a> {
                     None
                 }
             },
+            (Kind::Exporter, Data::Text(text)) => self.choice(keys::NO_EXPORTERS, text, node, path),
+            (Kind::Exporter, Data::Table(entries)) if entries.len() == 1 => {
+                Some(self.table(entries, keys::EXPORTERS, path).into())
+            }
             (Kind::Table(keys), Data::Table(entries)) => Some(self.table(entries, keys, path).into()),
             (Kind::Map(keys), Data::Table(entries)) => Some(self.tables(entries, keys, path)),
             (Kind::Profiles, Data::Table(entries)) => Some(self.tables(entries, keys::KEYS, path)),
@@ -253,6 +262,7 @@ impl<'a> Checker<'a> {
         None
     }
 
+    /// The value has another shape than the key takes, so it is not used.
     pub(super) fn misfit(&mut self, wanted: &str, node: &Node, path: &[String]) {
         // Never the value itself: it may be a secret.
         let message = format!(
@@ -336,6 +346,7 @@ fn wanted(kind: Kind) -> &'static str {
         Kind::FlagMap => "a table of true and false",
         Kind::Choice(_) => "a text",
         Kind::Approval => "a text or a table with `granular`",
+        Kind::Exporter => "\"none\", or a table with either `otlp-http` or `otlp-grpc`",
         Kind::Table(_) | Kind::Map(_) | Kind::Profiles | Kind::Permissions => "a table",
         Kind::Any => "a value",
     }

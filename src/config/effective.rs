@@ -1,8 +1,11 @@
 //! The merged values as types. Every value has been checked against the table of keys before.
 
+use super::check::is_misfit_of;
 use super::environment::{EnvironmentPolicy, Inherit};
 use super::instructions::is_inside;
 use super::layers::{File, Merged, read_text};
+use super::login::Login;
+use super::otel::{Feedback, Otel};
 use super::permissions::{self, Profiles};
 use super::provider::{OPENAI_URL, Provider};
 use super::tree::Data;
@@ -52,7 +55,16 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
             .get("model_provider")
             .is_some_and(|origin| origin != "built-in"),
         providers: providers(values, warnings),
+        login: Login::read(values, warnings),
         mcp_servers: mcp::servers(values, &|name| place(home, &["mcp_servers", name, "command"]), warnings),
+        mcp_problem: match values.contains_key("mcp_servers") {
+            // Another layer has sound ones.
+            true => None,
+            false => warnings
+                .iter()
+                .find(|warning| is_misfit_of("mcp_servers", warning))
+                .cloned(),
+        },
         approval_policy: parsed(values, "approval_policy").unwrap_or_default(),
         approvals_reviewer: parsed(values, "approvals_reviewer").unwrap_or_default(),
         assess_risk: flag_in(values, "approvals", "assess_risk"),
@@ -103,12 +115,15 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
         prompt_folders: Vec::new(),
         background_terminal_max_timeout: parsed(values, "background_terminal_max_timeout")
             .map_or(LONGEST_POLL, std::time::Duration::from_millis),
+        otel: Otel::default(),
+        feedback: Feedback::default(),
         profile: text(values, "profile"),
         profiles: values
             .get("profiles")
             .and_then(Value::as_object)
             .map(|all| all.keys().cloned().collect())
             .unwrap_or_default(),
+        overrides: Map::new(),
     }
 }
 

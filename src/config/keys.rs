@@ -40,6 +40,8 @@ pub(super) enum Kind {
     Permissions,
     /// A list of places and patterns, as permission profiles name them.
     Places,
+    /// A word for none, or a table with one of the exporters of telemetry.
+    Exporter,
     /// Not looked into.
     Any,
 }
@@ -127,6 +129,9 @@ pub(super) const SANDBOXES: &[&str] = &["read-only", "workspace-write", "danger-
 /// Who answers questions; the last two are other names of `auto`.
 const REVIEWERS: &[&str] = &["user", "auto", "auto_review", "guardian_subagent"];
 
+/// Where what is logged in with is kept.
+const CREDENTIAL_STORES: &[&str] = &["file", "keyring", "auto", "ephemeral"];
+
 /// The keys of the top level.
 pub(super) const KEYS: &[Key] = &[
     anyone("model", Kind::Name),
@@ -194,11 +199,12 @@ pub(super) const KEYS: &[Key] = &[
     later("include_apps_instructions", Kind::Flag),
     later("include_collaboration_mode_instructions", Kind::Flag),
     later("include_environment_context", Kind::Flag),
-    later("cli_auth_credentials_store", Kind::Text),
+    person("cli_auth_credentials_store", Kind::Choice(CREDENTIAL_STORES)),
     later("mcp_oauth_credentials_store", Kind::Text),
-    later("forced_login_method", Kind::Text),
-    later("forced_chatgpt_workspace_id", Kind::Any),
-    later("chatgpt_base_url", Kind::Url),
+    person("forced_login_method", Kind::Choice(&["chatgpt", "api"])),
+    person("forced_chatgpt_workspace_id", Kind::Any),
+    person("chatgpt_base_url", Kind::Url),
+    person("login", Kind::Table(LOGIN)),
     trusted("mcp_servers", Kind::Map(SERVER)),
     later("mcp_oauth_callback_port", Kind::Count),
     later("mcp_oauth_callback_url", Kind::Url),
@@ -212,11 +218,11 @@ pub(super) const KEYS: &[Key] = &[
     later("tui", Kind::Any),
     later("notice", Kind::Any),
     later("analytics", Kind::Any),
-    later("feedback", Kind::Any),
+    person("feedback", Kind::Table(FEEDBACK)),
     later("auto_review", Kind::Any),
     person("realtime", Kind::Table(REALTIME)),
     later("windows", Kind::Any),
-    later("otel", Kind::Any),
+    person("otel", Kind::Table(OTEL)),
     later("sqlite_home", Kind::Path),
     later("log_dir", Kind::Path),
     later("check_for_update_on_startup", Kind::Flag),
@@ -325,6 +331,20 @@ const EDITOR_CONTEXT: &[Key] = &[
     anyone("recent_edits", Kind::Flag),
 ];
 
+/// The authorisation server of accounts.
+const LOGIN: &[Key] = &[
+    person("issuer", Kind::Url),
+    person("client_id", Kind::Name),
+    person("scopes", Kind::Texts),
+    person("authorization_endpoint", Kind::Address),
+    person("token_endpoint", Kind::Address),
+    person("device_authorization_endpoint", Kind::Address),
+    person("revocation_endpoint", Kind::Address),
+    person("usage_endpoint", Kind::Address),
+    person("callback_url", Kind::Address),
+    person("timeout_sec", Kind::Seconds),
+];
+
 const APPROVALS_TABLE: &[Key] = &[person("assess_risk", Kind::Flag)];
 
 const USER_COMMANDS: &[Key] = &[person("sandboxed", Kind::Flag)];
@@ -339,6 +359,48 @@ const ENVIRONMENT: &[Key] = &[
 ];
 
 const PROJECT: &[Key] = &[person("trust_level", Kind::Choice(&["trusted", "untrusted"]))];
+
+const FEEDBACK: &[Key] = &[
+    person("enabled", Kind::Flag),
+    person("endpoint", Kind::Address),
+    person("headers", Kind::TextMap),
+];
+
+const OTEL: &[Key] = &[
+    person("environment", Kind::Name),
+    person("exporter", Kind::Exporter),
+    person("trace_exporter", Kind::Exporter),
+    person("metrics_exporter", Kind::Exporter),
+    person("log_user_prompt", Kind::Flag),
+];
+
+/// What an exporter can be where it is a word; the second is a service of the reference system's, and none here.
+pub(super) const NO_EXPORTERS: &[&str] = &["none", "statsig"];
+
+/// What it can be where it is a table.
+pub(super) const EXPORTERS: &[Key] = &[
+    person("otlp-http", Kind::Table(OTLP_HTTP)),
+    person("otlp-grpc", Kind::Table(OTLP_GRPC)),
+];
+
+const OTLP_HTTP: &[Key] = &[
+    person("endpoint", Kind::Address),
+    person("protocol", Kind::Choice(&["binary", "json"])),
+    person("headers", Kind::TextMap),
+    person("tls", Kind::Table(OTLP_TLS)),
+];
+
+const OTLP_GRPC: &[Key] = &[
+    person("endpoint", Kind::Address),
+    person("headers", Kind::TextMap),
+    person("tls", Kind::Table(OTLP_TLS)),
+];
+
+const OTLP_TLS: &[Key] = &[
+    person("ca-certificate", Kind::Path),
+    person("client-certificate", Kind::Path),
+    person("client-private-key", Kind::Path),
+];
 
 const HISTORY: &[Key] = &[
     person("persistence", Kind::Choice(&["save-all", "none"])),

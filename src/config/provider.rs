@@ -41,7 +41,7 @@ pub struct Provider {
     pub stream_max_retries: u32,
     /// Longest silence within a stream, in milliseconds. Default 300,000.
     pub stream_idle_timeout_ms: u64,
-    /// Whether an OpenAI account is needed.
+    /// Whether what the person is logged in with is sent, where the environment holds no key.
     pub requires_openai_auth: bool,
 }
 
@@ -115,6 +115,7 @@ pub(super) fn built_in(env: &BTreeMap<String, String>) -> Value {
             "env_key": "OPENAI_API_KEY",
             "env_key_instructions": "Create a key at https://platform.openai.com/api-keys.",
             "wire_api": "responses",
+            "requires_openai_auth": true,
             "env_http_headers": {
                 "OpenAI-Organization": "OPENAI_ORGANIZATION",
                 "OpenAI-Project": "OPENAI_PROJECT",

@@ -20,7 +20,7 @@ pub(super) fn redact(value: &mut Value) {
             // What a permission profile says of a place whose name sounds like a secret's.
             Value::String(text) if matches!(text.as_str(), "read" | "write" | "deny" | "allow") => {}
             Value::String(text) if is_secret(key) && !text.is_empty() => *text = HIDDEN.to_owned(),
-            Value::String(text) if key.ends_with("url") || key == "endpoint" => *text = redact_url(text),
+            Value::String(text) if key.ends_with("url") || key.ends_with("endpoint") => *text = redact_url(text),
             other => redact(other),
         }
     }
@@ -31,12 +31,14 @@ fn is_headers(table: &str) -> bool {
     matches!(table, "http_headers" | "headers" | "env" | "query_params")
 }
 
-fn is_secret(key: &str) -> bool {
+/// Whether a value under this name is, or may be, a secret.
+pub(super) fn is_secret(key: &str) -> bool {
     let key = key.to_ascii_lowercase().replace('-', "_");
     // These name a variable that holds the secret, or count tokens.
     if matches!(key.as_str(), "env_key" | "env_key_instructions")
         || key.ends_with("_env_var")
         || key.ends_with("_limit")
+        || key.ends_with("_endpoint")
     {
         return false;
     }
@@ -48,6 +50,7 @@ fn is_secret(key: &str) -> bool {
         "passwd",
         "credential",
         "authorization",
+        "cookie",
     ]
     .iter()
     .any(|word| key.contains(word))

@@ -5,7 +5,7 @@ mod globs;
 mod secrets;
 
 pub(super) use globs::{Compiled, Pattern};
-pub use secrets::secrets;
+pub use secrets::{half_written, secrets};
 
 use super::confinement::{Confinement, Walls, resolve};
 use super::protected::Guard;

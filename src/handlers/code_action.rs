@@ -29,7 +29,7 @@ pub const KINDS: &[&str] = &[QUICKFIX, REWRITE, SOURCE];
 /// Source of our own hints. What is ours is not offered to be fixed as foreign diagnostics are.
 pub const OWN_SOURCE: &str = "countersign";
 
-pub fn actions(session: &Session, params: &CodeActionParams) -> CodeActionResponse {
+pub async fn actions(session: &Session, params: &CodeActionParams) -> CodeActionResponse {
     let document = params.text_document.uri.as_str();
     let path = uri::to_path(document).ok().flatten();
     let wanted = |kind: &str| is_wanted(kind, &params.context);
@@ -80,7 +80,8 @@ pub fn actions(session: &Session, params: &CodeActionParams) -> CodeActionRespon
         if wanted(SOURCE) {
             let title = "Review this file with agent";
             actions.push(action(title, SOURCE, command::REVIEW_FILE, &place(None)));
-            actions.extend(findings::reviews(document, path));
+            // What follows is about no text, so it may be later.
+            actions.extend(findings::reviews(document, path).await);
         }
     }
     if wanted(SOURCE) && session.agent().live().iter().any(|thread| thread.running().is_some()) {

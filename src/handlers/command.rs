@@ -1,6 +1,7 @@
 //! Commands of the standard surface (`workspace/executeCommand`). Each is answered at once; what it sets off follows as
 //! progress, questions and edits.
 
+pub(super) mod account;
 mod review;
 mod threads;
 
@@ -8,7 +9,7 @@ pub use review::{Decide, NextChange, ShowProposal};
 
 use super::prompt::PromptCall;
 use super::review as reviews;
-use super::{sandbox, terminal, thread, undo};
+use super::{feedback, sandbox, terminal, thread, undo};
 use crate::agent::AgentError;
 use crate::agent::person::OwnCommand;
 use crate::agent::thread::{Start, ThreadHandle};
@@ -18,14 +19,13 @@ use crate::protocol::item::{LineRange, UserInput};
 use crate::protocol::settings::SettingsOverride;
 use crate::protocol::thread::ThreadStartParams;
 use crate::protocol::turn::{EditorContext, EditorDiagnostic};
-use crate::server::editor::Choice;
 use crate::server::presenter::Severity;
 use crate::server::session::Session;
 use crate::workspace::uri;
 use lsp_types::ExecuteCommandParams;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 pub const FIX: &str = "countersign.fix";
@@ -54,7 +54,11 @@ pub const PROMPT: &str = "countersign.prompt";
 pub const REVIEW_CHANGES: &str = "countersign.reviewChanges";
 pub const FIX_FINDING: &str = "countersign.fixFinding";
 pub const DISMISS_FINDINGS: &str = "countersign.dismissFindings";
+pub const FEEDBACK: &str = "countersign.feedback";
 pub const STOP_TERMINALS: &str = "countersign.stopTerminals";
+
+pub const LOGIN: &str = "countersign.login";
+pub const LOGOUT: &str = "countersign.logout";
 
 type Run = fn(&Session, Vec<Value>) -> Result<(), RequestError>;
 
@@ -114,6 +118,12 @@ const COMMANDS: &[(&str, Run)] = &[
     }),
     (DELETE_THREAD, |session, arguments| {
         threads::run(session, DELETE_THREAD, arguments, threads::Deed::Delete)
+    }),
+    (LOGIN, account::login),
+    (LOGOUT, account::logout),
+    (FEEDBACK, |session, arguments| {
+        feedback::write_and_show(session, optional(FEEDBACK, arguments)?.unwrap_or_default());
+        Ok(())
     }),
     (STOP_TERMINALS, |session, _arguments| {
         terminal::stop_all(session);
@@ -302,16 +312,13 @@ fn ask(session: &Session, task: Task, choices: &'static Choices) -> Result<(), R
         set_off(session, task, words);
         return Ok(());
     }
-    let actions: Vec<_> = choices.iter().map(|(title, _)| json!({"title": title})).collect();
     let message = format!("What should Countersign do with {}?", selection_in_words(&task));
-    let params = json!({"type": 3, "message": message, "actions": actions});
-    let pending = session
-        .outbound()
-        .request::<Option<Choice>>("window/showMessageRequest", params);
+    let titles = choices.iter().map(|(title, _)| *title);
+    let pending = session.outbound().choose(Severity::Info, &message, titles);
     let session = session.clone();
     tokio::spawn(async move {
-        let Ok(Some(chosen)) = pending.await else { return };
-        if let Some((_, words)) = choices.iter().find(|(title, _)| *title == chosen.title) {
+        let Some(chosen) = pending.await else { return };
+        if let Some((_, words)) = choices.iter().find(|(title, _)| *title == chosen) {
             set_off(&session, task, (*words).to_owned());
         }
     });
@@ -379,6 +386,7 @@ pub(super) async fn thread_for(session: &Session, folder: &Path) -> Result<Threa
     if let Some(thread) =
         current.filter(|thread| thread.running().is_none() || session.presenter().waits_for_words(thread.id()))
     {
+        session.agent().follow_config(&thread).await;
         return Ok(thread);
     }
     let settings = SettingsOverride {

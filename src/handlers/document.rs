@@ -86,6 +86,8 @@ mod tests {
                 parent: None,
                 log_trouble: None,
                 trace_file: None,
+                secrets: Default::default(),
+                ring: Default::default(),
             };
             let (outbound, _queue) = Outbound::new(Stop::default());
             let context = Context::new(setup, outbound, Stop::default());

@@ -48,6 +48,7 @@ pub fn initialize(context: &Context, params: InitializeParams) -> Result<Initial
     );
     let (agent, presenter) = (session.agent().clone(), session.presenter().clone());
     let subscriptions = session.subscriptions().clone();
+    let telemetry = session.telemetry().clone();
     context.begin(session)?;
     context
         .teardown
@@ -58,6 +59,10 @@ pub fn initialize(context: &Context, params: InitializeParams) -> Result<Initial
         let shown = async { tokio::join!(presenter.finished(), subscriptions.finished()) };
         let _in_time = tokio::time::timeout(PRESENTER_LIMIT, shown).await;
     });
+    // Last: nobody waits for it but who is told of it.
+    context
+        .teardown
+        .register("telemetry", || async move { telemetry.finish().await });
     let server_info = ServerInfo {
         name: server::NAME.to_owned(),
         version: Some(server::VERSION.to_owned()),
@@ -164,9 +169,20 @@ pub fn configuration_changed(context: &Context, params: DidChangeConfigurationPa
         .cloned()
         .filter(serde_json::Value::is_object);
     match sent {
-        Some(settings) => session.agent().set_client_config(Some(settings)),
+        Some(settings) => take_up(session, settings),
         None => fetch_configuration(session),
     }
+}
+
+/// The editor's settings count from now on, for live threads too.
+fn take_up(session: &Session, settings: serde_json::Value) {
+    session.agent().set_client_config(Some(settings));
+    let agent = session.agent().clone();
+    tokio::spawn(async move {
+        if let Err(error) = agent.reload_config(None).await {
+            tracing::warn!(%error, "live threads keep the configuration they have");
+        }
+    });
 }
 
 /// Asks the client for its section `countersign`, where it answers such questions.
@@ -184,7 +200,7 @@ fn fetch_configuration(session: &Session) {
             Ok(Ok(sections)) => {
                 // Null is a client that has nothing to say; what it said at the start stays.
                 if let Some(settings) = sections.into_iter().next().filter(serde_json::Value::is_object) {
-                    session.agent().set_client_config(Some(settings));
+                    take_up(&session, settings);
                 }
             }
             Ok(Err(error)) => tracing::warn!(%error, "the editor's settings were not read"),

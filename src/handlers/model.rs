@@ -1,10 +1,15 @@
-//! `countersign/model/list`.
+//! `countersign/model/…`.
 
+use crate::account::Terms;
 use crate::agent::AgentError;
+use crate::config::Config;
+use crate::config::edit::Edit;
+use crate::config::provider::Provider;
 use crate::lsp::error::RequestError;
 use crate::model::catalogue::{self, Login};
+use crate::protocol::account::AuthMethod;
 use crate::protocol::error::INVALID_CURSOR;
-use crate::protocol::model::{Model, ModelListParams, ModelListResult};
+use crate::protocol::model::{Model, ModelListParams, ModelListResult, ModelSetDefaultParams, ModelSetDefaultResult};
 use crate::server::session::Session;
 
 pub fn list(session: &Session, params: &ModelListParams) -> Result<ModelListResult, RequestError> {
@@ -15,7 +20,7 @@ pub fn list(session: &Session, params: &ModelListParams) -> Result<ModelListResu
         .config;
     let models = match config.provider(&config.model_provider) {
         Ok(provider) => catalogue::offered(
-            Login::of(provider),
+            login(session, &config, provider),
             &config.model_provider,
             provider,
             config.model.as_deref().unwrap_or_default(),
@@ -23,6 +28,61 @@ pub fn list(session: &Session, params: &ModelListParams) -> Result<ModelListResu
         Err(_) => Vec::new(),
     };
     page(models, params)
+}
+
+pub async fn set_default(
+    session: &Session,
+    params: ModelSetDefaultParams,
+) -> Result<ModelSetDefaultResult, RequestError> {
+    let agent = session.agent().clone();
+    let loaded = tokio::task::spawn_blocking(move || agent.load_config(None, None)).await;
+    let config = loaded
+        .map_err(|error| RequestError::internal(error.to_string()))?
+        .map_err(AgentError::from)?
+        .config;
+    let home = &config.home;
+    // A profile is a table of the file, or a file of its own.
+    let (file, table) = match &config.profile {
+        Some(name) if config.profiles.contains(name) => (
+            home.join("config.toml"),
+            format!("profiles.{}.", serde_json::json!(name)),
+        ),
+        Some(name) => (home.join(format!("{name}.config.toml")), String::new()),
+        None => (home.join("config.toml"), String::new()),
+    };
+    let values = [("model", params.model), ("model_reasoning_effort", params.effort)];
+    let edits: Vec<Edit> = values
+        .into_iter()
+        .filter_map(|(key, value)| {
+            Some(Edit {
+                key_path: format!("{table}{key}"),
+                value: Some(value?.into()),
+            })
+        })
+        .collect();
+    if edits.is_empty() {
+        return Err(RequestError::invalid_params("Name a model, an effort, or both."));
+    }
+    let written = super::config::written(file, edits, None).await?;
+    Ok(ModelSetDefaultResult {
+        path: written.path,
+        profile: config.profile,
+    })
+}
+
+/// How the provider's requests are paid for: by what there is, else by what its settings want.
+fn login(session: &Session, config: &Config, provider: &Provider) -> Login {
+    let desk = session.agent().desk();
+    let terms = Terms {
+        login: &config.login,
+        provider,
+        env: &desk.env,
+    };
+    match desk.account.method(terms) {
+        Some((AuthMethod::Account, _)) => Login::Account,
+        Some((AuthMethod::ApiKey, _)) => Login::Key,
+        None => Login::of(provider),
+    }
 }
 
 /// One page of the list. The cursor is the index of its first model.
@@ -62,7 +122,6 @@ fn page(models: Vec<Model>, params: &ModelListParams) -> Result<ModelListResult,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::provider::Provider;
 
     fn models(number: usize) -> Vec<Model> {
         let describe = |index: usize| catalogue::describe(&format!("m{index}"), "acme", &Provider::default(), "m0");

@@ -12,13 +12,11 @@ use crate::protocol::review::{
 };
 use crate::protocol::turn::{EditorContext, EditorDiagnostic};
 use crate::server::call::after_reply;
-use crate::server::editor::Choice;
 use crate::server::presenter::{FINDINGS_SOURCE, Severity, severity_of};
 use crate::server::session::Session;
 use crate::workspace::uri;
 use lsp_types::RenameFilesParams;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use std::path::{Path, PathBuf};
 
 pub async fn start(session: &Session, params: ReviewStartParams) -> Result<ReviewStartResult, RequestError> {
@@ -133,15 +131,11 @@ async fn choose(session: &Session, folder: &Path) -> Option<ReviewTarget> {
     let (env, at) = (session.agent().desk().env.clone(), folder.to_owned());
     let choices = tokio::task::spawn_blocking(move || Choices::of(&at, &env)).await.ok()?;
     let offers = choices.offers();
-    let actions: Vec<_> = offers.iter().map(|(title, _)| json!({"title": title})).collect();
     let name = folder.file_name().unwrap_or(folder.as_os_str()).to_string_lossy();
-    let params =
-        json!({"type": 3, "message": format!("What should Countersign review in {name}?"), "actions": actions});
-    let asked = session
-        .outbound()
-        .request::<Option<Choice>>("window/showMessageRequest", params);
-    let chosen = asked.await.ok()??;
-    let offer = offers.into_iter().find(|(title, _)| *title == chosen.title)?;
+    let message = format!("What should Countersign review in {name}?");
+    let titles = offers.iter().map(|(title, _)| title.as_str());
+    let chosen = session.outbound().choose(Severity::Info, &message, titles).await?;
+    let offer = offers.into_iter().find(|(title, _)| *title == chosen)?;
     Some(offer.1)
 }
 

@@ -11,6 +11,7 @@ use crate::server::session::Session;
 
 pub async fn start(session: &Session, params: TurnStartParams) -> Result<TurnStartResult, RequestError> {
     let thread = session.agent().reach(&params.thread_id).await?;
+    session.agent().follow_config(&thread).await;
     thread.check_prompt(&params.input).await?;
     let typed = params.input.clone();
     let started = thread

@@ -27,6 +27,8 @@ pub struct Client {
 pub struct Abilities {
     /// Our plugin: it speaks the custom protocol and shows threads, proposals and approvals itself.
     pub plugin: bool,
+    /// Our plugin, which shows proposals itself too. A person may have it leave them to the editor's own preview.
+    pub reviews_proposals: bool,
     /// Takes `workspace/applyEdit`.
     pub apply_edit: bool,
     /// Takes versioned edits. Neovim does but does not say so; its resource operations tell.
@@ -89,6 +91,8 @@ impl Abilities {
         let change_annotations = there("/workspace/workspaceEdit/changeAnnotationSupport");
         Self {
             plugin: there("/experimental/countersign"),
+            reviews_proposals: there("/experimental/countersign")
+                && at("/experimental/countersign/proposals").is_none_or(|means| means != "preview"),
             apply_edit: yes("/workspace/applyEdit"),
             document_changes: yes("/workspace/workspaceEdit/documentChanges") || operations.is_some(),
             create_files: operation("create"),
@@ -249,14 +253,17 @@ mod tests {
         assert_eq!(odd.roots, [PathBuf::from("/w")]);
         assert!(odd.can.plugin && !odd.can.apply_edit && !odd.can.change_annotations);
         assert_eq!(odd.process_id, None);
-        for (experimental, plugin) in [
-            (json!(true), true),
-            (json!({}), true),
-            (json!(false), false),
-            (json!(null), false),
+        for (experimental, plugin, reviews) in [
+            (json!(true), true, true),
+            (json!({}), true, true),
+            (json!({"proposals": 7}), true, true),
+            (json!({"proposals": "preview"}), true, false),
+            (json!(false), false, false),
+            (json!(null), false, false),
         ] {
             let params = json!({"capabilities": {"experimental": {"countersign": experimental}}});
-            assert_eq!(Client::read(&params).can.plugin, plugin, "{params}");
+            let can = Client::read(&params).can;
+            assert_eq!((can.plugin, can.reviews_proposals), (plugin, reviews), "{params}");
         }
     }
 }

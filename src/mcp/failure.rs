@@ -55,6 +55,15 @@ impl StartError {
         }
     }
 
+    /// What happened, without anything that the server has said.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::AuthRequired => "it wants a login",
+            Self::TimedOut(_) => "it took too long",
+            Self::Other(_) => "it could not be reached, or failed",
+        }
+    }
+
     /// The words for the person; of several that fit, the first counts.
     pub fn message(&self, name: &str, settings: &ServerSettings) -> String {
         let table = format!("[mcp_servers.{}]", key(name));

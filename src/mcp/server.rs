@@ -156,8 +156,14 @@ impl Server {
             let server = self.clone();
             self.tasks.spawn(async move {
                 tokio::select! {
+                    biased;
+                    () = server.end.cancelled() => {}
                     () = server.open() => {}
-                    () = server.end.cancelled() => server.set(McpServerStatus::Stopped, None),
+                }
+                // It may have opened at the very moment when all were told to end.
+                if server.end.is_cancelled() {
+                    server.end_now();
+                    server.set(McpServerStatus::Stopped, None);
                 }
             });
         }
@@ -207,8 +213,9 @@ impl Server {
                     inner.refused_us = error == StartError::AuthRequired;
                     inner.failed();
                 }
+                // The words may be the server's own, with whatever it says of its secrets: they are for the person.
                 let message = error.message(&self.name, &self.settings);
-                tracing::warn!(server = %self.name, "{message}");
+                tracing::warn!(server = %self.name, kind = error.kind(), "a tool server did not start");
                 self.set(McpServerStatus::Failed, Some(message));
             }
         }
@@ -294,7 +301,7 @@ impl Server {
             is_news
         });
         if is_news {
-            tracing::warn!(server = %self.name, "{message}");
+            tracing::warn!(server = %self.name, "a tool server was lost");
         }
     }
 

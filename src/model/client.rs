@@ -4,12 +4,15 @@
 mod line;
 
 use crate::config::provider::{Provider, WireApi};
-use crate::model::error::{Endpoint, ErrorKind, ModelError};
+use crate::model::credential::{Bearer, Credential};
+use crate::model::error::{Endpoint, ErrorKind, KeyFrom, LoginTrouble, ModelError};
 use crate::model::failure::Report;
 use crate::model::item::ToolSpec;
 use crate::model::names::Names;
 use crate::model::stream::{Context, Decoder, ModelStream};
+use crate::model::watch::Exchange;
 use crate::model::{ModelRequest, chat, http, responses};
+use bytes::Bytes;
 #[cfg(test)]
 pub(crate) use line::Line;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
@@ -29,9 +32,10 @@ pub struct ModelClient {
     shared: Arc<Shared>,
 }
 
+#[derive(Clone)]
 struct Shared {
     provider: Provider,
-    key: Option<String>,
+    credential: Credential,
     user_agent: String,
     /// Further headers, from the provider's `env_http_headers`.
     headers: Vec<(String, String)>,
@@ -55,7 +59,18 @@ impl fmt::Debug for ModelClient {
 impl ModelClient {
     /// `key`: the value of the provider's `env_key`, if it is set. `user_agent`: see [`user_agent`](Self::user_agent).
     pub fn new(provider: &Provider, key: Option<String>, user_agent: &str) -> ModelClient {
+        let from = |variable: &String| KeyFrom::Variable(variable.clone());
+        let from = provider.env_key.as_ref().map(from).unwrap_or_default();
         let key = key.or_else(|| provider.experimental_bearer_token.clone());
+        let credential = match key.map(|key| key.trim().to_owned()).filter(|key| !key.is_empty()) {
+            Some(key) => Credential::Key { key, from },
+            None => Credential::None,
+        };
+        Self::with_credential(provider, credential, user_agent)
+    }
+
+    /// A client whose requests carry this.
+    pub fn with_credential(provider: &Provider, credential: Credential, user_agent: &str) -> ModelClient {
         let name = if provider.name.is_empty() {
             "The provider"
         } else {
@@ -63,7 +78,7 @@ impl ModelClient {
         };
         ModelClient {
             shared: Arc::new(Shared {
-                key: key.map(|key| key.trim().to_owned()).filter(|key| !key.is_empty()),
+                credential,
                 user_agent: user_agent.to_owned(),
                 headers: Vec::new(),
                 endpoint: Arc::new(Endpoint {
@@ -80,24 +95,10 @@ impl ModelClient {
 
     /// The same client with further headers: the values of the provider's `env_http_headers`.
     pub fn with_headers(self, headers: impl IntoIterator<Item = (String, String)>) -> ModelClient {
-        let Shared {
-            provider,
-            key,
-            user_agent,
-            endpoint,
-            ..
-        } = &*self.shared;
+        let mut shared = Arc::unwrap_or_clone(self.shared);
+        shared.headers = headers.into_iter().collect();
         ModelClient {
-            shared: Arc::new(Shared {
-                provider: provider.clone(),
-                key: key.clone(),
-                user_agent: user_agent.clone(),
-                headers: headers.into_iter().collect(),
-                endpoint: endpoint.clone(),
-                http: OnceLock::new(),
-                #[cfg(test)]
-                line: self.shared.line.clone(),
-            }),
+            shared: Arc::new(shared),
         }
     }
 
@@ -105,7 +106,7 @@ impl ModelClient {
     pub fn at(&self, base_url: &str) -> ModelClient {
         let Shared {
             provider,
-            key,
+            credential,
             user_agent,
             headers,
             ..
@@ -114,7 +115,7 @@ impl ModelClient {
             base_url: base_url.to_owned(),
             ..provider.clone()
         };
-        ModelClient::new(&provider, key.clone(), user_agent).with_headers(headers.iter().cloned())
+        Self::with_credential(&provider, credential.clone(), user_agent).with_headers(headers.iter().cloned())
     }
 
     /// The same client, with answers that come over this line.
@@ -130,7 +131,7 @@ impl ModelClient {
     pub fn is_like(&self, other: &ModelClient) -> bool {
         let (one, other) = (&*self.shared, &*other.shared);
         one.provider == other.provider
-            && one.key == other.key
+            && one.credential == other.credential
             && one.user_agent == other.user_agent
             && one.headers == other.headers
     }
@@ -157,6 +158,10 @@ impl ModelClient {
         &self.shared.endpoint.url
     }
 
+    pub(super) fn credential(&self) -> &Credential {
+        &self.shared.credential
+    }
+
     pub fn provider(&self) -> &Provider {
         &self.shared.provider
     }
@@ -165,25 +170,36 @@ impl ModelClient {
     /// closes the connection.
     pub async fn stream(&self, request: &ModelRequest) -> Result<ModelStream, ModelError> {
         let context = self.context(&request.model);
-        match self.try_stream(request, context).await {
-            Ok(stream) => Ok(stream),
-            Err(kind) => Err(self.error(kind)),
+        let mut exchange = request
+            .watch
+            .as_ref()
+            .map(|watch| watch.begin(&request.model, request.task));
+        match self.try_stream(request, context, &mut exchange).await {
+            Ok(stream) => {
+                if let Some(exchange) = &mut exchange {
+                    exchange.answered(Ok(()));
+                }
+                Ok(stream.watched(exchange))
+            }
+            Err(kind) => {
+                let error = self.error(kind);
+                if let Some(exchange) = &mut exchange {
+                    exchange.answered(Err(&error.to_string()));
+                }
+                Err(error)
+            }
         }
     }
 
     /// A bounded GET of `path` below the base URL, as JSON.
     pub(super) async fn get_json(&self, path: &str, limit: Duration) -> Result<serde_json::Value, ModelError> {
         let attempt = async {
-            let url = self.url(path)?;
-            let response = self
-                .http()
-                .await?
-                .get(url)
-                .headers(self.headers()?)
-                .send()
-                .await
-                .map_err(transport_kind)?;
-            let response = self.check(response, &self.context("")).await?;
+            let ask = Ask {
+                url: self.url(path)?,
+                headers: HeaderMap::new(),
+                body: None,
+            };
+            let response = self.ask(ask, &mut self.context(""), &mut None).await?;
             let body = read_bounded(response, crate::model::sse::MAX_EVENT_BYTES).await;
             super::json::parse(&String::from_utf8_lossy(&body)).ok_or_else(|| ErrorKind::Protocol {
                 reason: format!("`{path}` is no JSON"),
@@ -196,7 +212,12 @@ impl ModelClient {
         outcome.map_err(|kind| self.error(kind))
     }
 
-    async fn try_stream(&self, request: &ModelRequest, context: Context) -> Result<ModelStream, ErrorKind> {
+    async fn try_stream(
+        &self,
+        request: &ModelRequest,
+        mut context: Context,
+        exchange: &mut Option<Box<dyn Exchange>>,
+    ) -> Result<ModelStream, ErrorKind> {
         let Provider { wire_api, base_url, .. } = &self.shared.provider;
         let openai = is_openai(base_url);
         let unsendable = |error: serde_json::Error| ErrorKind::Setup {
@@ -216,40 +237,96 @@ impl ModelClient {
             ),
         };
         let url = self.url(path)?;
-        let mut headers = self.headers()?;
+        let mut headers = HeaderMap::new();
         headers.insert("content-type", HeaderValue::from_static("application/json"));
         headers.insert("accept", HeaderValue::from_static("text/event-stream"));
         if let Ok(turn) = HeaderValue::from_str(&request.turn_id) {
             headers.insert("x-client-request-id", turn);
         }
         headers.insert("x-countersign-task", HeaderValue::from_static(request.task.as_str()));
+        for (name, value) in exchange.iter().flat_map(|exchange| exchange.headers()) {
+            if let Ok(value) = HeaderValue::from_str(&value) {
+                headers.insert(name, value);
+            }
+        }
         tracing::debug!(
             task = request.task.as_str(),
             model = request.model,
+            thread = request.cache_key,
             turn = request.turn_id,
             bytes = body.len(),
             "request"
         );
-        let sent = self.send(url, headers, body);
-        let response = match tokio::time::timeout(context.idle_limit, sent).await {
-            Ok(sent) => sent?,
-            Err(_) => {
-                return Err(ErrorKind::Idle {
-                    limit: context.idle_limit,
-                });
-            }
+        let ask = Ask {
+            url,
+            headers,
+            body: Some(body.into()),
         };
-        let response = self.check(response, &context).await?;
+        let response = self.ask(ask, &mut context, exchange).await?;
         Ok(ModelStream::new(response, decoder, context))
     }
 
-    async fn send(&self, url: Url, headers: HeaderMap, body: Vec<u8>) -> Result<reqwest::Response, ErrorKind> {
+    /// Sends a request with what the client has to show, and gives its answer if that is a good one. What belongs to a
+    /// login is renewed once if the provider does not accept it.
+    async fn ask(
+        &self,
+        ask: Ask,
+        context: &mut Context,
+        exchange: &mut Option<Box<dyn Exchange>>,
+    ) -> Result<reqwest::Response, ErrorKind> {
+        let Credential::Login(login) = &self.shared.credential else {
+            return self.ask_with(&ask, None, context, exchange).await;
+        };
+        let bearer = login.current().await.map_err(ErrorKind::Login)?;
+        match self.ask_with(&ask, Some(&bearer), context, exchange).await {
+            Err(ErrorKind::Unauthorized { status: Some(401), .. }) => {}
+            answered => return answered,
+        }
+        tracing::info!("the provider does not accept the login, which is renewed");
+        let bearer = login.renew(&bearer.token).await.map_err(ErrorKind::Login)?;
+        self.ask_with(&ask, Some(&bearer), context, exchange).await
+    }
+
+    async fn ask_with(
+        &self,
+        ask: &Ask,
+        bearer: Option<&Bearer>,
+        context: &mut Context,
+        exchange: &mut Option<Box<dyn Exchange>>,
+    ) -> Result<reqwest::Response, ErrorKind> {
+        let mut headers = self.headers(bearer)?;
+        headers.extend(ask.headers.clone());
+        if let Some(bearer) = bearer {
+            // Not to be repeated in any message.
+            context.key = Some(bearer.token.clone());
+        }
+        let sent = self.send(ask, headers);
+        match tokio::time::timeout(context.idle_limit, sent).await {
+            Ok(sent) => {
+                let response = sent?;
+                if let Some(exchange) = exchange {
+                    let ray = response.headers().get("cf-ray").and_then(|ray| ray.to_str().ok());
+                    exchange.status(response.status().as_u16(), ray);
+                }
+                self.check(response, context).await
+            }
+            Err(_) => Err(ErrorKind::Idle {
+                limit: context.idle_limit,
+            }),
+        }
+    }
+
+    async fn send(&self, ask: &Ask, headers: HeaderMap) -> Result<reqwest::Response, ErrorKind> {
         #[cfg(test)]
         if let Some(line) = &self.shared.line {
-            return line::send(line, headers, body).await;
+            return line::send(line, headers, ask.body.clone().unwrap_or_default()).await;
         }
-        let request = self.http().await?.post(url).headers(headers).body(body);
-        request.send().await.map_err(transport_kind)
+        let http = self.http().await?;
+        let request = match &ask.body {
+            Some(body) => http.post(ask.url.clone()).body(body.clone()),
+            None => http.get(ask.url.clone()),
+        };
+        request.headers(headers).send().await.map_err(transport_kind)
     }
 
     /// The answer, if its status says success.
@@ -275,15 +352,18 @@ impl ModelClient {
 
     pub(super) fn context(&self, model: &str) -> Context {
         let Provider {
-            env_key,
-            stream_idle_timeout_ms,
-            ..
+            stream_idle_timeout_ms, ..
         } = &self.shared.provider;
+        let (key, from) = match &self.shared.credential {
+            Credential::None => (None, KeyFrom::Nowhere),
+            Credential::Key { key, from } => (Some(key.clone()), from.clone()),
+            Credential::Login(_) => (None, KeyFrom::Account),
+        };
         Context {
             endpoint: self.shared.endpoint.clone(),
             model: model.to_owned(),
-            var: env_key.clone(),
-            key: self.shared.key.clone(),
+            from,
+            key,
             idle_limit: match stream_idle_timeout_ms {
                 0 => DEFAULT_IDLE_LIMIT,
                 // A year is as good as for ever, and no sum of times overflows.
@@ -333,10 +413,10 @@ impl ModelClient {
         Ok(url)
     }
 
-    pub(super) fn headers(&self) -> Result<HeaderMap, ErrorKind> {
+    pub(super) fn headers(&self, bearer: Option<&Bearer>) -> Result<HeaderMap, ErrorKind> {
         let Shared {
             provider,
-            key,
+            credential,
             user_agent,
             headers: further,
             ..
@@ -346,17 +426,40 @@ impl ModelClient {
             reason: "the user agent is no text for a header".to_owned(),
         })?;
         headers.insert("user-agent", user_agent);
-        if let (Some(var), None) = (&provider.env_key, key) {
-            return Err(ErrorKind::MissingKey {
-                var: var.clone(),
-                instructions: provider.env_key_instructions.clone(),
-            });
+        let key = match (credential, bearer) {
+            (Credential::Key { key, .. }, _) => Some(key),
+            (_, bearer) => bearer.map(|bearer| &bearer.token),
+        };
+        match (key, &provider.env_key) {
+            (None, Some(var)) => {
+                return Err(ErrorKind::MissingKey {
+                    var: var.clone(),
+                    instructions: provider.env_key_instructions.clone(),
+                    or_login: provider.requires_openai_auth,
+                });
+            }
+            (None, None) if provider.requires_openai_auth => {
+                return Err(ErrorKind::Login(LoginTrouble {
+                    reason: "nobody is logged in".to_owned(),
+                    passing: false,
+                }));
+            }
+            _ => {}
         }
         if let Some(key) = key {
             let mut value = HeaderValue::from_str(&format!("Bearer {key}")).map_err(|_| {
-                let place = provider.env_key.as_deref().unwrap_or("experimental_bearer_token");
+                let place = match credential {
+                    Credential::Key {
+                        from: KeyFrom::Variable(variable),
+                        ..
+                    } => format!("the key in {variable}"),
+                    Credential::Key {
+                        from: KeyFrom::Nowhere, ..
+                    } => "the key in experimental_bearer_token".to_owned(),
+                    _ => "what you are logged in with".to_owned(),
+                };
                 ErrorKind::Setup {
-                    reason: format!("the key in {place} holds characters that no key has"),
+                    reason: format!("{place} holds characters that no key has"),
                 }
             })?;
             value.set_sensitive(true);
@@ -366,6 +469,12 @@ impl ModelClient {
             .http_headers
             .iter()
             .chain(further.iter().map(|(name, value)| (name, value)))
+            .chain(
+                bearer
+                    .iter()
+                    .flat_map(|bearer| &bearer.headers)
+                    .map(|(name, value)| (name, value)),
+            )
         {
             let setup = |what: &str| ErrorKind::Setup {
                 reason: format!("its header {name:?} {what}"),
@@ -376,6 +485,14 @@ impl ModelClient {
         }
         Ok(headers)
     }
+}
+
+/// What is asked of the provider, but for the headers that every request has.
+struct Ask {
+    url: Url,
+    headers: HeaderMap,
+    /// Absent: a GET.
+    body: Option<Bytes>,
 }
 
 fn make_http(base_url: &str) -> Result<reqwest::Client, ErrorKind> {
@@ -536,10 +653,18 @@ mod tests {
         assert_eq!(client(provider.clone()).shared.endpoint.url, "https://a.example/v1");
         let with = |key: &str| ModelClient::new(&provider, Some(key.into()), "ua");
         assert!(!format!("{:?}", with("sk-secret")).contains("sk-secret"));
-        assert_eq!(with(" sk-1\n").headers().expect("fine")["authorization"], "Bearer sk-1");
-        let error = with("sk\nsecret").headers().expect_err("no header");
+        assert_eq!(
+            with(" sk-1\n").headers(None).expect("fine")["authorization"],
+            "Bearer sk-1"
+        );
+        let error = with("sk\nsecret").headers(None).expect_err("no header");
         assert!(!format!("{error:?}").contains("secret"), "{error:?}");
-        assert!(!with("").headers().expect("no key needed").contains_key("authorization"));
+        assert!(
+            !with("")
+                .headers(None)
+                .expect("no key needed")
+                .contains_key("authorization")
+        );
     }
 
     #[test]

@@ -25,10 +25,41 @@ pub struct ModelError {
     pub endpoint: Arc<Endpoint>,
 }
 
+/// Where the key came from that a request carries.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum KeyFrom {
+    /// There is none, or it stands in the configuration.
+    #[default]
+    Nowhere,
+    /// An environment variable.
+    Variable(String),
+    /// The person has logged in with it.
+    Stored,
+    /// It belongs to an account that the person has logged in to.
+    Account,
+}
+
+/// Why there is nothing that could be sent of a login.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct LoginTrouble {
+    /// The end of a sentence, for the person.
+    pub reason: String,
+    /// A new try may go better: the authorisation server was not reached, or has trouble of its own.
+    pub passing: bool,
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub enum ErrorKind {
     /// The provider wants a key and there is none. Nothing was sent.
-    MissingKey { var: String, instructions: Option<String> },
+    MissingKey {
+        var: String,
+        instructions: Option<String>,
+        /// A login would do as well.
+        or_login: bool,
+    },
+    /// What the person is logged in with cannot be sent: there is none, or it has run out. Nothing was sent.
+    Login(LoginTrouble),
     /// The provider's configuration cannot work: no URL, a header that is none, a certificate nobody vouches for.
     Setup { reason: String },
     /// No connection came about.
@@ -46,8 +77,7 @@ pub enum ErrorKind {
     Unauthorized {
         status: Option<u16>,
         message: String,
-        /// The variable that the key came from.
-        var: Option<String>,
+        from: KeyFrom,
     },
     ModelNotFound {
         status: Option<u16>,
@@ -117,7 +147,7 @@ impl ErrorKind {
     pub fn transience(&self) -> Transience {
         match self {
             Self::Unreachable { .. } => Transience::Connect,
-            Self::Broken { .. } => Transience::Request,
+            Self::Broken { .. } | Self::Login(LoginTrouble { passing: true, .. }) => Transience::Request,
             Self::Http { status, .. } if is_transient_status(*status) => Transience::Request,
             Self::RateLimited { status, .. } | Self::Overloaded { status, .. } => match status {
                 Some(_) => Transience::Request,
@@ -126,6 +156,7 @@ impl ErrorKind {
             Self::Failed { .. } | Self::StreamEnded { .. } | Self::Idle { .. } => Transience::Stream,
             Self::Http { .. }
             | Self::MissingKey { .. }
+            | Self::Login(_)
             | Self::Setup { .. }
             | Self::Unauthorized { .. }
             | Self::ModelNotFound { .. }
@@ -168,7 +199,8 @@ impl ErrorKind {
     fn turn_error_kind(&self) -> TurnErrorKind {
         match self {
             Self::MissingKey { .. } => TurnErrorKind::MissingKey,
-            Self::Unauthorized { .. } => TurnErrorKind::Unauthorized,
+            Self::Login(LoginTrouble { passing: true, .. }) => TurnErrorKind::ConnectionFailed,
+            Self::Unauthorized { .. } | Self::Login(_) => TurnErrorKind::Unauthorized,
             Self::ModelNotFound { .. } => TurnErrorKind::ModelNotFound,
             Self::ContextWindowExceeded { .. } => TurnErrorKind::ContextWindowExceeded,
             Self::UsageLimit { .. } | Self::UsageNotIncluded { .. } => TurnErrorKind::UsageLimitExceeded,
@@ -214,14 +246,32 @@ impl ModelError {
             message => format!(": {}", sentence(message)),
         };
         match &self.kind {
-            ErrorKind::MissingKey { var, instructions } => {
+            ErrorKind::MissingKey {
+                var,
+                instructions,
+                or_login,
+            } => {
                 let hint = instructions
                     .as_deref()
                     .map(|text| format!(" {}", sentence(text)))
                     .unwrap_or_default();
+                let login = match or_login {
+                    true => " Or log in: `countersign login` in a terminal.",
+                    false => "",
+                };
                 format!(
                     "{name} ({url}) needs a key, and the environment variable {var} is not set or is empty.{hint} Set \
-                     {var} where the editor starts, then restart the editor; `countersign doctor` shows what is found."
+                     {var} where the editor starts, then restart the editor; `countersign doctor` shows what is found.{login}"
+                )
+            }
+            ErrorKind::Login(LoginTrouble { reason, passing: true }) => format!(
+                "The login for {name} ({url}) could not be renewed: {} Try again in a while.",
+                sentence(reason)
+            ),
+            ErrorKind::Login(LoginTrouble { reason, .. }) => {
+                format!(
+                    "{name} ({url}) needs a login, and there is none that holds: {} {AGAIN}",
+                    sentence(reason)
                 )
             }
             ErrorKind::Setup { reason } => format!(
@@ -256,13 +306,20 @@ impl ModelError {
                     id(request_id)
                 )
             }
-            ErrorKind::Unauthorized { message, var, status } => {
-                let advice = match (var, status) {
+            ErrorKind::Unauthorized { message, from, status } => {
+                let advice = match (from, status) {
                     (_, Some(403)) => "Check that the account may use this model from here.".to_owned(),
-                    (Some(var), _) => format!("Check the key in the environment variable {var}."),
-                    (None, _) => "Give the provider a key: name its variable as `env_key` in config.toml.".to_owned(),
+                    (KeyFrom::Variable(var), _) => format!("Check the key in the environment variable {var}."),
+                    (KeyFrom::Stored | KeyFrom::Account, _) => AGAIN.to_owned(),
+                    (KeyFrom::Nowhere, _) => {
+                        "Give the provider a key: name its variable as `env_key` in config.toml.".to_owned()
+                    }
                 };
-                format!("{name} ({url}) does not accept the key{} {advice}", said(message))
+                let what = match from {
+                    KeyFrom::Account => "login",
+                    _ => "key",
+                };
+                format!("{name} ({url}) does not accept the {what}{} {advice}", said(message))
             }
             ErrorKind::ModelNotFound { model, message, .. } => format!(
                 "{name} ({url}) has no model `{model}`{} Choose another `model`; `countersign doctor` lists what the \
@@ -346,6 +403,10 @@ impl ModelError {
     }
 }
 
+/// How to log in once more.
+const AGAIN: &str =
+    "Log in again: with the editor's command *Log in* of Countersign, or with `countersign login` in a terminal.";
+
 /// The text with a full stop, so that another sentence can follow.
 fn sentence(text: &str) -> String {
     let text = text.trim();
@@ -383,6 +444,7 @@ mod tests {
             ErrorKind::MissingKey {
                 var: "ACME_KEY".into(),
                 instructions: Some("Get one at acme.example".into()),
+                or_login: false,
             },
             ErrorKind::Setup {
                 reason: message.clone(),
@@ -408,7 +470,7 @@ mod tests {
             ErrorKind::Unauthorized {
                 status: Some(401),
                 message: message.clone(),
-                var: Some("ACME_KEY".into()),
+                from: KeyFrom::Variable("ACME_KEY".into()),
             },
             ErrorKind::ModelNotFound {
                 status,
@@ -491,6 +553,7 @@ mod tests {
         let kind = ErrorKind::MissingKey {
             var: "ACME_KEY".into(),
             instructions: Some("Get one at acme.example".into()),
+            or_login: false,
         };
         let turn_error = error(kind).turn_error();
         assert_eq!(turn_error.kind, TurnErrorKind::MissingKey);

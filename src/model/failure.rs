@@ -1,6 +1,6 @@
 //! From what a provider says has gone wrong (status, headers, body, event) to an [`ErrorKind`].
 
-use crate::model::error::ErrorKind;
+use crate::model::error::{ErrorKind, KeyFrom};
 use crate::model::json;
 use crate::protocol::model::RateLimits;
 use regex::Regex;
@@ -28,8 +28,8 @@ pub(super) struct Report {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Asked<'a> {
     pub(super) model: &'a str,
-    /// The variable of the key.
-    pub(super) var: Option<&'a str>,
+    /// Where the key came from.
+    pub(super) from: Option<&'a KeyFrom>,
     /// Never to be repeated in a message, whatever the provider echoes.
     pub(super) key: Option<&'a str>,
     /// Seconds since the Unix epoch.
@@ -174,7 +174,7 @@ impl Report {
                 401 | 403 => ErrorKind::Unauthorized {
                     status: Some(status),
                     message,
-                    var: asked.var.map(str::to_owned),
+                    from: asked.from.cloned().unwrap_or_default(),
                 },
                 402 => ErrorKind::UsageLimit {
                     status: Some(status),
@@ -279,7 +279,7 @@ impl Report {
                 "invalid_api_key" | "authentication_error" | "unauthorized" | "401" => ErrorKind::Unauthorized {
                     status,
                     message,
-                    var: asked.var.map(str::to_owned),
+                    from: asked.from.cloned().unwrap_or_default(),
                 },
                 _ => continue,
             };
@@ -408,7 +408,7 @@ mod tests {
 
     const ASKED: Asked<'static> = Asked {
         model: "m-1",
-        var: Some("KEY"),
+        from: Some(&KeyFrom::Nowhere),
         key: Some("sk-secret"),
         now: 1000,
     };

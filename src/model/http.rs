@@ -26,6 +26,11 @@ pub(super) fn builder(url: &str) -> reqwest::ClientBuilder {
     builder
 }
 
+/// Whether an address leads to this machine and no further.
+pub fn is_this_machine(url: &str) -> bool {
+    is_loopback(url)
+}
+
 /// A client for a tool server. It follows redirects within the server, and takes no token elsewhere. Made aside, since it
 /// reads the system's certificates.
 ///

@@ -99,7 +99,7 @@ fn jitter() -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::error::{Endpoint, ErrorKind};
+    use crate::model::error::{Endpoint, ErrorKind, KeyFrom};
     use std::sync::Arc;
 
     fn error(kind: ErrorKind) -> ModelError {
@@ -195,6 +195,7 @@ mod tests {
             ErrorKind::MissingKey {
                 var: "KEY".into(),
                 instructions: None,
+                or_login: false,
             },
             ErrorKind::Setup {
                 reason: message.clone(),
@@ -202,7 +203,7 @@ mod tests {
             ErrorKind::Unauthorized {
                 status: Some(401),
                 message: message.clone(),
-                var: None,
+                from: KeyFrom::Nowhere,
             },
             ErrorKind::ModelNotFound {
                 status: Some(404),

@@ -1,8 +1,9 @@
 //! One answer as it arrives: bytes to events, with the idle limit and the bounds.
 
-use crate::model::error::{Endpoint, ErrorKind, ModelError};
+use crate::model::error::{Endpoint, ErrorKind, KeyFrom, ModelError};
 use crate::model::failure::{Asked, plain};
 use crate::model::sse::{MAX_EVENT_BYTES, SseEvent, SseParser};
+use crate::model::watch::{Ending, Exchange};
 use crate::model::{ModelEvent, chat, json, responses};
 use crate::protocol::model::RateLimits;
 use std::collections::VecDeque;
@@ -23,6 +24,39 @@ pub(super) enum Decoder {
     Chat(Box<chat::Decoder>),
 }
 
+/// What is told of the end of an answer that no event marks, and of an answer that breaks off.
+const ENDED: &str = "stream.ended";
+const BROKEN: &str = "stream.broken";
+
+/// The kind of an event, as the provider has it.
+fn kind(event: &SseEvent) -> &str {
+    #[derive(serde::Deserialize)]
+    struct Typed<'a> {
+        #[serde(borrow, alias = "object")]
+        r#type: Option<&'a str>,
+    }
+    let named = event.event.as_deref();
+    let typed = || serde_json::from_str::<Typed<'_>>(&event.data).ok()?.r#type;
+    let plain = || (event.data.trim() == "[DONE]").then_some("[DONE]");
+    named.or_else(typed).or_else(plain).unwrap_or("message")
+}
+
+/// Tells who watches.
+fn tell(exchange: &mut Option<Box<dyn Exchange>>, kind: &str, outcome: Result<Option<Ending>, &ModelError>) {
+    let Some(exchange) = exchange else { return };
+    match outcome {
+        Ok(ending) => exchange.event(kind, Ok(ending)),
+        Err(error) => exchange.event(kind, Err(&error.to_string())),
+    }
+}
+
+fn ending<'a>(mut events: impl Iterator<Item = &'a ModelEvent>) -> Option<Ending> {
+    events.find_map(|event| match event {
+        ModelEvent::Completed { usage, .. } => Some(Ending { usage: *usage }),
+        _ => None,
+    })
+}
+
 /// What the body turns out to be.
 #[derive(Debug)]
 enum Body {
@@ -38,7 +72,7 @@ enum Body {
 pub(super) struct Context {
     pub(super) endpoint: Arc<Endpoint>,
     pub(super) model: String,
-    pub(super) var: Option<String>,
+    pub(super) from: KeyFrom,
     pub(super) key: Option<String>,
     pub(super) idle_limit: Duration,
 }
@@ -47,7 +81,7 @@ impl Context {
     pub(super) fn asked(&self) -> Asked<'_> {
         Asked {
             model: &self.model,
-            var: self.var.as_deref(),
+            from: Some(&self.from),
             key: self.key.as_deref(),
             now: jiff::Timestamp::now().as_second(),
         }
@@ -67,6 +101,8 @@ pub struct ModelStream {
     deadline: Instant,
     bytes: u64,
     request_id: Option<String>,
+    /// Who watches it.
+    exchange: Option<Box<dyn Exchange>>,
 }
 
 impl ModelStream {
@@ -83,7 +119,13 @@ impl ModelStream {
             error: None,
             context,
             bytes: 0,
+            exchange: None,
         }
+    }
+
+    /// The same under somebody's eyes.
+    pub(super) fn watched(self, exchange: Option<Box<dyn Exchange>>) -> Self {
+        Self { exchange, ..self }
     }
 
     /// The next event. After an error or `Completed` there is none. Dropping this future loses nothing.
@@ -107,7 +149,9 @@ impl ModelStream {
                 }),
             };
             if let Err(kind) = outcome {
-                self.error = Some(ModelError::new(kind, &self.context.endpoint));
+                let error = ModelError::new(kind, &self.context.endpoint);
+                tell(&mut self.exchange, BROKEN, Err(&error));
+                self.error = Some(error);
                 self.response = None;
             } else if self.completed() {
                 self.drain();
@@ -191,10 +235,18 @@ impl ModelStream {
         }
         let asked = self.context.asked();
         for event in events {
-            match &mut self.decoder {
-                Decoder::Responses(decoder) => decoder.event(event, asked, &mut self.ready)?,
-                Decoder::Chat(decoder) => decoder.event(event, asked, &mut self.ready)?,
+            let before = self.ready.len();
+            let decoded = match &mut self.decoder {
+                Decoder::Responses(decoder) => decoder.event(event, asked, &mut self.ready),
+                Decoder::Chat(decoder) => decoder.event(event, asked, &mut self.ready),
+            };
+            if self.exchange.is_some() {
+                let ending = ending(self.ready.range(before..));
+                let error = decoded.as_ref().err();
+                let error = error.map(|kind| ModelError::new(kind.clone(), &self.context.endpoint));
+                tell(&mut self.exchange, kind(event), error.as_ref().map_or(Ok(ending), Err));
             }
+            decoded?;
         }
         // Comments do not count: a server that only keeps the line open is silent all the same.
         let limit = if self.finished() {
@@ -219,10 +271,14 @@ impl ModelStream {
             Body::Document(document) if broken.is_none() => return self.document(&document),
             Body::Document(_) | Body::Unknown(_) => {}
         }
+        let before = self.ready.len();
         let ended = match &mut self.decoder {
             Decoder::Responses(decoder) => decoder.end(),
             Decoder::Chat(decoder) => decoder.end(&mut self.ready),
         };
+        if let Some(ending) = ending(self.ready.range(before..)) {
+            tell(&mut self.exchange, ENDED, Ok(Some(ending)));
+        }
         ended.map_err(|kind| match kind {
             ErrorKind::StreamEnded { reason: None } => ErrorKind::StreamEnded { reason: broken },
             kind => kind,
@@ -256,10 +312,15 @@ impl ModelStream {
 
     fn whole(&mut self, value: serde_json::Value) -> Result<(), ErrorKind> {
         let asked = self.context.asked();
-        match &mut self.decoder {
+        let before = self.ready.len();
+        let decoded = match &mut self.decoder {
             Decoder::Responses(decoder) => decoder.document(value, asked, &mut self.ready),
             Decoder::Chat(decoder) => decoder.document(value, asked, &mut self.ready),
+        };
+        if let Some(ending) = ending(self.ready.range(before..)) {
+            tell(&mut self.exchange, ENDED, Ok(Some(ending)));
         }
+        decoded
     }
 
     /// Reads what follows a complete answer, in the background and for a moment: a connection whose answer was read to

@@ -72,7 +72,8 @@ pub struct ThreadSendParams {
     /// Who says it, as the model is told; `client` where nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub author: Option<String>,
-    /// Begin a turn for it if none runs. Otherwise it waits for the next one.
+    /// Begin a turn for it if none runs, unless the person has stopped one and said nothing since. Otherwise it waits for the
+    /// next one.
     #[serde(default)]
     pub starts_turn: bool,
 }

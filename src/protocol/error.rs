@@ -29,7 +29,8 @@ pub const CODES: &[Code] = &[
     code(
         -32603,
         "InternalError",
-        "A fault of Countersign itself, whose log has the cause; or, as `execFailed`, a command that could not be run.",
+        "A fault of Countersign itself, whose log has the cause; or what failed on this machine or elsewhere, as `data.kind` says: \
+         a command that could not be run, a configuration that cannot be read or written, feedback that was not taken.",
     ),
     code(
         -32002,
@@ -72,6 +73,12 @@ macro_rules! kinds {
 kinds! {
     /// The parameters cannot be meant as they stand.
     INVALID_PARAMS = "invalidParams" (-32602),
+    /// No report of this id was shown lately; look at it again.
+    PREVIEW_NOT_FOUND = "previewNotFound" (-32803),
+    /// No address is configured that feedback may be sent to; save it as a file.
+    NO_FEEDBACK_ENDPOINT = "noFeedbackEndpoint" (-32803),
+    /// The feedback was not sent, saved or put together; the message has the cause.
+    FEEDBACK_FAILED = "feedbackFailed" (-32603),
     /// The cursor is not one that a list gave out.
     INVALID_CURSOR = "invalidCursor" (-32602),
     /// The settings of the request do not make a valid configuration.
@@ -106,7 +113,7 @@ kinds! {
     TURN_RUNNING = "turnRunning" (-32803),
     /// No such input waits in the thread's queue: its turn has begun, or it was removed.
     QUEUED_NOT_FOUND = "queuedNotFound" (-32803),
-    /// The thread's queue is full.
+    /// So much waits in the thread, in its queue or for the model's next request, that it takes no more.
     QUEUE_FULL = "queueFull" (-32803),
     /// The thread has no turn with this id.
     TURN_NOT_FOUND = "turnNotFound" (-32803),
@@ -144,6 +151,30 @@ kinds! {
     NO_DIFFERENCE = "noDifference" (-32600),
     /// The command could not be run at all; the message has the cause.
     EXEC_FAILED = "execFailed" (-32603),
+    /// The person's config.toml is there and cannot be read; the message has the cause.
+    CONFIG_UNREADABLE = "configUnreadable" (-32603),
+    /// The person's config.toml is no TOML; the message has the place.
+    CONFIG_BROKEN = "configBroken" (-32603),
+    /// The configuration could not be written; the message has the cause.
+    CONFIG_NOT_WRITTEN = "configNotWritten" (-32603),
+    /// There is no such login, or it has ended.
+    LOGIN_NOT_FOUND = "loginNotFound" (-32600),
+    /// What should be the id of a login is none.
+    BAD_LOGIN_ID = "badLoginId" (-32600),
+    /// The configuration allows only another way to log in.
+    LOGIN_METHOD_FORCED = "loginMethodForced" (-32600),
+    /// The configuration names no authorisation server that could be logged in to.
+    LOGIN_NOT_CONFIGURED = "loginNotConfigured" (-32600),
+    /// Nobody is logged in.
+    NOT_LOGGED_IN = "notLoggedIn" (-32600),
+    /// A key is used, and what is asked needs an account.
+    NO_ACCOUNT = "noAccount" (-32600),
+    /// The login could not be begun: there is no port for the browser's answer, or the authorisation server gave no code.
+    LOGIN_FAILED = "loginFailed" (-32603),
+    /// What is logged in with cannot be kept or forgotten; the message has the path and the cause.
+    ACCOUNT_STORE_FAILED = "accountStoreFailed" (-32603),
+    /// The account's allowance could not be asked for; the message has the cause.
+    RATE_LIMITS_FAILED = "rateLimitsFailed" (-32603),
     /// A fault of Countersign itself.
     INTERNAL = "internal" (-32603),
 }

@@ -2,9 +2,9 @@
 
 #[cfg(test)]
 use super::{
-    agent::*, approval::*, command::*, config::*, document::*, file::*, generate::Visitor, git::*, guardian::*,
-    history::*, mcp::*, model::*, permission::*, prompt::*, proposal::*, question::*, queue::*, realtime::*, review::*,
-    sandbox::*, terminal::*, thread::*, tool::*, turn::*, undo::*,
+    account::*, agent::*, approval::*, command::*, config::*, document::*, feedback::*, file::*, generate::Visitor,
+    git::*, guardian::*, history::*, mcp::*, model::*, permission::*, prompt::*, proposal::*, question::*, queue::*,
+    realtime::*, review::*, sandbox::*, terminal::*, thread::*, tool::*, turn::*, undo::*,
 };
 
 /// A span has its name and its fields from the first.
@@ -190,8 +190,22 @@ requests! { CLIENT_REQUESTS, each_client_request, dispatch_span:
     REALTIME_CLOSE = "countersign/realtime/close" (RealtimeCloseParams) -> RealtimeCloseResult,
     /// The voices there are.
     REALTIME_VOICES = "countersign/realtime/voices" (RealtimeVoicesParams) -> RealtimeVoicesResult,
+    /// Who is logged in, and whether the configured provider takes a login.
+    ACCOUNT_READ = "countersign/account/read" (AccountReadParams) -> AccountReadResult,
+    /// Logs in with a key, or begins a login to an account. Answered before the person has done anything.
+    ACCOUNT_LOGIN_START = "countersign/account/login/start" (AccountLoginStartParams) -> AccountLoginStartResult,
+    /// Gives up the login that runs.
+    ACCOUNT_LOGIN_CANCEL = "countersign/account/login/cancel" (AccountLoginCancelParams) -> AccountLoginCancelResult,
+    /// Forgets what was logged in with; the server is told where it takes that.
+    ACCOUNT_LOGOUT = "countersign/account/logout" (AccountLogoutParams) -> AccountLogoutResult,
+    /// How requests to the configured provider are allowed.
+    ACCOUNT_STATUS = "countersign/account/status" (AccountStatusParams) -> AccountStatusResult,
+    /// What the provider says of the account's allowance at this moment. Waits for it a bounded time.
+    ACCOUNT_RATE_LIMITS_READ = "countersign/account/rateLimits/read" (AccountRateLimitsReadParams) -> AccountRateLimitsReadResult,
     /// The models that can be chosen.
     MODEL_LIST = "countersign/model/list" (ModelListParams) -> ModelListResult,
+    /// Keeps the model, or the effort, that threads begin with from now on.
+    MODEL_SET_DEFAULT = "countersign/model/setDefault" (ModelSetDefaultParams) -> ModelSetDefaultResult,
     /// The prompts that can be called by name, as their files say at this moment.
     PROMPT_LIST = "countersign/prompt/list" (PromptListParams) -> PromptListResult,
     /// One thing that the person typed, by its number.
@@ -202,6 +216,16 @@ requests! { CLIENT_REQUESTS, each_client_request, dispatch_span:
     HISTORY_APPEND = "countersign/history/append" (HistoryAppendParams) -> HistoryAppendResult,
     /// The effective configuration and where each value came from.
     CONFIG_READ = "countersign/config/read" (ConfigReadParams) -> ConfigReadResult,
+    /// Changes the person's config.toml and nothing else in it. What is changed is taken up by each thread's next turn.
+    CONFIG_WRITE = "countersign/config/write" (ConfigWriteParams) -> ConfigWriteResult,
+    /// Reads the configuration again for live threads; their next turns take it up.
+    CONFIG_RELOAD = "countersign/config/reload" (ConfigReloadParams) -> ConfigReloadResult,
+    /// What feedback would say, byte for byte; nothing is saved or sent.
+    FEEDBACK_PREVIEW = "countersign/feedback/preview" (FeedbackPreviewParams) -> FeedbackPreviewResult,
+    /// Saves feedback as a file.
+    FEEDBACK_SAVE = "countersign/feedback/save" (FeedbackSaveParams) -> FeedbackSaveResult,
+    /// Sends feedback to the address that the person has configured. Answered when it is taken there, or not.
+    FEEDBACK_UPLOAD = "countersign/feedback/upload" (FeedbackUploadParams) -> FeedbackUploadResult,
     /// The permission profiles that can be chosen.
     PERMISSIONS_PROFILES = "countersign/permissions/profiles" (PermissionProfilesParams) -> PermissionProfilesResult,
     /// Which walls stand around commands on this machine, what each lacks, and what is used for each mode.
@@ -243,6 +267,12 @@ macro_rules! notifications {
 }
 
 notifications! {
+    /// A login has come to its end. Follows the answer of the request that began or ended it.
+    ACCOUNT_LOGIN_COMPLETED = "countersign/account/login/completed" (AccountLoginCompleted),
+    /// The person is known in another way, or not any more.
+    ACCOUNT_UPDATED = "countersign/account/updated" (AccountUpdated),
+    /// The provider has told how much of the account's allowance is used. Follows `thread/tokenUsage`.
+    ACCOUNT_RATE_LIMITS_UPDATED = "countersign/account/rateLimits/updated" (AccountRateLimitsUpdated),
     /// More output of a command that `command/exec` runs with `streamOutput`. All of it comes before the answer.
     COMMAND_OUTPUT = "countersign/command/output" (CommandOutput),
     /// What a file search with `stream` has found so far. All of it comes before the answer.

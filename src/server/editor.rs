@@ -1,7 +1,7 @@
 //! The agent's changes as `workspace/applyEdit`.
 
 use super::idle::Idle;
-use super::outbound::{Outbound, RequestFailure};
+use super::outbound::{Outbound, RequestFailure, Severity};
 use crate::agent::editor::{ApplyReply, Editor, EditorChange, EditorStep, Unsaved};
 use crate::ids::ThreadId;
 use crate::lsp::client::Client;
@@ -149,13 +149,9 @@ impl Editor for EditorPort {
         let (outbound, idle) = (self.outbound.clone(), self.idle.clone());
         async move {
             idle.wait().await;
-            let pending = outbound.request::<Option<Choice>>(
-                "window/showMessageRequest",
-                json!({"type": 3, "message": message, "actions": [{"title": "Saved, go on"}, {"title": "Run without saving"}]}),
-            );
-            if let Err(error) = pending.await {
-                tracing::info!(%error, "the question about saving was not answered; the command runs without");
-            }
+            // Whatever is chosen, and also if nothing is, the command runs with what is on the disk by then.
+            let titles = ["Saved, go on", "Run without saving"];
+            let _go_on = outbound.choose(Severity::Info, &message, titles).await;
         }
         .boxed()
     }
@@ -195,12 +191,6 @@ fn refusal(reason: Option<String>, failed_change: Option<u32>, names: &[String])
         (None, Some(name)) => Some(format!("the change of {name} failed")),
         (reason, None) => reason,
     }
-}
-
-/// The chosen action of `window/showMessageRequest`.
-#[derive(Debug, Deserialize)]
-pub struct Choice {
-    pub title: String,
 }
 
 /// One change as a `WorkspaceEdit`.

@@ -8,9 +8,11 @@
 use crate::server::line::Line;
 use crate::server::stop::{End, Stop};
 use crate::server::trace::{Side, Trace};
-use serde::Serialize;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::pin::Pin;
@@ -66,6 +68,21 @@ pub enum RequestFailure {
     Unreadable { method: String, reason: String },
     #[error("the editor is gone")]
     ClientGone,
+}
+
+/// How a message to the person is meant (LSP 3.17 `MessageType`).
+#[derive(Clone, Copy, Debug)]
+pub enum Severity {
+    Error = 1,
+    Warning = 2,
+    Info = 3,
+    Log = 4,
+}
+
+/// The chosen action of `window/showMessageRequest`.
+#[derive(Deserialize)]
+struct Choice {
+    title: String,
 }
 
 #[derive(Serialize)]
@@ -139,6 +156,25 @@ impl Outbound {
         if let Ok(permit) = self.0.budget.clone().acquire_many_owned(cost).await {
             self.push(body, Some(permit));
         }
+    }
+
+    /// Asks the person by `window/showMessageRequest` (LSP 3.17): the title that they choose; none if the question was closed
+    /// or the client gave no usable answer. The question goes out at once; dropping the future takes it back.
+    pub fn choose<'t>(
+        &self,
+        severity: Severity,
+        message: &str,
+        titles: impl IntoIterator<Item = &'t str>,
+    ) -> BoxFuture<'static, Option<String>> {
+        let actions: Vec<_> = titles.into_iter().map(|title| json!({"title": title})).collect();
+        let params = json!({"type": severity as u8, "message": message, "actions": actions});
+        let pending = self.request::<Option<Choice>>("window/showMessageRequest", params);
+        async move {
+            let answer = pending.await;
+            let answer = answer.inspect_err(|error| tracing::warn!(%error, "no usable answer to a question"));
+            answer.ok()?.map(|choice| choice.title)
+        }
+        .boxed()
     }
 
     /// Sends a request. Dropping the future takes the question back (`$/cancelRequest`); an answer that comes
@@ -350,7 +386,6 @@ impl<R> Drop for Pending<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use futures::FutureExt as _;
     use serde_json::json;
     use std::time::Duration;
 

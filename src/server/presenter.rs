@@ -15,6 +15,7 @@ mod review;
 mod undone;
 mod words;
 
+pub use crate::server::outbound::Severity;
 pub use findings::{FINDINGS_SOURCE, finding_diagnostic, severity_of};
 
 use super::idle::Idle;
@@ -24,7 +25,10 @@ use crate::agent::stream::{Stream, Subscription};
 use crate::agent::thread::ThreadHandle;
 use crate::ids::{ApprovalId, ElicitationId, ProposalId, QuestionsId, ThreadId, TurnId};
 use crate::lsp::client::Client;
+use crate::protocol::account::AccountRateLimitsUpdated;
 use crate::protocol::event::{Event, EventKind};
+use crate::protocol::method;
+use crate::protocol::model::RateLimits;
 use crate::protocol::proposal::Proposal;
 use crate::protocol::turn::TurnErrorKind;
 use progress::Progress;
@@ -34,15 +38,6 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
-
-/// Types of messages (LSP 3.17, MessageType).
-#[derive(Clone, Copy)]
-pub enum Severity {
-    Error = 1,
-    Warning = 2,
-    Info = 3,
-    Log = 4,
-}
 
 #[derive(Clone)]
 pub struct Presenter {
@@ -165,8 +160,22 @@ impl Presenter {
                     .outbound
                     .notify_paced(event.kind.method(), event.params())
                     .await;
+                if live && let EventKind::TokenUsageUpdated(usage) = &event.kind {
+                    self.tell_limits(usage.rate_limits.as_ref());
+                }
             }
             self.show(event, &mut progress, live);
+        }
+    }
+
+    /// What comes with the numbers of a thread holds for the account.
+    fn tell_limits(&self, limits: Option<&RateLimits>) {
+        if let Some(limits) = limits {
+            let rate_limits = limits.clone();
+            let updated = AccountRateLimitsUpdated { rate_limits };
+            self.shared
+                .outbound
+                .notify(method::ACCOUNT_RATE_LIMITS_UPDATED, updated);
         }
     }
 
@@ -219,7 +228,7 @@ impl Presenter {
                 // One that the policy accepted asks nobody.
                 let asks = created.proposal.status.is_waiting() && !created.proposal.auto_approved;
                 match live {
-                    _ if plugin || !asks => {}
+                    _ if self.shared.client.can.reviews_proposals || !asks => {}
                     true => self.ask_about(created.proposal),
                     false => restored::tell(self, created.proposal),
                 }
@@ -337,6 +346,16 @@ impl Presenter {
     /// take no keys.
     pub async fn when_idle(&self) {
         self.shared.idle.wait().await;
+    }
+
+    /// See [`Outbound::choose`].
+    async fn choose<'t>(
+        &self,
+        severity: Severity,
+        message: &str,
+        titles: impl IntoIterator<Item = &'t str>,
+    ) -> Option<String> {
+        self.shared.outbound.choose(severity, message, titles).await
     }
 
     /// A proposal in one line of at most about so many characters.

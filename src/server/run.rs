@@ -1,6 +1,8 @@
 //! One session, from the connection to its end.
 
+use crate::feedback::ring::Ring;
 use crate::handlers::Context;
+use crate::secrets::Secrets;
 use crate::server::line::{self, Line};
 use crate::server::outbound::Outbound;
 use crate::server::stop::{End, Stop};
@@ -31,6 +33,10 @@ pub struct Setup {
     pub log_trouble: Option<String>,
     /// A file for every message, for who looks for a fault.
     pub trace_file: Option<PathBuf>,
+    /// What must stand in no log, record or report.
+    pub secrets: Secrets,
+    /// The last lines of the log.
+    pub ring: Ring,
 }
 
 /// Serves one client until `exit`, or until it, its process or the connection is gone. Whatever ends the session,

@@ -7,11 +7,14 @@ use super::outbound::Outbound;
 use super::presenter::Presenter;
 use super::subscriptions::Subscriptions;
 use crate::agent::{Agent, Setup};
+use crate::feedback::Feedback;
 use crate::ids::ThreadId;
 use crate::lsp::client::Client;
 use crate::model::ModelClient;
 use crate::protocol::turn::EditorContext;
 use crate::server;
+use crate::telemetry::Telemetry;
+use crate::tools::Registry;
 use crate::workspace::Workspace;
 use crate::workspace::search::{Searcher, Tokens};
 use std::collections::BTreeMap;
@@ -34,6 +37,8 @@ struct Shared {
     workspace: Workspace,
     outbound: Outbound,
     agent: Agent,
+    telemetry: Telemetry,
+    feedback: Feedback,
     presenter: Presenter,
     subscriptions: Subscriptions,
     idle: Idle,
@@ -49,7 +54,8 @@ impl Session {
         let client = Arc::new(client);
         let idle = Idle::new(!client.can.questions_aside);
         let editor = EditorPort::new(outbound.clone(), client.clone(), idle.clone());
-        let agent = Agent::new(Setup {
+        let telemetry = Telemetry::new(setup.secrets.clone(), &setup.env);
+        let agent = Setup {
             workspace: workspace.clone(),
             editor: Arc::new(editor),
             home: setup.home.clone(),
@@ -57,7 +63,8 @@ impl Session {
             client_config: Some(client.initialization_options.clone()).filter(serde_json::Value::is_object),
             user_agent: ModelClient::user_agent(),
             source: source(&client.name),
-        });
+        };
+        let agent = Agent::with(agent, Registry::standard(), vec![Arc::new(telemetry.clone())]);
         let presenter = Presenter::new(outbound.clone(), client.clone(), agent.clone(), idle.clone());
         let current = Mutex::default();
         Self(Arc::new(Shared {
@@ -65,7 +72,9 @@ impl Session {
             client,
             workspace,
             outbound,
+            feedback: Feedback::new(setup.secrets.clone(), setup.ring.clone()),
             agent,
+            telemetry,
             presenter,
             idle,
             one_offs: OneOffs::default(),
@@ -89,6 +98,16 @@ impl Session {
 
     pub fn agent(&self) -> &Agent {
         &self.0.agent
+    }
+
+    /// What tells collectors of all this.
+    pub fn telemetry(&self) -> &Telemetry {
+        &self.0.telemetry
+    }
+
+    /// What a person can tell us, and what was shown to them of it.
+    pub fn feedback(&self) -> &Feedback {
+        &self.0.feedback
     }
 
     pub fn presenter(&self) -> &Presenter {

@@ -1,12 +1,13 @@
 //! Every message of a session in a file, for who looks for a fault: one line of JSON each, as they came and went.
 
+use regex::bytes::Regex;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 /// Who said it.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -15,6 +16,11 @@ pub enum Side {
     Client,
     Server,
 }
+
+/// Fields that hold a key or a token, with their values.
+static SECRETS: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#""(apiKey|authToken)"\s*:\s*"(?:[^"\\]|\\.)*""#).expect("a fixed expression, which a test compiles")
+});
 
 /// The file; cheap to clone. Whatever happens to it, the session goes on.
 #[derive(Clone, Debug)]
@@ -52,7 +58,7 @@ impl Trace {
         })))
     }
 
-    /// Writes one message down. What is no JSON stands there as a text.
+    /// Writes one message down, but for keys and tokens of logins. What is no JSON stands there as a text.
     pub fn write(&self, from: Side, body: &[u8]) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(file) = &mut state.file else { return };
@@ -81,6 +87,7 @@ fn open(path: &Path) -> io::Result<File> {
 
 fn line(from: Side, body: &[u8]) -> io::Result<Vec<u8>> {
     let at_ms = crate::agent::now_ms();
+    let body = &*SECRETS.replace_all(body, br#""$1":"<hidden>""#);
     // Between the parts of a message there may be line ends; in a text of JSON there are none.
     let flat: Cow<'_, [u8]> = match body.iter().any(|byte| matches!(byte, b'\n' | b'\r')) {
         true => body
@@ -104,6 +111,24 @@ fn line(from: Side, body: &[u8]) -> io::Result<Vec<u8>> {
 mod tests {
     use super::*;
     use serde_json::{Value, json};
+
+    #[test]
+    fn keys_and_tokens_are_not_written_down() {
+        for body in [
+            r#"{"method":"countersign/account/login/start","params":{"type":"apiKey","apiKey":"sk-secret"}}"#,
+            r#"{"result":{"authToken" : "se\"cr\\et","requiresOpenaiAuth":true}}"#,
+            r#"broken {"apiKey":"sk-secret""#,
+        ] {
+            let line = line(Side::Client, body.as_bytes()).expect("a line");
+            let line = String::from_utf8(line).expect("text");
+            assert!(
+                line.contains("hidden") && !line.contains("secret") && !line.contains("cr\\"),
+                "{line}"
+            );
+        }
+        let plain = line(Side::Server, br#"{"type":"apiKey","authMethod":"apiKey"}"#).expect("a line");
+        assert!(String::from_utf8_lossy(&plain).contains(r#""type":"apiKey","authMethod":"apiKey""#));
+    }
 
     #[test]
     fn each_message_is_a_line_whatever_it_is() {

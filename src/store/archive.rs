@@ -4,7 +4,7 @@
 
 use super::list::{check_id, find, find_archived, name_of};
 use super::record::{lock, make_folder};
-use super::{ARCHIVE, SESSIONS, StoreError, summary};
+use super::{ARCHIVE, SESSIONS, StoreError, packed, summary};
 use crate::ids::ThreadId;
 use std::fs::File;
 use std::io;
@@ -115,7 +115,7 @@ fn check_place(folder: &Path, id: &ThreadId, path: &Path) -> Result<String, Stor
         return misplaced("it is not a plain file");
     }
     let name = name_of(path);
-    if !name.to_ascii_lowercase().ends_with(&format!("{wanted}.jsonl")) {
+    if !packed::stem(&name).is_some_and(|stem| stem.to_ascii_lowercase().ends_with(&wanted)) {
         return misplaced("its name does not end with the id");
     }
     Ok(name)

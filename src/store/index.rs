@@ -129,7 +129,7 @@ impl Index {
             .and_then(|()| page_of(table, &self.shared.home, params, after.as_ref(), current_provider));
         match page {
             Ok(page) => Some(page),
-            Err(error) if is_busy(&error) => None,
+            Err(error) if is_passing(&error) => None,
             Err(error) => {
                 give_up(&mut state, &error);
                 None
@@ -153,7 +153,7 @@ impl Index {
                     state.table.get_or_insert(table);
                 }
                 // Another server looks; what it finds is here too.
-                Err(error) if is_busy(&error) => state.looked = Some(Instant::now()),
+                Err(error) if is_passing(&error) => state.looked = Some(Instant::now()),
                 Err(error) => give_up(&mut state, &error),
             }
         });
@@ -175,15 +175,27 @@ fn give_up(state: &mut State, error: &rusqlite::Error) {
     state.failed = Some(Instant::now());
 }
 
-fn is_busy(error: &rusqlite::Error) -> bool {
+/// Nothing is wrong with the index: another server has it at this moment, or the files changed under the list again and again.
+fn is_passing(error: &rusqlite::Error) -> bool {
     use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked};
     matches!(error.sqlite_error_code(), Some(DatabaseBusy | DatabaseLocked))
+        || matches!(error, rusqlite::Error::InvalidQuery)
 }
 
+/// What is in the file is not what was written there: it is no database, or one with other tables or values.
 fn is_damaged(error: &rusqlite::Error) -> bool {
-    use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
-    matches!(error.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase))
-        || !matches!(error, rusqlite::Error::SqliteFailure(..))
+    use rusqlite::Error::{
+        FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, SqlInputError, SqliteFailure, Utf8Error,
+    };
+    use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase, Unknown};
+    match error {
+        SqliteFailure(error, _) | SqlInputError { error, .. } => {
+            // Our queries are sound where the tables are ours.
+            matches!(error.code, DatabaseCorrupt | NotADatabase | Unknown)
+        }
+        FromSqlConversionFailure(..) | IntegralValueOutOfRange(..) | InvalidColumnType(..) | Utf8Error(..) => true,
+        _ => false,
+    }
 }
 
 fn path_of(home: &Path) -> PathBuf {
@@ -264,4 +276,36 @@ fn shown(row: Row, home: &Path, current_provider: &str) -> crate::protocol::thre
     thread.path = Some(home.join(&row.path));
     thread.updated_at_ms = row.position.updated_at_ms().max(thread.created_at_ms);
     thread
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rusqlite::{Connection, Error, ffi};
+
+    #[test]
+    fn what_an_error_means_by_table() {
+        let sqlite = |code| Error::SqliteFailure(ffi::Error::new(code), None);
+        let connection = Connection::open_in_memory().expect("a database");
+        let no_table = connection.prepare("SELECT a FROM b").err().expect("no such table");
+        connection
+            .execute_batch("CREATE TABLE t (a); INSERT INTO t VALUES ('x')")
+            .expect("a table");
+        let no_number = connection
+            .query_row("SELECT a FROM t", [], |row| row.get::<_, i64>(0))
+            .expect_err("a text");
+        for (error, passes, damaged) in [
+            (sqlite(ffi::SQLITE_BUSY), true, false),
+            (sqlite(ffi::SQLITE_LOCKED), true, false),
+            (Error::InvalidQuery, true, false),
+            (sqlite(ffi::SQLITE_FULL), false, false),
+            (sqlite(ffi::SQLITE_READONLY), false, false),
+            (sqlite(ffi::SQLITE_CORRUPT), false, true),
+            (sqlite(ffi::SQLITE_NOTADB), false, true),
+            (no_table, false, true),
+            (no_number, false, true),
+        ] {
+            assert_eq!((is_passing(&error), is_damaged(&error)), (passes, damaged), "{error:?}");
+        }
+    }
 }

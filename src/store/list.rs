@@ -1,7 +1,7 @@
 //! Finding stored threads: by id, and page by page.
 
 use super::summary;
-use super::{ARCHIVE, SESSIONS, StoreError, load};
+use super::{ARCHIVE, SESSIONS, StoreError, load, packed};
 use crate::ids::ThreadId;
 use crate::protocol::thread::{Thread, ThreadListParams, ThreadListResult};
 use base64::Engine;
@@ -30,7 +30,7 @@ fn find_in(folder: &Path, id: &ThreadId) -> Result<Option<PathBuf>, StoreError> 
     let named = |path: &PathBuf| {
         path.file_name()
             .and_then(|name| name.to_str())
-            .and_then(|name| name.strip_suffix(".jsonl"))
+            .and_then(packed::stem)
             .is_some_and(|stem| stem.to_ascii_lowercase().ends_with(&wanted))
     };
     // A copy may lie about somewhere else; the one that was used last is the thread.
@@ -44,7 +44,7 @@ fn find_in(folder: &Path, id: &ThreadId) -> Result<Option<PathBuf>, StoreError> 
     // A renamed file: its first bytes hold the id, so that not every file has to be parsed.
     let inside = files.into_iter().find(|path| {
         let mut start = Vec::new();
-        let read = std::fs::File::open(path).and_then(|file| file.take(4096).read_to_end(&mut start));
+        let read = packed::open(path).and_then(|file| file.take(4096).read_to_end(&mut start));
         read.is_ok()
             && String::from_utf8_lossy(&start).to_ascii_lowercase().contains(&wanted)
             && summary::head(path).is_ok_and(|head| head.meta.id.as_str().eq_ignore_ascii_case(&wanted))
@@ -255,7 +255,7 @@ fn rollouts(folder: &Path) -> Vec<PathBuf> {
             let path = entry.path();
             if kind.is_dir() && depth < 4 {
                 folders.push((path, depth + 1));
-            } else if kind.is_file() && name_of(&path).starts_with("rollout-") && name_of(&path).ends_with(".jsonl") {
+            } else if kind.is_file() && packed::stem(&name_of(&path)).is_some() && !packed::is_beside_plain(&path) {
                 found.push(path);
             }
         }

@@ -4,7 +4,7 @@
 //! line only, and is counted.
 
 use super::line::{EventMsg, RolloutItem, SessionMeta, TurnContextRecord, parse_ms, text};
-use super::{StoreError, history, summary, turns};
+use super::{StoreError, history, packed, summary, turns};
 use crate::ids::ThreadId;
 use crate::model::item::ResponseItem;
 use crate::protocol::item::ThreadItem;
@@ -209,7 +209,7 @@ pub(super) fn read_lines(path: &Path, keep_payloads: bool) -> Result<Lines, Stor
         path: path.to_owned(),
         cause,
     };
-    let file = std::fs::File::open(path).map_err(failed)?;
+    let file = packed::open(path).map_err(failed)?;
     let mut reader = BufReader::with_capacity(256 * 1024, file);
     let mut reading = Reading::new(keep_payloads);
     let mut raw = Vec::new();

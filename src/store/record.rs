@@ -6,33 +6,30 @@
 //!
 //! What is written outlives the program at once, however that ends: [`Recorder::settled`] says how far it has come, and
 //! events wait for it. It outlives the machine a moment later: the file is synced when the thread has been quiet for
-//! [`SYNC_AFTER`], when it is closed, and every [`SYNC_EVERY`] while it is busy. A sync takes milliseconds, so nobody waits
+//! `SYNC_AFTER`, when it is closed, and every `SYNC_EVERY` while it is busy. A sync takes milliseconds, so nobody waits
 //! for one.
 
+mod place;
+mod writer;
+
+pub(super) use place::{lock, make_folder};
+
 use super::StoreError;
-use super::line::{EventMsg, RolloutItem, SessionMeta, format_ms, now_ms};
+use super::line::{EventMsg, RolloutItem, SessionMeta, now_ms};
 use super::load::{self, Line, Stored, Tail};
-use super::{summary, turns};
+use super::{packed, summary, turns};
 use crate::ids::TurnId;
 use crate::model::item::ResponseItem;
 use crate::protocol::turn::TurnStatus;
+use place::{check_writable, hold, path_of, remove_empty_folders};
 use std::collections::VecDeque;
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::Write;
+use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::SystemTime;
 use tokio::sync::{oneshot, watch};
-
-/// First wait before lines that were refused are tried again; doubles up to [`RETRY_MOST`].
-const RETRY: Duration = Duration::from_millis(500);
-const RETRY_MOST: Duration = Duration::from_secs(30);
-
-/// Quiet time after which what was written is made to outlive the machine.
-const SYNC_AFTER: Duration = Duration::from_millis(200);
-/// The same where it is never quiet.
-const SYNC_EVERY: Duration = Duration::from_secs(5);
+use writer::{Body, Numbered, Order, Parts, RETRY, Task};
 
 /// Writes one thread's rollout. Clones write the same file, in the order of their calls.
 #[derive(Clone, Debug)]
@@ -58,6 +55,8 @@ struct State {
     torn: bool,
     /// The file with its lock, where the thread was there before.
     held: Option<File>,
+    /// The time that the file is to have in the end, whatever is written.
+    keep_time: Option<SystemTime>,
     writer: Writer,
 }
 
@@ -67,26 +66,6 @@ enum Writer {
     Waiting,
     Running(Sender<Order>),
     Closed,
-}
-
-/// Type and payload (as JSON) of a line.
-type Parts = (String, String);
-
-enum Order {
-    Write(Vec<Numbered>),
-    Flush(oneshot::Sender<Result<(), StoreError>>),
-    Close(oneshot::Sender<Result<(), StoreError>>),
-}
-
-struct Numbered {
-    at_ms: i64,
-    ordinal: u64,
-    body: Body,
-}
-
-enum Body {
-    Item(Box<RolloutItem>),
-    Parts(Parts),
 }
 
 /// How much of a thread a fork copies.
@@ -136,7 +115,9 @@ impl Recorder {
         let (lines, stored, held, is_ours) = blocking(move || {
             let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
             let is_here = real(&from).starts_with(real(&folder));
-            let is_ours = is_here && summary::head(&from).is_ok_and(|head| head.meta.is_ours());
+            // What is packed takes no more lines.
+            let is_ours =
+                is_here && !packed::is_packed(&from) && summary::head(&from).is_ok_and(|head| head.meta.is_ours());
             // Before it is read, so that no other server adds to it meanwhile.
             let held = hold(&from);
             let lines = load::read_lines(&from, !is_ours)?;
@@ -166,6 +147,9 @@ impl Recorder {
     /// not be open anywhere.
     pub async fn reopen(path: PathBuf) -> Result<Self, StoreError> {
         blocking(move || {
+            if packed::is_packed(&path) {
+                return Err(StoreError::Foreign { path });
+            }
             let held = hold(&path)?;
             let tail = load::tail_of(&path)?;
             Ok(Self::new(path, Vec::new(), tail, Some(held)))
@@ -187,19 +171,11 @@ impl Recorder {
 
     /// Adds a line to a thread that is not open anywhere. It counts as no use of the thread, whose file keeps its time.
     pub async fn annotate(path: &Path, item: RolloutItem) -> Result<(), StoreError> {
-        let before = std::fs::metadata(path).and_then(|meta| meta.modified());
         let recorder = Self::reopen(path.to_owned()).await?;
+        let time = std::fs::metadata(path).and_then(|meta| meta.modified());
+        recorder.state().keep_time = time.ok();
         recorder.record([item]);
-        recorder.close().await?;
-        if let Ok(before) = before
-            && let Err(error) = OpenOptions::new()
-                .append(true)
-                .open(path)
-                .and_then(|file| file.set_modified(before))
-        {
-            tracing::debug!(path = %path.display(), %error, "the thread counts as used");
-        }
-        Ok(())
+        recorder.close().await
     }
 
     /// What a fork of a thread would hold.
@@ -277,6 +253,7 @@ impl Recorder {
             last_ms: tail.last_ms,
             torn: tail.torn,
             held,
+            keep_time: None,
             writer: Writer::Waiting,
         };
         Self {
@@ -418,6 +395,7 @@ impl Recorder {
                 unsynced: None,
                 is_new: state.held.is_none(),
                 file: state.held.take(),
+                keep_time: state.keep_time,
                 torn: state.torn,
                 lines: VecDeque::new(),
                 retry: RETRY,
@@ -442,302 +420,11 @@ impl Recorder {
     }
 }
 
-/// The writing thread's own.
-struct Task {
-    path: PathBuf,
-    trouble: watch::Sender<Option<String>>,
-    settled: watch::Sender<u64>,
-    /// The number behind the last line that was handed over.
-    last: u64,
-    /// When the first line was written that a fall of the machine would take.
-    unsynced: Option<Instant>,
-    /// Nor does its folder know of the file yet.
-    is_new: bool,
-    file: Option<File>,
-    /// The last line in the file has no end, so the next one begins with one.
-    torn: bool,
-    /// Lines that are not in the file yet, each with its end.
-    lines: VecDeque<Vec<u8>>,
-    retry: Duration,
-}
-
-impl Task {
-    fn run(mut self, orders: &Receiver<Order>) {
-        loop {
-            let order = match (self.lines.is_empty(), self.unsynced) {
-                (false, _) => orders.recv_timeout(self.retry),
-                (true, Some(_)) => orders.recv_timeout(SYNC_AFTER),
-                (true, None) => orders.recv().map_err(|_| RecvTimeoutError::Disconnected),
-            };
-            match order {
-                Ok(order) => {
-                    if self.obey(order, orders) {
-                        return;
-                    }
-                }
-                Err(RecvTimeoutError::Timeout) if self.lines.is_empty() => self.sync(),
-                Err(RecvTimeoutError::Timeout) => {
-                    self.retry = (self.retry * 2).min(RETRY_MOST);
-                    // The person was told when it began; the answer matters only to those who ask.
-                    drop(self.write());
-                }
-                Err(RecvTimeoutError::Disconnected) => {
-                    if let Err(error) = self.write() {
-                        tracing::error!(%error, lines = self.lines.len(), "the end of a conversation was not recorded");
-                    }
-                    self.sync();
-                    return;
-                }
-            }
-        }
-    }
-
-    /// Takes an order and all that wait behind it, so that a burst of items is one write. True: end.
-    fn obey(&mut self, order: Order, orders: &Receiver<Order>) -> bool {
-        let mut next = Some(order);
-        while let Some(order) = next {
-            match order {
-                Order::Write(items) => {
-                    for item in items {
-                        self.last = self.last.max(item.ordinal + 1);
-                        self.lines.extend(line_of(item));
-                    }
-                }
-                Order::Flush(reply) => {
-                    let written = self.write();
-                    // Whoever asked may have stopped waiting.
-                    let _unheard = reply.send(written);
-                }
-                Order::Close(reply) => {
-                    let written = self.write();
-                    // Others may go on with the file, or move it, from now on.
-                    if let Some(file) = &self.file
-                        && let Err(error) = file.unlock()
-                    {
-                        tracing::debug!(%error, "the lock goes with the file");
-                    }
-                    let _unheard = reply.send(written);
-                    self.sync();
-                    return true;
-                }
-            }
-            next = orders.try_recv().ok();
-        }
-        drop(self.write());
-        if self.unsynced.is_some_and(|since| since.elapsed() > SYNC_EVERY) {
-            self.sync();
-        }
-        false
-    }
-
-    /// Makes what was written outlive the machine.
-    fn sync(&mut self) {
-        if self.unsynced.take().is_none() {
-            return;
-        }
-        let synced = self.file.as_ref().map_or(Ok(()), File::sync_data);
-        let synced = synced.and_then(|()| match (std::mem::take(&mut self.is_new), self.path.parent()) {
-            (true, Some(folder)) if cfg!(unix) => File::open(folder)?.sync_all(),
-            _ => Ok(()),
-        });
-        if let Err(error) = synced {
-            // The lines are in the file all the same, as long as the machine stays up.
-            tracing::debug!(path = %self.path.display(), %error, "not synced");
-        }
-    }
-
-    /// [`Task::write_lines`]; whoever waits for it goes on, also where the file refused.
-    fn write(&mut self) -> Result<(), StoreError> {
-        let written = self.write_lines();
-        self.settled.send_replace(self.last);
-        written
-    }
-
-    /// Writes the waiting lines. Says so once when the file stops, and once when it begins again, to take them.
-    fn write_lines(&mut self) -> Result<(), StoreError> {
-        if self.lines.is_empty() {
-            return Ok(());
-        }
-        match self.try_write() {
-            Ok(()) => {
-                self.retry = RETRY;
-                if self.trouble.borrow().is_some() {
-                    tracing::info!(path = %self.path.display(), "recording again");
-                    self.trouble.send_replace(None);
-                }
-                Ok(())
-            }
-            Err(cause) => {
-                // Opened anew next time: the file or its folder may have been replaced.
-                self.file = None;
-                let error = StoreError::Write {
-                    path: self.path.clone(),
-                    cause,
-                };
-                if self.trouble.borrow().is_none() {
-                    tracing::warn!(%error, "recording failed");
-                    self.trouble.send_replace(Some(error.to_string()));
-                }
-                Err(error)
-            }
-        }
-    }
-
-    fn try_write(&mut self) -> std::io::Result<()> {
-        let mut bytes = Vec::new();
-        if self.torn {
-            bytes.push(b'\n');
-        }
-        let lead = bytes.len();
-        for line in &self.lines {
-            bytes.extend_from_slice(line);
-        }
-        let file = match &mut self.file {
-            Some(file) => file,
-            None => self.file.insert(open(&self.path)?),
-        };
-        let mut written = 0;
-        let result = loop {
-            match file.write(&bytes[written..]) {
-                Ok(0) => break Err(std::io::ErrorKind::WriteZero.into()),
-                Ok(count) => written += count,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => break Err(error),
-            }
-            if written == bytes.len() {
-                break Ok(());
-            }
-        };
-        if written == 0 {
-            return result;
-        }
-        self.unsynced.get_or_insert_with(Instant::now);
-        // What is in the file whole is done; a line that is there in part is written again, after an end.
-        let mut rest = written - lead;
-        while let Some(line) = self.lines.front() {
-            if line.len() > rest {
-                break;
-            }
-            rest -= line.len();
-            self.lines.pop_front();
-        }
-        self.torn = rest > 0;
-        result
-    }
-}
-
-fn line_of(numbered: Numbered) -> Option<Vec<u8>> {
-    let (kind, payload) = match numbered.body {
-        Body::Item(item) => item.to_parts().map(|(kind, payload)| (kind.to_owned(), payload))?,
-        Body::Parts(parts) => parts,
-    };
-    // By hand, so that the fields stand in the usual order and the payload is not parsed again.
-    let (stamp, ordinal) = (format_ms(numbered.at_ms), numbered.ordinal);
-    let kind = serde_json::to_string(&kind).ok()?;
-    let head = format!(r#"{{"timestamp":"{stamp}","ordinal":{ordinal},"type":{kind},"payload":"#);
-    Some([head.as_bytes(), payload.as_bytes(), b"}\n"].concat())
-}
-
 fn meta_json(meta: &SessionMeta) -> String {
     RolloutItem::SessionMeta(meta.clone())
         .to_parts()
         .map(|(_, payload)| payload)
         .unwrap_or_default()
-}
-
-/// `<home>/sessions/YYYY/MM/DD/rollout-<stamp>-<id>.jsonl`, in local time.
-fn path_of(home: &Path, meta: &SessionMeta) -> PathBuf {
-    let time = jiff::Timestamp::from_millisecond(meta.created_at_ms).unwrap_or_else(|_| jiff::Timestamp::now());
-    let local = time.to_zoned(jiff::tz::TimeZone::system());
-    home.join(super::SESSIONS)
-        .join(local.strftime("%Y").to_string())
-        .join(local.strftime("%m").to_string())
-        .join(local.strftime("%d").to_string())
-        .join(format!(
-            "rollout-{}-{}.jsonl",
-            local.strftime("%Y-%m-%dT%H-%M-%S"),
-            meta.id
-        ))
-}
-
-/// Makes the folder, puts a file into it and takes it away again.
-fn check_writable(home: &Path, folder: &Path) -> Result<(), StoreError> {
-    make_folder(home).map_err(|cause| StoreError::Unwritable {
-        path: home.to_owned(),
-        cause,
-    })?;
-    let probe = folder.join(format!(".probe-{}", uuid::Uuid::now_v7()));
-    let check = || {
-        make_folder(folder)?;
-        OpenOptions::new().write(true).create_new(true).open(&probe)?;
-        std::fs::remove_file(&probe)
-    };
-    check().map_err(|cause| StoreError::Unwritable {
-        path: folder.to_owned(),
-        cause,
-    })
-}
-
-/// Conversations are nobody else's business: folders and files are for their owner alone.
-pub(super) fn make_folder(folder: &Path) -> std::io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
-}
-
-fn open(path: &Path) -> std::io::Result<File> {
-    if let Some(folder) = path.parent() {
-        make_folder(folder)?;
-    }
-    let mut options = OpenOptions::new();
-    options.append(true).create(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.open(path)?;
-    lock(&file)?;
-    Ok(file)
-}
-
-/// Opens a thread's file for more lines, and takes its lock.
-fn hold(path: &Path) -> Result<File, StoreError> {
-    let held = OpenOptions::new().append(true).open(path).and_then(|file| {
-        lock(&file)?;
-        Ok(file)
-    });
-    held.map_err(|cause| match cause.kind() {
-        std::io::ErrorKind::WouldBlock => StoreError::InUse { path: path.to_owned() },
-        _ => StoreError::Unwritable {
-            path: path.to_owned(),
-            cause,
-        },
-    })
-}
-
-/// One server writes a thread's file. The lock ends with the process that has it, however that ends; it hinders nobody who
-/// only reads. Where there are no locks, as on some network folders, it goes without.
-pub(super) fn lock(file: &File) -> std::io::Result<()> {
-    if cfg!(not(unix)) {
-        // There a lock would keep readers out too.
-        return Ok(());
-    }
-    match file.try_lock() {
-        Err(TryLockError::WouldBlock) => Err(std::io::Error::new(
-            std::io::ErrorKind::WouldBlock,
-            "another server has it open",
-        )),
-        _ => Ok(()),
-    }
-}
-
-/// Takes away the dated folders that were made for a file that never came.
-fn remove_empty_folders(path: &Path) {
-    for folder in path.ancestors().skip(1).take(4) {
-        if std::fs::remove_dir(folder).is_err() {
-            return;
-        }
-    }
 }
 
 async fn blocking<T: Send + 'static>(

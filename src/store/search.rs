@@ -4,7 +4,7 @@
 //! goes on.
 
 use super::list::{Filter, Position, by_use};
-use super::{StoreError, load};
+use super::{StoreError, load, packed};
 use crate::protocol::item::{ThreadItem, UserInput};
 use crate::protocol::thread::{ThreadFound, ThreadListParams, ThreadSearchParams, ThreadSearchResult};
 use crate::protocol::turn::Turn;
@@ -46,7 +46,7 @@ pub fn search(home: &Path, params: &ThreadSearchParams) -> Result<ThreadSearchRe
             break;
         }
         // What is larger than a request may read is read all the same: it has its turn.
-        read += std::fs::metadata(&path).map_or(0, |meta| meta.len());
+        read += std::fs::metadata(&path).map_or(0, |meta| packed::weight(&path, meta.len()));
         if let Some(thread) = wanted.admit(&path, &position) {
             let in_name = thread.name.as_deref().and_then(|name| wording.snippet(name));
             let found = match in_name {
@@ -88,7 +88,7 @@ impl Wording {
 
     /// The first place in a thread, and its turn.
     fn in_file(&self, path: &Path) -> Option<(String, Option<crate::ids::TurnId>)> {
-        let bytes = std::fs::read(path).ok()?;
+        let bytes = packed::read(path).ok()?;
         if self.raw.as_ref().is_some_and(|raw| !raw.is_match(&bytes)) {
             return None;
         }

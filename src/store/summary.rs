@@ -1,7 +1,7 @@
 //! A stored thread in a few words: what the list shows, read from the two ends of the file only.
 
 use super::line::{EventMsg, RolloutItem, SessionMeta, TurnContextRecord};
-use super::{StoreError, history, load};
+use super::{StoreError, history, load, packed};
 use crate::protocol::item::UserInput;
 use crate::protocol::thread::{Thread, ThreadStatus};
 use std::io::{Read, Seek, SeekFrom};
@@ -51,12 +51,13 @@ pub(super) fn read_head(path: &Path) -> Result<Head, StoreError> {
 
 /// Reads the beginning, up to the person's first words.
 pub(super) fn head(path: &Path) -> Result<Head, HeadError> {
-    let mut file = std::fs::File::open(path).map_err(HeadError::Read)?;
+    let mut file = packed::open(path).map_err(HeadError::Read)?;
     let mut bytes = Vec::new();
     let mut want = HEAD;
     loop {
         let have = bytes.len();
-        let read = (&mut file)
+        let read = file
+            .by_ref()
             .take((want - have) as u64)
             .read_to_end(&mut bytes)
             .map_err(HeadError::Read)?;
@@ -118,19 +119,14 @@ fn parse_head(bytes: &[u8]) -> Result<Head, HeadError> {
 
 /// What the end of the file changes about the beginning: a later name, later settings.
 pub(super) fn refine(path: &Path, head: &mut Head) {
-    let Ok(mut file) = std::fs::File::open(path) else {
-        return;
+    let end = match packed::is_packed(path) {
+        true => packed::tail(path, TAIL as usize),
+        false => end_of(path),
     };
-    let Ok(len) = file.seek(SeekFrom::End(0)) else { return };
-    let from = len.saturating_sub(TAIL);
-    let mut bytes = Vec::new();
-    if file.seek(SeekFrom::Start(from)).is_err() || file.take(TAIL).read_to_end(&mut bytes).is_err() {
-        return;
-    }
-    let begin = if from == 0 {
-        0
-    } else {
-        bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len())
+    let Ok((bytes, whole)) = end else { return };
+    let begin = match whole {
+        true => 0,
+        false => bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len()),
     };
     for raw in load::raw_lines(&bytes[begin..]) {
         // Most lines are neither; a look at the text saves parsing them.
@@ -151,6 +147,16 @@ pub(super) fn refine(path: &Path, head: &mut Head) {
             }
         }
     }
+}
+
+/// The last bytes of a plain file, and whether they are all of it.
+fn end_of(path: &Path) -> std::io::Result<(Vec<u8>, bool)> {
+    let mut file = std::fs::File::open(path)?;
+    let from = file.seek(SeekFrom::End(0))?.saturating_sub(TAIL);
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(from))?;
+    file.take(TAIL).read_to_end(&mut bytes)?;
+    Ok((bytes, from == 0))
 }
 
 /// Whether a rollout lies where archived ones do.
@@ -249,7 +255,7 @@ pub(super) fn name_of(item: &RolloutItem) -> Option<Option<String>> {
 
 /// Time (local, as milliseconds since the epoch) and thread id in a rollout's file name.
 pub(super) fn parse_name(name: &str) -> Option<(i64, &str)> {
-    let stem = name.strip_prefix("rollout-")?.strip_suffix(".jsonl")?;
+    let stem = packed::stem(name)?.strip_prefix("rollout-")?;
     let (stamp, id) = (stem.get(..19)?, stem.get(20..)?);
     uuid::Uuid::try_parse(id).ok()?;
     let time = jiff::civil::DateTime::strptime("%Y-%m-%dT%H-%M-%S", stamp).ok()?;

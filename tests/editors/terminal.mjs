@@ -2,6 +2,7 @@
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
+import { draw } from "./draw.mjs";
 import { out, project, sleep, state, until } from "./stage.mjs";
 
 export class Terminal {
@@ -45,6 +46,12 @@ export class Terminal {
   async shot(name) {
     this.#shots += 1;
     fs.writeFileSync(path.join(out, `${String(this.#shots).padStart(2, "0")}-${name}.txt`), this.text());
+  }
+
+  /** The screen in its colours, as a picture (SVG). */
+  async picture(name) {
+    const file = path.join(out, `${String(this.#shots).padStart(2, "0")}-${name}.svg`);
+    fs.writeFileSync(file, draw(this.#tmux("capture-pane", "-p", "-e")));
   }
 
   /** Presses keys by their names in tmux. */

@@ -1,6 +1,7 @@
 //! `countersign apply-patch` as a process: what it does to the disk, what it says, and that it does to a real
 //! repository what git itself would.
 
+use crate::support::git::{git, git_bytes};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -335,28 +336,6 @@ fn a_file_moved_onto_itself_stays() {
     }
 }
 
-fn git(folder: &Path, words: &[&str]) -> Vec<u8> {
-    let output = Command::new("git")
-        .args(words)
-        .current_dir(folder)
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .envs([
-            ("GIT_AUTHOR_NAME", "Ada"),
-            ("GIT_AUTHOR_EMAIL", "ada@example.org"),
-            ("GIT_COMMITTER_NAME", "Ada"),
-            ("GIT_COMMITTER_EMAIL", "ada@example.org"),
-        ])
-        .output()
-        .expect("git runs");
-    assert!(
-        output.status.success(),
-        "{words:?}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    output.stdout
-}
-
 const ROUNDS: usize = 40;
 
 /// A state of a repository.
@@ -529,7 +508,7 @@ fn does_to_a_repository_what_git_does() {
         } else {
             &["HEAD~1", "HEAD"]
         };
-        let diff = git(folder, &[words, ends].concat());
+        let diff = git_bytes(folder, &[words, ends].concat());
         let diff = String::from_utf8(diff).expect("text");
         let (from, wanted) = if words.contains(&"-R") {
             (&new, &before)

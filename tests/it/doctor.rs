@@ -177,7 +177,7 @@ fn a_server_on_this_machine_is_asked() {
 fn trouble_in_the_configuration_is_shown_with_its_place() {
     let machine = Machine::new()
         .env("OPENAI_API_KEY", "k")
-        .config("modle = \"x\"\notel = 1\n");
+        .config("modle = \"x\"\nnotice = 1\n");
     let project = machine.dir.path().join("project/.countersign");
     std::fs::create_dir_all(&project).unwrap();
     std::fs::write(project.join("config.toml"), "sandbox_mode = \"danger-full-access\"\n").unwrap();
@@ -189,7 +189,7 @@ fn trouble_in_the_configuration_is_shown_with_its_place() {
         "home/config.toml:1: `modle`",
         "did you mean `model`?",
         "config.toml:1: A project can only tighten",
-        "not used yet: otel",
+        "not used yet: notice",
     ] {
         assert!(words.contains(expected), "{expected} not in {words}");
     }

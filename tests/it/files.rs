@@ -1,9 +1,9 @@
 //! Finding files by a few letters, and what git knows that no remote does.
 
 use crate::support::client::{Caps, Client, ServerOptions};
+use crate::support::git::git;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 const SEARCH: &str = "countersign/file/search";
 const DIFF: &str = "countersign/git/diffToRemote";
@@ -153,28 +153,6 @@ async fn a_new_search_stops_the_old_one_and_both_are_answered() {
         Ok(found) => assert_eq!(found["total"], 10_000, "answered before the cancellation came"),
     }
     place.client.ignore("countersign/file/searchUpdated");
-}
-
-fn git(dir: &Path, arguments: &[&str]) -> String {
-    let output = Command::new("git")
-        .args([
-            "-c",
-            "user.name=p",
-            "-c",
-            "user.email=p@localhost",
-            "-c",
-            "init.defaultBranch=main",
-        ])
-        .args(arguments)
-        .current_dir(dir)
-        .output()
-        .expect("git");
-    assert!(
-        output.status.success(),
-        "{arguments:?}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
 /// Shows S-371.

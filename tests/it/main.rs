@@ -1,9 +1,11 @@
 //! All tests that run the real program or several rooms together, in one binary: it links once and the
 //! support is shared. One file a topic.
 
+mod account;
 mod acp;
 mod agent;
 mod apply_patch;
+mod bare;
 mod config;
 mod crash;
 mod demo;
@@ -12,6 +14,7 @@ mod exec;
 mod files;
 mod hostile;
 mod model;
+mod packed;
 mod patch;
 mod protocol;
 mod rules;

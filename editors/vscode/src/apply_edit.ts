@@ -1,7 +1,7 @@
 /**
  * Takes the server's edits. The editor does the work; it either saves every file that a refactoring touched, also text that
- * the person has not saved, or leaves all of them unsaved, also files that are not open. So saving is done here: what was
- * clean before a reviewed change is saved after it, what was not stays as the person left it.
+ * the person has not saved, or leaves all of them unsaved, also files that are not open. So saving is done here, as the person's
+ * setting says: by itself, what was clean before a change is saved after it, what was not stays as the person left it.
  *
  * The client's own handler is replaced, not wrapped: it does not hear that the server takes its question back, and the
  * preview of what was decided elsewhere would stay open, ready to put the same change in once more.
@@ -10,6 +10,7 @@ import * as vscode from "vscode";
 import type { ApplyWorkspaceEditParams, ApplyWorkspaceEditResult, LanguageClient, WorkspaceEdit } from "vscode-languageclient/node";
 import { ApplyWorkspaceEditRequest } from "vscode-languageclient/node";
 import { asksForReview, editedFiles, expectedVersions } from "./edited_files";
+import { savePolicy } from "./preferences";
 import { Preview } from "./preview";
 
 /** How long the editor may take, after it has applied an edit, to tell its extensions of the changed documents. */
@@ -21,17 +22,14 @@ export function takeEdits(client: LanguageClient): void {
 }
 
 async function applyEdit(client: LanguageClient, params: ApplyWorkspaceEditParams, token: vscode.CancellationToken): Promise<ApplyWorkspaceEditResult> {
-  const isReview = asksForReview(params.edit);
-  if (!isReview && params.metadata?.isRefactoring !== true) {
-    return applied(client, params.edit, params.metadata?.isRefactoring);
-  }
   const unsaved = new Set(vscode.workspace.textDocuments.filter((document) => document.isDirty).map((document) => document.uri.toString()));
-  const clean = editedFiles(params.edit)
+  const policy = savePolicy();
+  const toSave = editedFiles(params.edit)
     .map((uri) => vscode.Uri.parse(uri).toString())
-    .filter((uri) => !unsaved.has(uri));
-  const result = isReview ? await reviewed(client, params.edit, token) : await applied(client, params.edit, false);
+    .filter((uri) => policy === "always" || (policy === "clean" && !unsaved.has(uri)));
+  const result = asksForReview(params.edit) ? await reviewed(client, params.edit, token) : await applied(client, params.edit);
   if (result.applied && vscode.workspace.getConfiguration("files").get<boolean>("refactoring.autoSave", true)) {
-    await saveOnceChanged(new Set(clean));
+    await saveOnceChanged(new Set(toSave));
   }
   return result;
 }
@@ -41,7 +39,7 @@ async function reviewed(client: LanguageClient, edit: WorkspaceEdit, token: vsco
   const preview = await Preview.of(edit, token);
   try {
     for (;;) {
-      const end = await preview.during(() => applied(client, edit, false));
+      const end = await preview.during(() => applied(client, edit));
       if (end !== "touched") {
         return end === "outdated" ? { applied: false, failureReason: "the files have changed since the preview was made" } : end;
       }
@@ -51,7 +49,7 @@ async function reviewed(client: LanguageClient, edit: WorkspaceEdit, token: vsco
   }
 }
 
-async function applied(client: LanguageClient, edit: WorkspaceEdit, isRefactoring: boolean | undefined): Promise<ApplyWorkspaceEditResult> {
+async function applied(client: LanguageClient, edit: WorkspaceEdit): Promise<ApplyWorkspaceEditResult> {
   const converted = await client.protocol2CodeConverter.asWorkspaceEdit(edit);
   // Nothing may come between this look and the edit, or it could be made against a text that has changed.
   for (const [uri, version] of expectedVersions(edit)) {
@@ -61,7 +59,7 @@ async function applied(client: LanguageClient, edit: WorkspaceEdit, isRefactorin
       return { applied: false, failureReason: `${vscode.workspace.asRelativePath(document.uri)} has changed meanwhile` };
     }
   }
-  return { applied: await vscode.workspace.applyEdit(converted, isRefactoring === undefined ? undefined : { isRefactoring }) };
+  return { applied: await vscode.workspace.applyEdit(converted, { isRefactoring: false }) };
 }
 
 /**

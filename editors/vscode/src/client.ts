@@ -1,10 +1,17 @@
 /**
- * Makes the language client: how the server is started and what it is told about the editor.
+ * Makes the language client: how the server is started, what it is told about the editor, and who answers what it asks.
  */
 import * as vscode from "vscode";
 import type { Executable, LanguageClientOptions, StaticFeature } from "vscode-languageclient/node";
-import { DidChangeConfigurationNotification, LanguageClient, RevealOutputChannelOn, TransportKind } from "vscode-languageclient/node";
+import { CloseAction, DidChangeConfigurationNotification, ErrorAction, LanguageClient, RevealOutputChannelOn, TransportKind } from "vscode-languageclient/node";
 import { takeEdits } from "./apply_edit";
+import type { Threads } from "./chat/threads";
+import { call } from "./editor_tools";
+import type { DocumentSaveParams, DocumentSaveResult, ServerRequests } from "./protocol";
+import type { Questions } from "./questions";
+import type { Rpc, ThreadEvent } from "./rpc";
+import { NOTIFICATIONS } from "./rpc";
+import { isToolOn, reviewsInPreview } from "./preferences";
 import type { ServerSettings } from "./settings";
 import { answerFor, forServer, serverEnvironment } from "./settings";
 
@@ -12,9 +19,11 @@ export interface ClientParts {
   readonly program: string;
   readonly settings: ServerSettings;
   readonly log: vscode.LogOutputChannel;
+  readonly threads: Threads;
+  readonly questions: Questions;
 }
 
-export function createClient({ program, settings, log }: ClientParts): LanguageClient {
+export function createClient({ program, settings, log, threads, questions }: ClientParts): LanguageClient {
   const folder = vscode.workspace.workspaceFolders?.find((f) => f.uri.scheme === "file")?.uri.fsPath;
   const run: Executable = {
     command: program,
@@ -30,6 +39,11 @@ export function createClient({ program, settings, log }: ClientParts): LanguageC
     traceOutputChannel: log,
     revealOutputChannelOn: RevealOutputChannelOn.Never,
     initializationOptions: currentForServer,
+    // Whoever holds the client starts it again, after a while.
+    errorHandler: {
+      error: () => ({ action: ErrorAction.Continue, handled: true }),
+      closed: () => ({ action: CloseAction.DoNotRestart, handled: true }),
+    },
     middleware: {
       workspace: {
         // Sent by `sendSettings` whether or not the server registers for it.
@@ -44,10 +58,17 @@ export function createClient({ program, settings, log }: ClientParts): LanguageC
   };
   const client = new LanguageClient("countersign", "Countersign", { run, debug: run }, options);
   takeEdits(client);
-  if (vscode.workspace.getConfiguration("countersign").get<boolean>("pluginProtocol", false)) {
-    client.registerFeature(pluginProtocol);
+  client.registerFeature(pluginProtocol);
+  answerServer(client, questions);
+  for (const method of NOTIFICATIONS) {
+    client.onNotification(method, (params: unknown) => { threads.take({ method, params } as ThreadEvent); });
   }
   return client;
+}
+
+/** The server behind a client that runs. */
+export function rpcOf(client: LanguageClient): Rpc {
+  return { request: (method, params) => client.sendRequest(method, params) };
 }
 
 /** Tells the server of changed settings. */
@@ -59,11 +80,37 @@ function currentForServer(): Record<string, unknown> {
   return forServer(vscode.workspace.getConfiguration().inspect("countersign"));
 }
 
-/** Tells the server that this client speaks its own protocol, so that it is asked there and not by message boxes. */
+function answerServer(client: LanguageClient, questions: Questions): void {
+  const on = <M extends keyof ServerRequests>(method: M, answer: (params: ServerRequests[M]["params"], token: vscode.CancellationToken) => Promise<ServerRequests[M]["result"] | null>): void => {
+    client.onRequest(method, answer);
+  };
+  on("countersign/approval/command", (approval, token) => questions.approval(approval, token));
+  on("countersign/approval/permission", (approval, token) => questions.approval(approval, token));
+  on("countersign/approval/tool", (approval, token) => questions.approval(approval, token));
+  on("countersign/userInput/request", (request, token) => questions.userInput(request, token));
+  on("countersign/mcp/elicitation", (elicitation, token) => questions.elicitation(elicitation, token));
+  on("countersign/tool/call", (params, token) => call(params, isToolOn, token));
+  on("countersign/document/save", save);
+}
+
+/** Saves what the agent changed; never text of the person's that was not saved before. */
+async function save({ documents }: DocumentSaveParams): Promise<DocumentSaveResult> {
+  const saved: string[] = [];
+  for (const { uri, heldUnsavedText } of documents) {
+    const wanted = vscode.Uri.parse(uri).toString();
+    const document = vscode.workspace.textDocuments.find((one) => one.uri.toString() === wanted);
+    if (document !== undefined && !heldUnsavedText && (!document.isDirty || (await document.save()))) {
+      saved.push(uri);
+    }
+  }
+  return { saved };
+}
+
+/** Tells the server that this client speaks its own protocol, and who shows proposals. */
 const pluginProtocol: StaticFeature = {
   fillClientCapabilities(capabilities) {
     const experimental = (capabilities.experimental ?? {}) as Record<string, unknown>;
-    capabilities.experimental = { ...experimental, countersign: {} };
+    capabilities.experimental = { ...experimental, countersign: { proposals: reviewsInPreview() ? "preview" : "view" } };
   },
   initialize: () => undefined,
   getState: () => ({ kind: "static" }),

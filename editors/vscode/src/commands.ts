@@ -2,22 +2,34 @@
  * What the person can call, one function each. `package.json` lists the same names; a test compares them.
  */
 import * as vscode from "vscode";
+import type { Attention } from "./chat/attention";
+import { mention } from "./chat/mentions";
+import type { ChatSurfaces } from "./chat/surfaces";
 import type { Ctx } from "./ctx";
+import type { Review } from "./proposals/review";
 
-export type Command = (ctx: Ctx) => () => unknown;
+/** What commands work with. */
+export interface Parts {
+  readonly ctx: Ctx;
+  readonly chats: ChatSurfaces;
+  readonly review: Review;
+  readonly attention: Attention;
+}
 
-export const start: Command = (ctx) => () => ctx.start();
+export type Command = (parts: Parts) => (given: unknown) => unknown;
 
-export const stop: Command = (ctx) => () => ctx.stop();
+export const start: Command = ({ ctx }) => () => ctx.start();
 
-export const restart: Command = (ctx) => () => ctx.restart();
+export const stop: Command = ({ ctx }) => () => ctx.stop();
 
-export const showLog: Command = (ctx) => () => {
+export const restart: Command = ({ ctx }) => () => ctx.restart();
+
+export const showLog: Command = ({ ctx }) => () => {
   ctx.log.show();
 };
 
 /** Shows what the server is doing and offers what fits. */
-export const showStatus: Command = (ctx) => async () => {
+export const showStatus: Command = ({ ctx }) => async () => {
   const { state } = ctx;
   const actions: (vscode.QuickPickItem & { command: string })[] = [];
   if (state.kind === "running" || state.kind === "starting") {
@@ -26,6 +38,7 @@ export const showStatus: Command = (ctx) => async () => {
   } else {
     actions.push({ label: "$(debug-start) Start server", command: "countersign.server.restart" });
   }
+  actions.unshift({ label: "$(comment-discussion) Open chat", command: "countersign.chat.open" });
   actions.push({ label: "$(output) Show log", command: "countersign.server.showLog" });
   actions.push({ label: "$(pulse) Run doctor", command: "countersign.server.doctor" });
   const title = state.kind === "failed" ? `${state.problem} ${state.advice}` : `Countersign is ${state.kind}`;
@@ -36,7 +49,7 @@ export const showStatus: Command = (ctx) => async () => {
 };
 
 /** Runs the server's own check of this machine in a terminal, where the person can read and copy it. */
-export const doctor: Command = (ctx) => () => {
+export const doctor: Command = ({ ctx }) => () => {
   const located = ctx.locate();
   if (located === undefined) {
     return;
@@ -44,3 +57,45 @@ export const doctor: Command = (ctx) => () => {
   const { program, settings } = located;
   vscode.window.createTerminal({ name: "Countersign Doctor", shellPath: program, shellArgs: ["doctor"], env: settings.env }).show();
 };
+
+export const openChat: Command = ({ chats }) => (threadId: unknown) => chats.focus(typeof threadId === "string" ? threadId : undefined);
+
+export const newChat: Command = ({ chats }) => () => chats.fresh();
+
+export const openChatInEditor: Command = ({ chats }) => (threadId: unknown) => {
+  chats.openInEditor(typeof threadId === "string" ? threadId : undefined);
+};
+
+/** Puts the selected lines into the composer, as a mention. */
+export const addSelection: Command = ({ chats, attention }) => () => {
+  const editor = attention.editor;
+  return editor === undefined ? chats.focus() : chats.insert(mention(vscode.workspace.asRelativePath(editor.document.uri, false), attention.lines ?? lineOf(editor)));
+};
+
+/** Puts a file of the explorer into the composer, or the one in view. */
+export const addFile: Command = ({ chats, attention }) => (uri: unknown) => {
+  const file = uri instanceof vscode.Uri ? uri : attention.editor?.document.uri;
+  return file === undefined ? chats.focus() : chats.insert(mention(vscode.workspace.asRelativePath(file, false)));
+};
+
+export const openProposal: Command = ({ review }) => (given: unknown) => {
+  const target = review.target(given);
+  return target === undefined ? vscode.commands.executeCommand("countersign.proposals.focus") : review.open(target);
+};
+
+export const acceptProposal: Command = ({ review }) => (given: unknown) => review.decide(given, "accept");
+
+export const rejectProposal: Command = ({ review }) => (given: unknown) => review.decide(given, "reject");
+
+export const resetProposal: Command = ({ review }) => (given: unknown) => review.decide(given, "reset");
+
+export const rejectWithWords: Command = ({ review }) => (given: unknown) => review.rejectWithWords(given);
+
+export const nextHunk: Command = ({ review }) => () => review.go(1);
+
+export const previousHunk: Command = ({ review }) => () => review.go(-1);
+
+function lineOf(editor: vscode.TextEditor): { start: number; end: number } {
+  const line = editor.selection.active.line + 1;
+  return { start: line, end: line };
+}

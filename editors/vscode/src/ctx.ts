@@ -6,7 +6,10 @@ import * as os from "node:os";
 import * as vscode from "vscode";
 import type { LanguageClient } from "vscode-languageclient/node";
 import { State } from "vscode-languageclient/node";
-import { createClient, sendSettings } from "./client";
+import { BackOff } from "./backoff";
+import type { Threads } from "./chat/threads";
+import { createClient, rpcOf, sendSettings } from "./client";
+import type { Questions } from "./questions";
 import type { Machine } from "./server_path";
 import { findServer } from "./server_path";
 import type { ServerSettings } from "./settings";
@@ -23,18 +26,28 @@ interface Cleanup {
 }
 
 export class Ctx implements vscode.Disposable {
-  readonly log = vscode.window.createOutputChannel("Countersign", { log: true });
-  private readonly status = new StatusItem();
+  readonly status = new StatusItem();
   /** Lives as long as the extension. */
-  private readonly extCleanup: Cleanup[] = [this.log, this.status];
+  private readonly extCleanup: Cleanup[] = [this.status];
   /** Lives as long as one client; emptied whenever that ends. */
   private clientCleanup: Cleanup[] = [];
   private client: LanguageClient | undefined;
   private currentState: ServerState = { kind: "stopped" };
+  private readonly stateChanges = new vscode.EventEmitter<ServerState>();
+  readonly onState = this.stateChanges.event;
   /** Starts and stops one after the other: each waits for the one before. */
   private queue: Promise<void> = Promise.resolve();
+  private readonly backOff = new BackOff();
+  private again: NodeJS.Timeout | undefined;
 
-  constructor(private readonly extensionPath: string) {}
+  constructor(
+    private readonly extensionPath: string,
+    readonly log: vscode.LogOutputChannel,
+    private readonly threads: Threads,
+    private readonly questions: Questions,
+  ) {
+    this.extCleanup.push(log);
+  }
 
   get state(): ServerState {
     return this.currentState;
@@ -44,7 +57,14 @@ export class Ctx implements vscode.Disposable {
     this.extCleanup.push(item);
   }
 
+  /** What keeps the server from running, in words; undefined if nothing does. */
+  get trouble(): string | undefined {
+    const { currentState: state } = this;
+    return state.kind === "failed" ? `${state.problem} ${state.advice}` : state.kind === "stopped" ? "The server is stopped. Start it to go on." : undefined;
+  }
+
   start(): Promise<void> {
+    this.backOff.reset();
     return this.enqueue(() => this.startNow());
   }
 
@@ -53,6 +73,7 @@ export class Ctx implements vscode.Disposable {
   }
 
   restart(): Promise<void> {
+    this.backOff.reset();
     return this.enqueue(async () => {
       await this.stopNow();
       await this.startNow();
@@ -101,12 +122,17 @@ export class Ctx implements vscode.Disposable {
     if (this.client !== undefined) {
       return;
     }
+    const obstacle = obstacleTo();
+    if (obstacle !== undefined) {
+      this.setState({ kind: "failed", ...obstacle });
+      return;
+    }
     const located = this.locate();
     if (located === undefined) {
       return;
     }
     const { program, settings } = located;
-    const client = createClient({ program, settings, log: this.log });
+    const client = createClient({ program, settings, log: this.log, threads: this.threads, questions: this.questions });
     this.client = client;
     this.clientCleanup.push(
       client.onDidChangeState(({ newState }) => {
@@ -136,7 +162,9 @@ export class Ctx implements vscode.Disposable {
   private async dropClient(): Promise<void> {
     const client = this.client;
     this.client = undefined;
+    clearTimeout(this.again);
     disposeAll(this.clientCleanup);
+    this.threads.connect(undefined);
     if (client === undefined) {
       return;
     }
@@ -157,13 +185,33 @@ export class Ctx implements vscode.Disposable {
         this.setState({ kind: "starting" });
         break;
       case State.Running:
+        this.backOff.started(Date.now());
         this.setState({ kind: "running", program, version: client.initializeResult?.serverInfo?.version });
+        this.threads.connect(rpcOf(client));
         break;
       case State.Stopped:
       case State.StartFailed:
-        this.setState({ kind: "failed", problem: "The Countersign server has stopped.", advice: "Run “Countersign: Restart Server”; the log has its last words." });
+        this.ended();
         break;
     }
+  }
+
+  /** The server has ended by itself: it is started again, after a while. */
+  private ended(): void {
+    const wait = this.backOff.ended(Date.now());
+    this.threads.connect(undefined);
+    if (wait === undefined) {
+      this.fail("The Countersign server ends again and again.", "The log has its last words. “Countersign: Run Doctor” checks the installation; then run “Countersign: Restart Server”.");
+      return;
+    }
+    this.log.warn(`The server has ended; it is started again in ${wait} ms`);
+    this.setState({ kind: "failed", problem: "The Countersign server has stopped.", advice: `It is started again in ${Math.ceil(wait / 1000)} s; the log has its last words.` });
+    this.again = setTimeout(() => {
+      void this.enqueue(async () => {
+        await this.dropClient();
+        await this.startNow();
+      });
+    }, wait);
   }
 
   /** Shows a problem where it can be seen, each time, and keeps it in the status bar. */
@@ -184,6 +232,7 @@ export class Ctx implements vscode.Disposable {
   private setState(state: ServerState): void {
     this.currentState = state;
     this.status.show(state);
+    this.stateChanges.fire(state);
     // The server's own commands can be called while it runs.
     void vscode.commands.executeCommand("setContext", "countersign.running", state.kind === "running");
   }
@@ -196,6 +245,18 @@ export class Ctx implements vscode.Disposable {
     });
     return run;
   }
+}
+
+/** Why no server can be of use in this window. */
+function obstacleTo(): { problem: string; advice: string } | undefined {
+  if (!vscode.workspace.isTrusted) {
+    return { problem: "This folder is not trusted, so the agent does not start in it.", advice: "It would read the folder's instructions and run commands there. Trust the folder (“Workspaces: Manage Workspace Trust”) to use it." };
+  }
+  const folders = vscode.workspace.workspaceFolders ?? [];
+  if (folders.length > 0 && folders.every((folder) => folder.uri.scheme !== "file")) {
+    return { problem: "The folders of this window are not on a disk.", advice: "Commands and the sandbox need files on a disk: open a local or a remote folder." };
+  }
+  return undefined;
 }
 
 const thisMachine: Machine = {

@@ -1,10 +1,22 @@
 /**
- * Activation: makes the context, registers the commands, starts the server.
+ * Activation: makes the parts and joins them, registers the commands, starts the server.
  */
 import * as vscode from "vscode";
+import { Attention } from "./chat/attention";
+import { ChatSurfaces } from "./chat/surfaces";
+import { Threads } from "./chat/threads";
+import { cut } from "./chat/words";
 import type { Command } from "./commands";
 import * as commands from "./commands";
 import { Ctx } from "./ctx";
+import { declared } from "./editor_tools";
+import { isToolOn, reviewsInPreview } from "./preferences";
+import { ProposalDocuments } from "./proposals/documents";
+import { Review } from "./proposals/review";
+import { Proposals } from "./proposals/store";
+import { ProposalTree } from "./proposals/tree";
+import { Questions } from "./questions";
+import { Watch } from "./watch";
 
 /** The commands of `package.json` that are the extension's own; the language client registers the server's. */
 const COMMANDS: Readonly<Record<string, Command>> = {
@@ -14,23 +26,68 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   "countersign.server.showLog": commands.showLog,
   "countersign.server.showStatus": commands.showStatus,
   "countersign.server.doctor": commands.doctor,
+  "countersign.chat.open": commands.openChat,
+  "countersign.chat.new": commands.newChat,
+  "countersign.chat.openInEditor": commands.openChatInEditor,
+  "countersign.chat.addSelection": commands.addSelection,
+  "countersign.chat.addFile": commands.addFile,
+  "countersign.proposal.open": commands.openProposal,
+  "countersign.proposal.accept": commands.acceptProposal,
+  "countersign.proposal.reject": commands.rejectProposal,
+  "countersign.proposal.rejectWithWords": commands.rejectWithWords,
+  "countersign.proposal.reset": commands.resetProposal,
+  "countersign.proposal.next": commands.nextHunk,
+  "countersign.proposal.previous": commands.previousHunk,
 };
 
 let ctx: Ctx | undefined;
 
 export function activate(extension: vscode.ExtensionContext): void {
-  const made = new Ctx(extension.extensionPath);
+  const log = vscode.window.createOutputChannel("Countersign", { log: true });
+  const attention = new Attention();
+  const threads = new Threads(() => declared(isToolOn), log);
+  // The two need each other: a question asks whether a chat shows it, and a chat answers questions.
+  const isSeen = (threadId: string): boolean => chats.isSeen(threadId);
+  const questions = new Questions(isSeen);
+  const made = new Ctx(extension.extensionPath, log, threads, questions);
+  const chats = new ChatSurfaces(extension.extensionUri, {
+    threads,
+    questions,
+    attention,
+    seen: () => { questions.look(); },
+    folder,
+    trouble: () => made.trouble,
+  });
+  const proposals = new Proposals(threads);
+  const documents = new ProposalDocuments(proposals, log);
+  const review = new Review(proposals, documents, isSeen, reviewsInPreview);
+  const tree = new ProposalTree(proposals, (proposal) => {
+    const view = threads.get(proposal.threadId)?.view;
+    return cut(view?.name ?? (view?.preview || "Proposed changes"), 60);
+  });
+  made.pushExtCleanup(
+    threads.onConnection((connected) => {
+      if (!connected) questions.clear();
+    }),
+  );
+  const watch = new Watch(threads, made.status, (threadId) => { void chats.focus(threadId); });
   ctx = made;
+  for (const part of [watch, tree, review, documents, proposals, chats, threads, attention]) {
+    made.pushExtCleanup(part);
+  }
+  const parts: commands.Parts = { ctx: made, chats, review, attention };
   for (const [name, command] of Object.entries(COMMANDS)) {
-    made.pushExtCleanup(vscode.commands.registerCommand(name, command(made)));
+    made.pushExtCleanup(vscode.commands.registerCommand(name, command(parts)));
   }
   made.pushExtCleanup(
     vscode.workspace.onDidChangeConfiguration((change) => {
-      if (change.affectsConfiguration("countersign.server") || change.affectsConfiguration("countersign.pluginProtocol")) {
+      if (change.affectsConfiguration("countersign.server") || change.affectsConfiguration("countersign.proposals.review")) {
         void made.restart();
       }
     }),
   );
+  made.pushExtCleanup(vscode.workspace.onDidGrantWorkspaceTrust(() => void made.start()));
+  made.pushExtCleanup(vscode.workspace.onDidChangeWorkspaceFolders(() => void made.start()));
   // Not awaited: a slow start must not hold up the editor's own.
   void made.start();
 }
@@ -38,4 +95,16 @@ export function activate(extension: vscode.ExtensionContext): void {
 export async function deactivate(): Promise<void> {
   await ctx?.shutdown();
   ctx = undefined;
+}
+
+/** The folder for a new conversation; the person is asked where there are several and none is in use. */
+async function folder(): Promise<string | undefined | null> {
+  const folders = (vscode.workspace.workspaceFolders ?? []).filter((one) => one.uri.scheme === "file");
+  const active = vscode.window.activeTextEditor?.document.uri;
+  const ofActive = active === undefined ? undefined : vscode.workspace.getWorkspaceFolder(active);
+  if (folders.length <= 1 || ofActive !== undefined) {
+    return (ofActive ?? folders[0])?.uri.fsPath;
+  }
+  const picked = await vscode.window.showWorkspaceFolderPick({ placeHolder: "In which folder is the agent to work?" });
+  return picked === undefined ? null : picked.uri.fsPath;
 }

@@ -242,9 +242,19 @@ export type CommandTerminateResult = {
 /** Why a conversation is compacted. */
 export type CompactionReason = "requested" | "limit" | "tooLong";
 
+/** A change of the person's config.toml. */
+export type ConfigEdit = {
+  /** The key with its tables, dots between them, parts in quotes that hold dots themselves. */
+  keyPath: string;
+  /** Null takes the key away. */
+  value?: JsonValue;
+};
+
 export type ConfigReadParams = {
   /** Adds the project layers of this folder. */
   cwd?: string | null;
+  /** Only the person's own config.toml as it stands on the disk, without any other layer. */
+  saved?: boolean;
 };
 
 export type ConfigReadResult = {
@@ -252,6 +262,17 @@ export type ConfigReadResult = {
   config: JsonValue;
   /** The layer that each top-level key came from. */
   origins: { [key in string]: string };
+  warnings: Array<ConfigWarning>;
+  /** With `saved`: names the text that the file has, for `config/write`. */
+  version?: string | null;
+};
+
+export type ConfigReloadParams = {
+  /** Absent: all live threads. */
+  threadId?: ThreadId | null;
+};
+
+export type ConfigReloadResult = {
   warnings: Array<ConfigWarning>;
 };
 
@@ -261,6 +282,23 @@ export type ConfigWarning = {
   path?: string | null;
   /** Counted from 1. */
   line?: number | null;
+};
+
+export type ConfigWriteParams = {
+  /** Made together or not at all. */
+  edits: Array<ConfigEdit>;
+  /** Write only if the file still has the text that this names. */
+  expectedVersion?: string | null;
+};
+
+export type ConfigWriteResult = {
+  path: string;
+  /** Names the text that the file has now. */
+  version: string;
+  /** What the edits set that another layer decides all the same, by key path, with that layer. */
+  overridden: { [key in string]: string };
+  /** What is not as it should be in the configuration as it is now. */
+  warnings: Array<ConfigWarning>;
 };
 
 /** How a command is, or would be, confined. */
@@ -819,6 +857,20 @@ export type ModelListParams = {
 export type ModelListResult = {
   data: Array<Model>;
   nextCursor?: string | null;
+};
+
+/** What threads begin with from now on. A value that is absent stays as it is. */
+export type ModelSetDefaultParams = {
+  model?: string | null;
+  /** Reasoning effort. */
+  effort?: string | null;
+};
+
+export type ModelSetDefaultResult = {
+  /** The file that has them now. */
+  path: string;
+  /** The profile in force, which has them then. */
+  profile?: string | null;
 };
 
 export type MovedFile = {
@@ -2008,7 +2060,10 @@ export type ThreadSendParams = {
   text: string;
   /** Who says it, as the model is told; `client` where nothing is said. */
   author?: string | null;
-  /** Begin a turn for it if none runs. Otherwise it waits for the next one. */
+  /**
+   * Begin a turn for it if none runs, unless the person has stopped one and said nothing since. Otherwise it waits for the
+   * next one.
+   */
   startsTurn?: boolean;
 };
 
@@ -2658,6 +2713,8 @@ export interface ClientRequests {
   "countersign/realtime/voices": { params: RealtimeVoicesParams; result: RealtimeVoicesResult };
   /** The models that can be chosen. */
   "countersign/model/list": { params: ModelListParams; result: ModelListResult };
+  /** Keeps the model, or the effort, that threads begin with from now on. */
+  "countersign/model/setDefault": { params: ModelSetDefaultParams; result: ModelSetDefaultResult };
   /** The prompts that can be called by name, as their files say at this moment. */
   "countersign/prompt/list": { params: PromptListParams; result: PromptListResult };
   /** One thing that the person typed, by its number. */
@@ -2668,6 +2725,10 @@ export interface ClientRequests {
   "countersign/history/append": { params: HistoryAppendParams; result: HistoryAppendResult };
   /** The effective configuration and where each value came from. */
   "countersign/config/read": { params: ConfigReadParams; result: ConfigReadResult };
+  /** Changes the person's config.toml and nothing else in it. What is changed is taken up by each thread's next turn. */
+  "countersign/config/write": { params: ConfigWriteParams; result: ConfigWriteResult };
+  /** Reads the configuration again for live threads; their next turns take it up. */
+  "countersign/config/reload": { params: ConfigReloadParams; result: ConfigReloadResult };
   /** The permission profiles that can be chosen. */
   "countersign/permissions/profiles": { params: PermissionProfilesParams; result: PermissionProfilesResult };
   /** Which walls stand around commands on this machine, what each lacks, and what is used for each mode. */

@@ -1,7 +1,9 @@
 /**
- * The item in the status bar: what the server is doing, one click away from what can be done about it.
+ * The item in the status bar: what the server and the agent are doing, one click away from what can be done about it.
  */
 import * as vscode from "vscode";
+import type { ThreadView } from "./chat/view";
+import { percentUsed, tokens } from "./chat/words";
 
 export type ServerState =
   | { readonly kind: "starting" }
@@ -10,38 +12,79 @@ export type ServerState =
   /** It cannot run until the person does something; `advice` says what. */
   | { readonly kind: "failed"; readonly problem: string; readonly advice: string };
 
+/** What the agent is doing, over all threads of the window. */
+export interface Work {
+  readonly running: number;
+  readonly waiting: number;
+  /** The thread that was active last. */
+  readonly thread: ThreadView | undefined;
+}
+
 export class StatusItem implements vscode.Disposable {
   private readonly item: vscode.StatusBarItem;
+  private state: ServerState = { kind: "stopped" };
+  private work: Work = { running: 0, waiting: 0, thread: undefined };
 
   constructor() {
     this.item = vscode.window.createStatusBarItem("countersign.status", vscode.StatusBarAlignment.Right, 90);
     this.item.name = "Countersign";
     this.item.command = "countersign.server.showStatus";
-    this.show({ kind: "stopped" });
+    this.draw();
     this.item.show();
   }
 
   show(state: ServerState): void {
-    const { text, tooltip, alarm } = describe(state);
-    this.item.text = text;
-    this.item.tooltip = tooltip;
-    this.item.backgroundColor = alarm ? new vscode.ThemeColor("statusBarItem.warningBackground") : undefined;
+    this.state = state;
+    this.draw();
+  }
+
+  showWork(work: Work): void {
+    this.work = work;
+    this.draw();
   }
 
   dispose(): void {
     this.item.dispose();
   }
+
+  private draw(): void {
+    const { text, tooltip, alarm } = describe(this.state, this.work);
+    this.item.text = text;
+    this.item.tooltip = tooltip;
+    this.item.backgroundColor = alarm ? new vscode.ThemeColor("statusBarItem.warningBackground") : undefined;
+  }
 }
 
-function describe(state: ServerState): { text: string; tooltip: string; alarm: boolean } {
+function describe(state: ServerState, work: Work): { text: string; tooltip: string; alarm: boolean } {
   switch (state.kind) {
     case "starting":
       return { text: "$(loading~spin) Countersign", tooltip: "Countersign is starting", alarm: false };
     case "running":
-      return { text: "$(pass) Countersign", tooltip: `Countersign ${state.version ?? ""} is running\n${state.program}`, alarm: false };
+      return running(state, work);
     case "stopped":
       return { text: "$(circle-slash) Countersign", tooltip: "Countersign is stopped", alarm: false };
     case "failed":
       return { text: "$(warning) Countersign", tooltip: `${state.problem}\n${state.advice}`, alarm: true };
   }
+}
+
+function running(state: Extract<ServerState, { kind: "running" }>, { running, waiting, thread }: Work): { text: string; tooltip: string; alarm: boolean } {
+  const icon = waiting > 0 ? "$(bell-dot)" : running > 0 ? "$(sync~spin)" : "$(pass)";
+  const settings = thread?.settings;
+  const used = percentUsed(thread?.usage);
+  const parts = [
+    settings === undefined ? "Countersign" : `${settings.model} · ${settings.mode}`,
+    used === undefined ? undefined : `${100 - used}% left`,
+    running > 1 ? `${running} turns` : undefined,
+    waiting > 0 ? `${waiting} waiting` : undefined,
+  ];
+  const lines = [
+    `Countersign ${state.version ?? ""} is running`,
+    state.program,
+    settings === undefined ? undefined : `Model ${settings.model} of ${settings.modelProvider}, mode ${settings.mode}`,
+    thread?.usage === undefined ? undefined : `${tokens(thread.usage.last.totalTokens)} tokens in the context window, ${tokens(thread.usage.total.totalTokens)} used in all`,
+    running === 0 ? undefined : running === 1 ? "One turn runs" : `${running} turns run`,
+    waiting === 0 ? undefined : waiting === 1 ? "One conversation waits for you" : `${waiting} conversations wait for you`,
+  ];
+  return { text: `${icon} ${parts.filter(Boolean).join(" · ")}`, tooltip: lines.filter(Boolean).join("\n"), alarm: waiting > 0 };
 }

@@ -6,7 +6,9 @@ test("forServer keeps what is the server's and what is set", () => {
   const globalValue = {
     server: { path: "/x", env: { KEY: "secret" } },
     trace: { server: "off" },
-    pluginProtocol: false,
+    proposals: { review: "sideBar" },
+    editorTools: { rename: true },
+    notifications: { afterSeconds: 20 },
     model: "m",
     approval_policy: null,
     sandbox_workspace_write: { network_access: true, writable_roots: null },

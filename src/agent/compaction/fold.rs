@@ -4,6 +4,7 @@
 use super::measure;
 use crate::agent::context::CHANGED_INSTRUCTIONS;
 use crate::agent::prompt;
+use crate::agent::subagents::is_envelope;
 use crate::model::item::{ContentPart, ResponseItem};
 use crate::store::history::{is_context, is_words};
 
@@ -44,8 +45,15 @@ impl Fold {
     pub(super) fn of(items: &[ResponseItem]) -> Self {
         let is_input = |item: &ResponseItem| matches!(item, ResponseItem::Message { .. }) && !item.is_answer();
         let is_summary = |item: &ResponseItem| opens_with(item, SUMMARY_START);
-        let replaced = items.iter().rposition(|item| !is_input(item) || is_summary(item));
-        let replaced = replaced.map_or(0, |last| last + 1);
+        let mut replaced = items.len();
+        loop {
+            replaced -= match &items[..replaced] {
+                // What agents write stands on the model's side, but it has not read this yet.
+                [.., sealed, note] if is_envelope(sealed, note) => 2,
+                [.., item] if is_input(item) && !is_summary(item) => 1,
+                _ => break,
+            };
+        }
         let gone = &items[..replaced];
         let leading = gone.iter().take_while(|item| is_input(item) && !is_words(item)).count();
         let told = gone.iter().enumerate().filter(|(index, item)| match is_project(item) {
@@ -335,6 +343,22 @@ mod tests {
         // Nor does one that was compacted a moment ago.
         let fold = Fold::of(&history);
         assert!(!fold.is_empty() && !fold.can_gain());
+    }
+
+    #[test]
+    fn mail_that_the_model_has_not_read_stays_as_it_is() {
+        let mail = |text: &str| crate::agent::subagents::envelope("scout", None, "main", text).words;
+        let read = mail("I begin.");
+        let mut items = vec![user("first")];
+        items.extend(read);
+        items.push(ResponseItem::assistant("Good."));
+        let unread = [mail("found it"), vec![user("and now?")], mail("really")].concat();
+        items.extend_from_slice(&unread);
+        let fold = Fold::of(&items);
+        assert_eq!(items[fold.replaced..], unread);
+        assert!(fold.can_gain());
+        // Nothing but what it has not read.
+        assert!(Fold::of(&unread).is_empty());
     }
 
     #[test]

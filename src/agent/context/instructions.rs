@@ -148,20 +148,33 @@ fn text(item: &ResponseItem) -> Option<&str> {
     }
 }
 
-/// What the model is to be told, and what the person; nothing if all is as it was.
-pub(super) fn difference(turn: &Turn) -> Option<(Option<ResponseItem>, Vec<String>)> {
+/// What another look at the files has brought.
+pub(super) struct News {
+    /// What the conversation knows once it is told.
+    pub(super) known: Known,
+    /// For the model, where the texts have changed.
+    pub(super) message: Option<ResponseItem>,
+    /// For the person.
+    pub(super) warnings: Vec<String>,
+}
+
+/// What there is to tell; nothing if all is as it was.
+pub(super) fn difference(turn: &Turn) -> Option<News> {
     let before = turn.conversation.data().instructions.clone();
     if before.marks.as_ref() == Some(&marks(&turn.desk, &turn.config, &turn.settings.cwd)) {
         return None;
     }
     let (_, warnings, known) = read(&turn.desk, &turn.config, &turn.settings);
     let message = (known.digest != before.digest).then(|| told(&before, &known));
-    let news = warnings
+    let warnings = warnings
         .into_iter()
         .filter(|one| !before.warnings.contains(one))
         .collect();
-    turn.conversation.data().instructions = known;
-    Some((message, news))
+    Some(News {
+        known,
+        message,
+        warnings,
+    })
 }
 
 fn told(before: &Known, known: &Known) -> ResponseItem {

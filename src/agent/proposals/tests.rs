@@ -73,6 +73,7 @@ impl Table {
             proposals: Proposals::new(workspace.clone(), home.path()),
             terminals: Default::default(),
             tools: Registry::standard(),
+            account: crate::account::Account::new(home.path()),
             clients: Clients::default(),
             editor: Arc::new(Model(workspace.clone())),
             snapshots: crate::snapshot::Snapshots::new(home.path(), &BTreeMap::new()),

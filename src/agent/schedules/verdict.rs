@@ -97,6 +97,7 @@ pub(super) async fn of(world: &Arc<World>) -> Vec<String> {
     faults.extend(calls(&history));
     faults.extend(words(&record, &heard, &history));
     faults.extend(stops(&record));
+    faults.extend(quiet(&record));
     for mail in &record.mail {
         let count = history.iter().filter(|item| text_of(item) == *mail).count();
         if count != 1 {
@@ -231,6 +232,27 @@ fn stops(record: &Record) -> Vec<String> {
             Some((ended, _, _)) => faults.push(format!("a turn that was stopped at {at:?} ended at {ended:?}")),
             None => faults.push(format!("a turn that was stopped at {at:?} has no end")),
         }
+    }
+    faults
+}
+
+/// After a stop by the person the model is asked no more before they have said something.
+fn quiet(record: &Record) -> Vec<String> {
+    let ends = record.events.iter().filter(|(_, method, _)| method == "turn/completed");
+    let mut stopped = false;
+    let mut faults = Vec::new();
+    for (at, _, params) in ends {
+        let turn = &params["turn"];
+        let mut items = turn["items"].as_array().into_iter().flatten();
+        // What was said to a turn and not read there was said all the same.
+        let spoke = items.any(|item| item["type"] == "userMessage") || params["unanswered"] != Value::Array(Vec::new());
+        if stopped && turn["kind"] == "regular" && !spoke {
+            faults.push(format!(
+                "a turn that ended at {at:?} began by itself after the person had stopped one"
+            ));
+        }
+        stopped &= !spoke;
+        stopped |= turn["interruptedBy"] == "person";
     }
     faults
 }

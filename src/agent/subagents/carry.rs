@@ -1,7 +1,7 @@
 //! What the model wants of other agents, carried out and shown as one item.
 
 use super::family::word;
-use super::mail::Letter;
+use super::mail::{Delivery, Letter};
 use super::spawn;
 use crate::agent::turn::Turn;
 use crate::ids::{ItemId, ThreadId};
@@ -119,10 +119,18 @@ async fn write(turn: &Turn, to: &str, text: &str, wakes: bool, shown: &mut Shown
         to: &receiver,
         text,
         wakes,
+        is_outcome: false,
     };
     match agents.deliver(letter).await {
-        Ok(woke) if woke == wakes => ToolOutput::ok(format!("{to} has the message.")),
-        Ok(_) => ToolOutput::ok(format!(
+        Ok(Delivery::Done) => ToolOutput::ok(format!("{to} has the message.")),
+        Ok(Delivery::Quiet) => ToolOutput::ok(format!(
+            "{to} has the message, but begins no new work: the person stopped the agents, and goes on when they say so."
+        )),
+        Ok(Delivery::Refused) => ToolOutput::failed(format!(
+            "{to} did not get the message: the agents have sent too many since the person spoke last, so none is delivered any \
+             more. Wait for no answer. Come to an end now, and say what was done and what is open."
+        )),
+        Ok(Delivery::WakesNobody) => ToolOutput::ok(format!(
             "{to} has the message, but it begins no new work: the agents have sent too many messages since the person spoke last. \
              Come to an end, and say what is open."
         )),

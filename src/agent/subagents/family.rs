@@ -8,6 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Messages between the agents of one conversation before the person has said something again.
 pub(super) const MOST_MESSAGES: usize = 100;
+/// Messages after which none is taken any more: those who wait for each other's next one come to an end.
+pub(super) const LAST_MESSAGE: usize = MOST_MESSAGES + 20;
 /// Agents started in one conversation before the person has said something again, for each that may live at a time.
 const SPAWNS_EACH: usize = 4;
 /// Characters of a name.
@@ -22,6 +24,8 @@ pub(super) struct Family {
     waits: BTreeMap<ThreadId, BTreeSet<ThreadId>>,
     /// What has been done since the person spoke last, by the thread that they talk to.
     spent: BTreeMap<ThreadId, Spent>,
+    /// Those of them whose agents were stopped since: nobody wakes anybody.
+    quiet: BTreeSet<ThreadId>,
 }
 
 pub(super) struct Member {
@@ -37,13 +41,19 @@ struct Spent {
     told: bool,
 }
 
-/// Whether another message may wake somebody.
+/// What another message may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Allowance {
-    Yes,
-    /// No, and the person does not know it yet.
-    NoAndTell,
-    No,
+    /// Wake whoever gets it.
+    Wake,
+    /// Be read. The agents have talked too much, and the person does not know it yet.
+    ReadAndTell,
+    /// The same, and the person knows.
+    Read,
+    /// Be read: their work was stopped.
+    ReadQuietly,
+    /// Nothing: it is not delivered.
+    None,
 }
 
 impl Family {
@@ -58,10 +68,6 @@ impl Family {
             root = &member.identity.parent_thread_id;
         }
         root.clone()
-    }
-
-    pub(super) fn depth(&self, id: &ThreadId) -> u32 {
-        self.members.get(id).map_or(0, |member| member.identity.depth)
     }
 
     /// Everybody who works for a thread, directly or not; nobody before whom they work for.
@@ -80,7 +86,8 @@ impl Family {
         found
     }
 
-    /// Makes room for one more agent of a thread, under a name of its own.
+    /// Makes room for one more agent of a thread, under a name of its own. `parent_depth`: how deep that thread stands; one
+    /// that was brought back knows it, while its family does not.
     ///
     /// # Errors
     /// Why there is none, for the model.
@@ -88,10 +95,11 @@ impl Family {
         &mut self,
         id: ThreadId,
         parent: &ThreadId,
+        parent_depth: u32,
         wanted: Option<&str>,
         limits: Limits,
     ) -> Result<SubAgent, String> {
-        let depth = self.depth(parent) + 1;
+        let depth = parent_depth.saturating_add(1);
         if depth > limits.depth {
             return Err(format!(
                 "No agent was started: agents may stand {} deep here, and yours would be one deeper (agents.max_depth). Do this \
@@ -276,21 +284,38 @@ impl Family {
 
     pub(super) fn person_spoke(&mut self, thread: &ThreadId) {
         let root = self.root(thread);
-        self.spent.remove(&root);
+        self.forget(&root);
+    }
+
+    /// A thread is over that the person talked to.
+    pub(super) fn forget(&mut self, root: &ThreadId) {
+        self.spent.remove(root);
+        self.quiet.remove(root);
+    }
+
+    /// The work for a thread that the person talks to was stopped.
+    pub(super) fn stopped_below(&mut self, thread: &ThreadId) {
+        if !self.members.contains_key(thread) {
+            self.quiet.insert(thread.clone());
+        }
     }
 
     /// Counts a message of somebody of a family.
     pub(super) fn count_message(&mut self, from: &ThreadId) -> Allowance {
         let root = self.root(from);
+        if self.below(&root).is_empty() {
+            // The last of a family that is gone.
+            return Allowance::ReadQuietly;
+        }
+        let is_quiet = self.quiet.contains(&root);
         let spent = self.spent.entry(root).or_default();
-        spent.messages += 1;
-        match (
-            spent.messages > MOST_MESSAGES,
-            std::mem::replace(&mut spent.told, spent.messages > MOST_MESSAGES),
-        ) {
-            (false, _) => Allowance::Yes,
-            (true, false) => Allowance::NoAndTell,
-            (true, true) => Allowance::No,
+        spent.messages = spent.messages.saturating_add(1);
+        match spent.messages {
+            0..=MOST_MESSAGES if is_quiet => Allowance::ReadQuietly,
+            0..=MOST_MESSAGES => Allowance::Wake,
+            _ if !std::mem::replace(&mut spent.told, true) => Allowance::ReadAndTell,
+            ..=LAST_MESSAGE => Allowance::Read,
+            _ => Allowance::None,
         }
     }
 }
@@ -330,7 +355,7 @@ mod tests {
     fn family(members: &[(&str, &str)]) -> Family {
         let mut family = Family::default();
         for (name, parent) in members {
-            let joined = family.join(id(name), &id(parent), Some(name), Limits { threads: 100, depth: 9 });
+            let joined = family.join(id(name), &id(parent), 0, Some(name), Limits { threads: 100, depth: 9 });
             joined.unwrap_or_else(|why| panic!("{name}: {why}"));
             family.set(&id(name), AgentStatus::Running, None);
         }
@@ -340,27 +365,31 @@ mod tests {
     #[test]
     fn a_family_is_bounded_in_number_depth_and_spending() {
         let mut family = Family::default();
-        let mut join =
-            |name: &str, parent: &str| family.join(id(name), &id(parent), None, LIMITS).map(|agent| agent.name);
-        assert_eq!(join("a", "main"), Ok("agent-1".to_owned()));
-        assert_eq!(join("b", "a"), Ok("agent-2".to_owned()));
-        assert!(join("c", "b").is_err_and(|why| why.contains("2 deep")));
-        assert_eq!(join("c", "a"), Ok("agent-3".to_owned()));
+        let mut join = |name: &str, parent: &str, depth| {
+            family
+                .join(id(name), &id(parent), depth, None, LIMITS)
+                .map(|agent| agent.name)
+        };
+        assert_eq!(join("a", "main", 0), Ok("agent-1".to_owned()));
+        assert_eq!(join("b", "a", 1), Ok("agent-2".to_owned()));
+        assert!(join("c", "b", 2).is_err_and(|why| why.contains("2 deep")));
+        assert_eq!(join("c", "a", 1), Ok("agent-3".to_owned()));
         assert!(
-            join("d", "main").is_err_and(|why| why.contains("3 at a time") && why.contains("agent-2 (about to begin)"))
+            join("d", "main", 0)
+                .is_err_and(|why| why.contains("3 at a time") && why.contains("agent-2 (about to begin)"))
         );
         // Closed ones make room, until too many were started.
         for _ in 3..12 {
             family.remove(&id("c"));
-            family.join(id("c"), &id("a"), None, LIMITS).expect("room");
+            family.join(id("c"), &id("a"), 1, None, LIMITS).expect("room");
         }
         family.remove(&id("c"));
-        let why = family.join(id("c"), &id("a"), None, LIMITS).expect_err("spent");
+        let why = family.join(id("c"), &id("a"), 1, None, LIMITS).expect_err("spent");
         assert!(why.contains("12 were started"), "{why}");
         family.person_spoke(&id("a"));
-        family.join(id("c"), &id("a"), None, LIMITS).expect("counted anew");
+        family.join(id("c"), &id("a"), 1, None, LIMITS).expect("counted anew");
         // Another conversation has its own bounds.
-        family.join(id("z"), &id("other"), None, LIMITS).expect("room");
+        family.join(id("z"), &id("other"), 0, None, LIMITS).expect("room");
     }
 
     #[test]
@@ -375,7 +404,7 @@ mod tests {
             (&"x".repeat(33), "no name"),
         ] {
             let why = family
-                .join(id("new"), &id("m"), Some(name), Limits { threads: 9, depth: 3 })
+                .join(id("new"), &id("m"), 0, Some(name), Limits { threads: 9, depth: 3 })
                 .expect_err(name);
             assert!(why.contains(part), "{name}: {why}");
         }
@@ -424,12 +453,47 @@ mod tests {
         let mut family = family(&[("a", "m"), ("b", "m")]);
         for number in 0..MOST_MESSAGES {
             let from = if number % 2 == 0 { "a" } else { "b" };
-            assert_eq!(family.count_message(&id(from)), Allowance::Yes);
+            assert_eq!(family.count_message(&id(from)), Allowance::Wake);
         }
-        assert_eq!(family.count_message(&id("a")), Allowance::NoAndTell);
-        assert_eq!(family.count_message(&id("b")), Allowance::No);
+        assert_eq!(family.count_message(&id("a")), Allowance::ReadAndTell);
+        for _ in MOST_MESSAGES + 1..LAST_MESSAGE {
+            assert_eq!(family.count_message(&id("b")), Allowance::Read);
+        }
+        assert_eq!(family.count_message(&id("b")), Allowance::None);
         family.person_spoke(&id("b"));
-        assert_eq!(family.count_message(&id("a")), Allowance::Yes);
+        assert_eq!(family.count_message(&id("a")), Allowance::Wake);
+    }
+
+    #[test]
+    fn after_a_stop_nobody_is_woken_until_the_person_speaks() {
+        let mut family = family(&[("a", "m"), ("b", "m"), ("z", "other")]);
+        family.stopped_below(&id("a"));
+        assert_eq!(
+            family.count_message(&id("b")),
+            Allowance::Wake,
+            "only what works for a was stopped"
+        );
+        family.stopped_below(&id("m"));
+        assert_eq!(family.count_message(&id("a")), Allowance::ReadQuietly);
+        assert_eq!(family.count_message(&id("z")), Allowance::Wake);
+        family.person_spoke(&id("m"));
+        assert_eq!(family.count_message(&id("a")), Allowance::Wake);
+    }
+
+    #[test]
+    fn nothing_is_kept_of_a_family_that_is_gone() {
+        let mut family = family(&[("a", "m"), ("b", "a")]);
+        family.count_message(&id("b"));
+        family.stopped_below(&id("m"));
+        family.remove(&id("b"));
+        family.remove(&id("a"));
+        family.forget(&id("m"));
+        // What was on its way.
+        for from in ["a", "b", "m"] {
+            family.count_message(&id(from));
+        }
+        assert!(family.members.is_empty() && family.waits.is_empty());
+        assert!(family.spent.is_empty() && family.quiet.is_empty());
     }
 
     #[test]

@@ -39,6 +39,7 @@ pub(super) fn follow(desk: Arc<Desk>, parent: Arc<Conversation>, id: ThreadId, m
                             to: &parent.id,
                             text,
                             wakes: true,
+                            is_outcome: true,
                         };
                         if let Err(error) = agents.deliver(letter).await {
                             tracing::info!(agent = %id, %error, "nobody is there to hear what a sub-agent came to");

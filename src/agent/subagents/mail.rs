@@ -16,6 +16,9 @@ const MOST_TEXT: usize = 100_000;
 /// Characters of an author's name.
 const MOST_AUTHOR: usize = 64;
 
+/// What stands under a message begins so.
+const NOTE: &str = "The message above came from";
+
 /// Who writes to whom.
 pub(super) struct Letter<'a> {
     pub(super) from: &'a ThreadId,
@@ -23,6 +26,19 @@ pub(super) struct Letter<'a> {
     pub(super) text: &'a str,
     /// Begins a turn where none runs.
     pub(super) wakes: bool,
+    /// What its work came to: it is delivered however much was said.
+    pub(super) is_outcome: bool,
+}
+
+/// What became of a letter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Delivery {
+    Done,
+    /// It is read, but begins no turn.
+    WakesNobody,
+    /// The same, since the person stopped the work.
+    Quiet,
+    Refused,
 }
 
 /// A message as the model reads it and the person sees it.
@@ -30,7 +46,7 @@ pub(in crate::agent) fn envelope(author: &str, thread: Option<&ThreadId>, recipi
     let text: String = text.trim().chars().take(MOST_TEXT).collect();
     let sealed = json!({"author": author, "recipient": recipient, "content": text}).to_string();
     let note = format!(
-        "The message above came from {author}, not from the person, and nobody has checked what it says. Take it into account; an \
+        "{NOTE} {author}, not from the person, and nobody has checked what it says. Take it into account; an \
          answer goes by send_message if {author} is an agent that waits for one."
     );
     Mail {
@@ -45,25 +61,54 @@ pub(in crate::agent) fn envelope(author: &str, thread: Option<&ThreadId>, recipi
     }
 }
 
+/// Whether two items that follow each other are such a message.
+pub(in crate::agent) fn is_envelope(sealed: &ResponseItem, note: &ResponseItem) -> bool {
+    let (ResponseItem::Message { role: sealed_by, .. }, ResponseItem::Message { role: noted_by, .. }) = (sealed, note)
+    else {
+        return false;
+    };
+    sealed_by == "assistant"
+        && noted_by == "developer"
+        && note.text().starts_with(NOTE)
+        && serde_json::from_str::<serde_json::Value>(&sealed.text()).is_ok_and(|sealed| {
+            ["author", "recipient", "content"]
+                .iter()
+                .all(|key| sealed[key].is_string())
+        })
+}
+
 impl Agents {
-    /// Delivers a message of one of a family to another. Says whether it may wake whoever gets it.
-    pub(super) async fn deliver(&self, letter: Letter<'_>) -> Result<bool, AgentError> {
-        let Letter { from, to, text, wakes } = letter;
+    /// Delivers a message of one of a family to another.
+    pub(super) async fn deliver(&self, letter: Letter<'_>) -> Result<Delivery, AgentError> {
+        let Letter {
+            from,
+            to,
+            text,
+            wakes,
+            is_outcome,
+        } = letter;
         let (author, recipient, allowance) = {
             let mut family = self.family();
             (family.known_as(from), family.known_as(to), family.count_message(from))
         };
-        if allowance == Allowance::NoAndTell {
+        let delivery = match allowance {
+            Allowance::None if !is_outcome => return Ok(Delivery::Refused),
+            _ if !wakes => Delivery::Done,
+            Allowance::Wake => Delivery::Done,
+            Allowance::ReadQuietly => Delivery::Quiet,
+            Allowance::ReadAndTell | Allowance::Read | Allowance::None => Delivery::WakesNobody,
+        };
+        if allowance == Allowance::ReadAndTell {
             self.tell_the_person(from);
         }
-        let wakes = wakes && allowance == Allowance::Yes;
+        let wakes = wakes && allowance == Allowance::Wake;
         let handle = self.thread(to).ok_or_else(|| AgentError::UnknownThread(to.clone()))?;
         handle
             .deliver(envelope(&author, Some(from), &recipient, text), wakes)
             .await?;
         // It waits no more, even if its task has not seen that yet.
         self.family().waits_no_more(to);
-        Ok(wakes)
+        Ok(delivery)
     }
 
     fn tell_the_person(&self, from: &ThreadId) {
@@ -124,6 +169,16 @@ mod tests {
                 .iter()
                 .all(|item| !matches!(item, ResponseItem::Message { role, .. } if role == "user"))
         );
+        assert!(is_envelope(&mail.words[0], &mail.words[1]));
+        for (first, second) in [
+            (ResponseItem::assistant("{\"author\":\"x\"}"), mail.words[1].clone()),
+            (ResponseItem::assistant("found it"), mail.words[1].clone()),
+            (ResponseItem::user(mail.words[0].text()), mail.words[1].clone()),
+            (mail.words[0].clone(), ResponseItem::developer("Go on.")),
+            (mail.words[1].clone(), mail.words[0].clone()),
+        ] {
+            assert!(!is_envelope(&first, &second), "{first:?} {second:?}");
+        }
         let long = envelope("scout", None, "main", &"x".repeat(MOST_TEXT + 1));
         assert!(matches!(long.shown, Some(ThreadItem::AgentMail { text, .. }) if text.len() == MOST_TEXT));
     }

@@ -2,6 +2,7 @@
 
 use super::Agents;
 use super::follow::{follow, tell};
+use crate::agent::aside::aside;
 use crate::agent::conversation::Conversation;
 use crate::agent::history::History;
 use crate::agent::thread::{Start, ThreadHandle};
@@ -40,9 +41,10 @@ pub(super) async fn spawn(turn: &Turn, wish: &Spawn) -> Result<(ThreadId, SubAge
     let agents = &turn.desk.agents;
     let parent = &turn.conversation.id;
     let id = ThreadId::fresh();
+    let depth = turn.conversation.agent.as_ref().map_or(0, |agent| agent.depth);
     let identity = agents
         .family()
-        .join(id.clone(), parent, wish.name.as_deref(), turn.config.agents)?;
+        .join(id.clone(), parent, depth, wish.name.as_deref(), turn.config.agents)?;
     let mut place = Place {
         agents,
         id: id.clone(),
@@ -95,8 +97,9 @@ impl Agent {
         wish: &Spawn,
     ) -> Result<ThreadHandle, AgentError> {
         let settings = settings(turn, wish);
-        let (instructions, _told_to_the_parent, known) =
-            context::read_instructions(self.desk(), &turn.config, &settings);
+        let (desk, config, own) = (self.desk().clone(), turn.config.clone(), settings.clone());
+        let read = aside(move || context::read_instructions(&desk, &config, &own));
+        let (instructions, _told_to_the_parent, known) = read.await;
         let base = Some(turn.base_instructions.clone());
         let meta = SessionMeta {
             model_provider: Some(settings.model_provider.clone()),
@@ -153,6 +156,8 @@ impl Agent {
         let loaded = Loaded {
             config: Config {
                 mcp_servers,
+                // The person was told where the conversation began.
+                mcp_problem: None,
                 ..(*turn.config).clone()
             },
             origins: Default::default(),

@@ -5,7 +5,7 @@ use super::queue::{Change, Queue};
 use super::running::Running;
 use super::task::{Task, WhenBusy};
 use super::{Added, Op, Parts, Shared, Start, Started, rollback, whole};
-use crate::agent::conversation::Conversation;
+use crate::agent::conversation::{Conversation, Subject};
 use crate::agent::desk::Desk;
 use crate::agent::mail::Mail;
 use crate::agent::pending::Input;
@@ -13,8 +13,8 @@ use crate::agent::person::{self, OwnCommand, Queued};
 use crate::agent::prompt::BASE_INSTRUCTIONS;
 use crate::agent::turn::{Ended, Turn, TurnParts};
 use crate::agent::{AgentError, mode, permissions, review, sampling, settings};
-use crate::config::Config;
 use crate::config::permissions::Profile;
+use crate::config::{Config, Loaded};
 use crate::ids::TurnId;
 use crate::protocol::event::{ErrorEvent, EventKind, ThreadClosed, TurnQueueChanged};
 use crate::protocol::item::{ItemStatus, ThreadItem, UserInput};
@@ -31,6 +31,10 @@ const MOST_METADATA: usize = 16;
 /// Characters of a metadata key, and of its value.
 const LONGEST_KEY: usize = 64;
 const LONGEST_VALUE: usize = 512;
+/// Inputs that wait for the model's next request. More are a mistake of a program.
+const MOST_INPUTS: usize = 100;
+/// Messages of others that wait for it.
+const MOST_MAIL: usize = 200;
 
 pub(super) struct Actor {
     shared: Weak<Shared>,
@@ -48,6 +52,8 @@ pub(super) struct Actor {
     queue: Queue,
     /// Messages that the model has not read.
     mail: Vec<Mail>,
+    /// The person stopped a turn and has said nothing since, so no message begins another.
+    quiet: bool,
 }
 
 impl Actor {
@@ -68,6 +74,7 @@ impl Actor {
             next: VecDeque::new(),
             queue: Queue::default(),
             mail: Vec::new(),
+            quiet: false,
         }
     }
 
@@ -82,7 +89,7 @@ impl Actor {
                     let _gone = reply.send(self.steer(expected, input));
                 }
                 Op::OwnCommand { command, reply } => {
-                    let _gone = reply.send(Ok(self.run_own(command)));
+                    let _gone = reply.send(self.check_room().map(|()| self.run_own(command)));
                 }
                 Op::Interrupt { turn, reply } => {
                     let _gone = reply.send(self.interrupt(turn));
@@ -100,11 +107,14 @@ impl Actor {
                     let _gone = reply.send(self.change_queue(change));
                 }
                 Op::Deliver { mail, reply } => {
-                    self.deliver(mail);
-                    let _gone = reply.send(());
+                    let _gone = reply.send(self.deliver(mail));
                 }
                 Op::Settings { change, reply } => {
                     let _gone = reply.send(self.change_settings(&change).map(|()| self.settings.clone()));
+                }
+                Op::TakeUp { loaded, reply } => {
+                    self.take_up(*loaded);
+                    let _gone = reply.send(());
                 }
                 Op::TurnEnded { turn } => self.turn_ended(&turn),
                 Op::Close { reply } => {
@@ -134,19 +144,21 @@ impl Actor {
 
     fn start_turn(&mut self, mut start: Start) -> Result<Started, AgentError> {
         let command = self.check(&start.input())?;
+        self.forget_ended();
+        self.check_room()?;
         if let Some(change) = start.settings.take() {
             self.change_settings(&change)?;
         }
         if let Some(command) = command {
             return Ok(self.run_own(command));
         }
-        self.forget_ended();
         let mut input = start.input();
         self.mirror(&input);
         if let Some(running) = &self.running {
             match running.turn.pending.push(input) {
                 None => {
                     let turn = running.turn.record(TurnStatus::InProgress, None);
+                    self.person_speaks();
                     return Ok(Started::steered(turn));
                 }
                 Some(back) => input = back,
@@ -191,7 +203,7 @@ impl Actor {
         if let Some(next) = self.next.pop_front() {
             return self.begin(next);
         }
-        if self.mail.iter().any(|mail| mail.wakes) {
+        if !self.quiet && self.mail.iter().any(|mail| mail.wakes) {
             // Nobody waits for an answer before it may begin.
             drop(self.promise(Opening::Mail));
             return;
@@ -219,14 +231,48 @@ impl Actor {
         self.mail.retain(|mail| mail.shown.is_some());
     }
 
-    fn deliver(&mut self, mail: Mail) {
+    fn deliver(&mut self, mail: Mail) -> Result<(), AgentError> {
         self.forget_ended();
-        let back = match &self.running {
-            Some(running) if running.turn.kind().reads_mail() => running.turn.pending.deliver(mail),
-            _ => Some(mail),
-        };
-        self.mail.extend(back);
+        let running = self.running.as_ref().map(|running| running.turn.pending.mail());
+        if self.mail.len() + running.unwrap_or_default() >= MOST_MAIL {
+            return Err(AgentError::MailFull(MOST_MAIL));
+        }
+        self.mail.push(mail);
+        self.running_reads_mail();
         self.go_on();
+        Ok(())
+    }
+
+    /// Gives the mail to a turn that runs or begins, if that is one that reads it. After a stop a turn of the person's own
+    /// commands is none: it would become one with the model.
+    fn hand_over_mail(&mut self, turn: &Turn) {
+        if turn.kind().reads_mail() && !self.quiet {
+            let mail = std::mem::take(&mut self.mail);
+            let back = mail.into_iter().filter_map(|mail| turn.pending.deliver(mail));
+            self.mail = back.collect();
+        }
+    }
+
+    /// In the running turn, where a message may follow theirs again.
+    fn person_speaks(&mut self) {
+        self.quiet = false;
+        self.running_reads_mail();
+    }
+
+    fn running_reads_mail(&mut self) {
+        if let Some(turn) = self.running.as_ref().map(|running| running.turn.clone()) {
+            self.hand_over_mail(&turn);
+        }
+    }
+
+    /// Whether what waits for the model's next request leaves room for one more input.
+    fn check_room(&self) -> Result<(), AgentError> {
+        let running = self.running.as_ref().map(|running| running.turn.pending.inputs());
+        let next = self.next.iter().map(Promised::waiting).max();
+        match running.max(next) {
+            Some(waiting) if waiting >= MOST_INPUTS => Err(AgentError::InputFull(MOST_INPUTS)),
+            _ => Ok(()),
+        }
     }
 
     fn queue(&mut self, start: Start) -> Result<Added, AgentError> {
@@ -415,12 +461,9 @@ impl Actor {
 
     fn begin(&mut self, promised: Promised) {
         let turn = self.make_turn(&promised);
-        if turn.kind().reads_mail() {
-            let mail = std::mem::take(&mut self.mail);
-            // A new turn takes it.
-            self.mail
-                .extend(mail.into_iter().filter_map(|mail| turn.pending.deliver(mail)));
-        }
+        // It begins with words: for mail alone none is promised while it is quiet.
+        self.quiet &= turn.kind() != TurnKind::Regular;
+        self.hand_over_mail(&turn);
         let (thread, released) = (self.shared.clone(), promised.released);
         let work = turn.clone();
         let running = match promised.opening {
@@ -443,7 +486,6 @@ impl Actor {
                 if turn.kind() == TurnKind::OwnCommands {
                     Running::start(turn, released, thread, async move { whole::run_own(&work).await })
                 } else {
-                    whole::tell_environment(&turn);
                     Running::start(
                         turn,
                         released,
@@ -466,6 +508,7 @@ impl Actor {
     fn steer(&mut self, expected: TurnId, input: Input) -> Result<Started, AgentError> {
         let command = self.check(&input)?;
         self.forget_ended();
+        self.check_room()?;
         if let Some(next) = self.next.iter_mut().find(|next| next.id == expected) {
             let turn = next.record();
             if let Some(words) = next.words() {
@@ -496,6 +539,7 @@ impl Actor {
                 match running.turn.pending.push(input.clone()) {
                     None => {
                         self.mirror(&input);
+                        self.person_speaks();
                         Ok(Started::steered(turn))
                     }
                     Some(_) => Err(AgentError::NoTurn {
@@ -520,7 +564,11 @@ impl Actor {
         }
         match (&self.running, wanted) {
             // Nothing of its own runs; what works for it may.
-            (None, None) => Ok(self.desk.agents.interrupt_below(&self.conversation.id)),
+            (None, None) => {
+                let any = self.desk.agents.interrupt_below(&self.conversation.id);
+                self.quiet |= any;
+                Ok(any)
+            }
             (None, expected) => Err(AgentError::NoTurn { expected }),
             (Some(running), Some(expected)) if expected != running.turn.id => Err(AgentError::OtherTurn {
                 expected,
@@ -551,8 +599,14 @@ impl Actor {
             self.left.retain(|folder| *folder != changed.cwd);
         }
         self.settings = changed;
+        self.show_settings();
+        Ok(())
+    }
+
+    fn show_settings(&self) {
         if let Some(shared) = self.shared.upgrade() {
             let mut face = shared.face.lock().unwrap_or_else(PoisonError::into_inner);
+            face.config = self.config.clone();
             face.settings = self.settings.clone();
             face.thread.cwd.clone_from(&self.settings.cwd);
             face.thread.model_provider.clone_from(&self.settings.model_provider);
@@ -562,7 +616,18 @@ impl Actor {
             None,
             EventKind::ThreadConfigured(self.desk.configured(&self.config, settings)),
         );
-        Ok(())
+    }
+
+    fn take_up(&mut self, loaded: Loaded) {
+        let config = Arc::new(loaded.config);
+        if self.config != config {
+            self.settings = settings::followed(&self.config, &config, &self.settings);
+            self.config = config;
+            self.show_settings();
+        }
+        for warning in self.conversation.new_reports(Subject::Configuration, &loaded.warnings) {
+            self.conversation.warn(None, crate::agent::in_words(&warning));
+        }
     }
 
     fn turn_ended(&mut self, turn: &TurnId) {
@@ -572,12 +637,14 @@ impl Actor {
         self.show_running(None);
         let status = turn.status();
         let is_stopped = status == TurnStatus::Interrupted;
-        for mail in turn.pending.take_mail() {
-            // The person wanted quiet.
-            let wakes = mail.wakes && !is_stopped;
-            self.mail.push(Mail { wakes, ..mail });
+        // What the turn did not read came before what it could not be given any more.
+        self.mail.splice(..0, turn.pending.take_mail());
+        for mail in &mut self.mail {
+            mail.wakes &= !is_stopped;
         }
         let by_person = is_stopped && matches!(turn.stopped_by(), InterruptedBy::Person | InterruptedBy::Reviewer);
+        // What may wake a sub-agent is decided for its whole family.
+        self.quiet |= is_stopped && self.conversation.agent.is_none();
         if (by_person || status == TurnStatus::Failed) && self.queue.pause() {
             self.show_queue();
         }

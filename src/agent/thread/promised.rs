@@ -69,6 +69,14 @@ impl Promised {
         }
     }
 
+    /// How much was put to the words that it begins with.
+    pub(super) fn waiting(&self) -> usize {
+        match &self.opening {
+            Opening::Input(words) => words.more.len() + words.commands.len(),
+            Opening::Mail | Opening::Task { .. } => 0,
+        }
+    }
+
     /// The turn as the answer to its start shows it: the person's words, in progress.
     pub(super) fn record(&self) -> TurnRecord {
         let items = match &self.opening {

@@ -1,6 +1,7 @@
 //! A turn from its first event to its last: what it is told of its surroundings, which model answers, and then the loop.
 
 use crate::agent::context::{self, Gathered};
+use crate::agent::conversation::Subject;
 use crate::agent::pending::Input;
 use crate::agent::prompt::Environment;
 use crate::agent::provider::{Provider, Unresolved};
@@ -13,6 +14,8 @@ use std::sync::Arc;
 
 /// A turn of the person's own commands. What they say meanwhile makes it one like any other.
 pub(super) async fn run_own(turn: &Arc<Turn>) -> Ended {
+    // What comes next is told what differs from here.
+    tell_environment(turn);
     turn.begin(None);
     if sampling::is_over(turn).await {
         return Ended::Completed;
@@ -20,12 +23,12 @@ pub(super) async fn run_own(turn: &Arc<Turn>) -> Ended {
     if turn.cancel.is_cancelled() {
         return Ended::Interrupted;
     }
-    tell_environment(turn);
     run(turn, turn.pending.take(), false).await
 }
 
 /// A turn from its first event to its last answer; closing it is the caller's. `first`: the turn begins with the input.
 pub(super) async fn run(turn: &Arc<Turn>, inputs: Vec<Input>, first: bool) -> Ended {
+    tell_environment(turn);
     let news = context::tell_instructions(turn).await;
     let mut inputs = Some(context::gather(turn, inputs).await);
     // The person sees their words before the provider is waited for in earnest.
@@ -36,11 +39,13 @@ pub(super) async fn run(turn: &Arc<Turn>, inputs: Vec<Input>, first: bool) -> En
             undo::begin(turn);
         }
     };
-    if let Err(ended) = find_provider(turn, |window| begin(&mut inputs, window)).await {
-        return ended;
-    }
+    let found = find_provider(turn, |window| begin(&mut inputs, window)).await;
+    // Also where the turn ends here: they are told once.
     for warning in news {
         turn.warn(warning);
+    }
+    if let Err(ended) = found {
+        return ended;
     }
     let terminals = &turn.desk.terminals;
     if terminals.may_write(&turn.conversation.id) {
@@ -90,7 +95,10 @@ pub(in crate::agent) async fn find_provider(turn: &Turn, mut begin: impl FnMut(O
         }
     };
     begin(provider.context_window);
-    for warning in turn.conversation.new_reports(turn.desk.rules(&turn.config).reports()) {
+    for warning in turn
+        .conversation
+        .new_reports(Subject::Rules, turn.desk.rules(&turn.config).reports())
+    {
         turn.warn(in_words(&warning));
     }
     if !provider.is_known {
@@ -111,7 +119,7 @@ pub(in crate::agent) async fn find_provider(turn: &Turn, mut begin: impl FnMut(O
 }
 
 /// Tells the model of its surroundings where they are not what it was told last.
-pub(super) fn tell_environment(turn: &Turn) {
+fn tell_environment(turn: &Turn) {
     let environment = Environment::new(&turn.settings, &turn.roots, turn.desk.shell());
     let message = {
         let mut data = turn.conversation.data();

@@ -1,10 +1,12 @@
 //! The checks, in the order in which they are shown.
 
 use super::{Check, Machine, State, editors};
-use crate::cli::mcp;
+use crate::account::{self, Account, Held};
+use crate::cli::{login, mcp};
 use crate::config::provider::Provider;
 use crate::config::{self, Config, Loaded, Sources};
 use crate::exec::{rules, support};
+use crate::model::error::KeyFrom;
 use crate::model::local::{self, Candidate};
 use crate::protocol::config::ConfigWarning;
 use std::fs;
@@ -21,6 +23,7 @@ pub(super) fn all(machine: &Machine) -> Vec<Check> {
             checks.push(configuration(machine, &loaded));
             checks.push(rules(&loaded.config));
             checks.push(model(machine, &loaded.config));
+            checks.extend(login_check(machine, &loaded.config));
             checks.extend(tool_servers(machine, &loaded.config));
         }
         Err(problem) => checks.push(Check::new("configuration", State::Fail, problem)),
@@ -213,6 +216,14 @@ fn model(machine: &Machine, config: &Config) -> Check {
         Some(model) => format!("{model} of {}", provider.name),
         None => provider.name.clone(),
     };
+    let terms = login::terms(config, machine.env.clone());
+    if let Held::Account(_)
+    | Held::Key {
+        from: KeyFrom::Stored, ..
+    } = Account::new(&config.home).held(terms.terms())
+    {
+        return Check::new(NAME, State::Ok, format!("{of}, by the login below"));
+    }
     match config::key(provider, &machine.env) {
         Ok(None) if is_local(provider) => match ask(&[candidate(id, provider)]) {
             Some(found) => {
@@ -278,6 +289,23 @@ fn model(machine: &Machine, config: &Config) -> Check {
             }
         }
     }
+}
+
+/// How one is logged in, where the provider takes a login.
+fn login_check(machine: &Machine, config: &Config) -> Option<Check> {
+    const NAME: &str = "login";
+    let terms = login::terms(config, machine.env.clone());
+    if !terms.provider.requires_openai_auth {
+        return None;
+    }
+    let account = Account::new(&config.home);
+    let kept = account::place(&config.home, &terms.login);
+    // Somebody without a login may have a local server, which the check of the model finds.
+    let (summary, _) = login::describe(&account, &terms, &kept);
+    Some(match account.trouble(&terms.login) {
+        None => Check::new(NAME, State::Ok, summary),
+        Some(trouble) => Check::new(NAME, State::Warn, summary).with([trouble.to_string()]),
+    })
 }
 
 fn ask(candidates: &[Candidate]) -> Option<local::Found> {

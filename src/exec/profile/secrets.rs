@@ -122,6 +122,7 @@ const OWN_KEYS: &[&str] = &["bearer_token", "api_key", "http_headers", "uthoriza
 /// with.
 pub fn secrets(home: Option<&Path>, own: &Path, env: &BTreeMap<String, String>) -> Vec<PathBuf> {
     let mut named: Vec<PathBuf> = OWN.iter().map(|name| own.join(name)).collect();
+    named.extend(half_written(own));
     let configuration = own.join("config.toml");
     if holds_one_of(&configuration, OWN_KEYS) {
         named.push(configuration);
@@ -156,6 +157,16 @@ pub fn secrets(home: Option<&Path>, own: &Path, env: &BTreeMap<String, String>) 
         }
     }
     found
+}
+
+/// What a killed program may have left of a change of its own logins.
+pub fn half_written(own: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(own).into_iter().flatten().flatten();
+    let is_one = |name: &str| name.starts_with(".auth.json.");
+    entries
+        .filter(|entry| entry.file_name().to_str().is_some_and(is_one))
+        .map(|entry| entry.path())
+        .collect()
 }
 
 /// Everything in ssh's folder that is not known to be open to see.
@@ -218,6 +229,7 @@ mod tests {
             (".npmrc", "registry=https://x/\n"),
             (".yarnrc.yml", "npmAuthToken: x\n"),
             (".countersign/auth.json", "{}"),
+            (".countersign/.auth.json.0199a213", "{}"),
             (".countersign/config.toml", "model = \"x\"\n"),
             ("moved/credentials.toml", "k"),
         ] {
@@ -240,6 +252,7 @@ mod tests {
             found,
             [
                 ".aws/credentials",
+                ".countersign/.auth.json.0199a213",
                 ".countersign/auth.json",
                 ".gnupg/private-keys-v1.d",
                 ".ssh/id_ed25519",
@@ -252,6 +265,6 @@ mod tests {
         fs::write(own.join("config.toml"), "experimental_bearer_token = \"k\"\n").expect("write");
         let found = names(secrets(Some(&home), &own, &BTreeMap::new()));
         assert!(found.contains(&".npmrc".to_owned()) && found.contains(&".countersign/config.toml".to_owned()));
-        assert_eq!(names(secrets(None, &own, &BTreeMap::new())).len(), 2);
+        assert_eq!(names(secrets(None, &own, &BTreeMap::new())).len(), 3);
     }
 }

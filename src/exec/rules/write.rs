@@ -2,17 +2,11 @@
 //! themselves stays as it is, comments and all.
 
 use super::{Rules, read};
+use crate::config::own_file::{FileError, OwnFile};
 use crate::protocol::permission::Permission;
 use serde_json::Value;
 use std::fmt::Write as _;
-use std::fs::{self, File, TryLockError};
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
-
-/// How long another server may take to write its own.
-const PATIENCE: Duration = Duration::from_secs(5);
-const PAUSE: Duration = Duration::from_millis(5);
 
 /// What stands above the first rule of a new file.
 const HEAD: &str =
@@ -21,16 +15,8 @@ const HEAD: &str =
 /// Why nothing was written. The file is as it was.
 #[derive(Debug, thiserror::Error)]
 pub enum RuleError {
-    #[error("{what} failed ({cause}): {}. Make it possible to write there, or add the rule yourself.", path.display())]
-    Io {
-        what: &'static str,
-        path: PathBuf,
-        cause: io::Error,
-    },
-    #[error("the file is read-only: {}. Make it writable, or add the rule yourself.", .0.display())]
-    ReadOnly(PathBuf),
-    #[error("another process keeps the rules locked: {}. Try again when it has ended.", .0.display())]
-    Locked(PathBuf),
+    #[error("{0}. Make it possible to write there, or add the rule yourself.")]
+    File(#[from] FileError),
     #[error("the file is broken, line {line}: {message} Mend it first: {}.", path.display())]
     Broken { path: PathBuf, line: u32, message: String },
     #[error("what was to be written would not be read again ({0}). This is a fault of Countersign.")]
@@ -146,39 +132,17 @@ pub fn add_tool(home: &Path, server: &str, tool: &str) -> Result<PathBuf, RuleEr
 /// Puts text at the end of the file, in one step, alone.
 fn append(home: &Path, addition: impl Fn(&Rules) -> String) -> Result<PathBuf, RuleError> {
     let named = always_file(home);
-    let folder = home.join("rules");
-    let failed = |what, path: &Path| {
-        let path = path.to_owned();
-        move |cause| RuleError::Io { what, path, cause }
-    };
-    fs::create_dir_all(&folder).map_err(failed("making the folder of rules", &folder))?;
-    let _alone = lock(&folder)?;
-    // Where the file is a link, what it leads to is changed, not the link.
-    let path = fs::canonicalize(&named).unwrap_or_else(|_| named.clone());
-    let before = match fs::metadata(&path) {
-        Ok(meta) if meta.permissions().readonly() => return Err(RuleError::ReadOnly(path)),
-        Ok(meta) => Some((
-            crate::config::layers::read_text(&path)
-                .map_err(failed("reading the rules", &path))?
-                .unwrap_or_default(),
-            meta.permissions(),
-        )),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(failed("reading the rules", &path)(error)),
-    };
-    let holder = path.parent().unwrap_or(&folder).to_owned();
-    if fs::metadata(&holder).is_ok_and(|meta| meta.permissions().readonly()) {
-        return Err(RuleError::ReadOnly(holder));
-    }
-    let known = match &before {
-        Some(_) => read::read_one(&path),
+    let file = OwnFile::open(&named)?;
+    let path = file.path();
+    let known = match file.text() {
+        Some(_) => read::read_one(path),
         None => Rules::default(),
     };
     if known.unreadable.is_some()
         && let Some(report) = known.reports.first()
     {
         return Err(RuleError::Broken {
-            path,
+            path: path.to_owned(),
             line: report.line.unwrap_or(1),
             message: report.message.clone(),
         });
@@ -187,11 +151,8 @@ fn append(home: &Path, addition: impl Fn(&Rules) -> String) -> Result<PathBuf, R
     if addition.is_empty() {
         return Ok(named);
     }
-    let (mut text, mode) = match before {
-        Some((text, mode)) if !text.trim().is_empty() => (text, Some(mode)),
-        Some((_, mode)) => (HEAD.to_owned(), Some(mode)),
-        None => (HEAD.to_owned(), None),
-    };
+    let before = file.text().filter(|text| !text.trim().is_empty());
+    let mut text = before.unwrap_or(HEAD).to_owned();
     if !text.ends_with('\n') {
         text.push('\n');
     }
@@ -200,37 +161,12 @@ fn append(home: &Path, addition: impl Fn(&Rules) -> String) -> Result<PathBuf, R
     }
     text.push_str(addition.trim_end());
     text.push('\n');
-    let new = holder.join(format!(".{}.{}.new", "always.toml", std::process::id()));
-    let written = replace(&new, &path, &text, mode, &known, &addition);
-    if written.is_err() {
-        let _gone_already = fs::remove_file(&new);
-    }
-    written?;
+    file.replace(&text, |new| read_again(new, &known, &addition))?;
     Ok(named)
 }
 
-/// Writes the text beside the file, reads it again, and lets it take the file's place.
-fn replace(
-    new: &Path,
-    path: &Path,
-    text: &str,
-    mode: Option<fs::Permissions>,
-    known: &Rules,
-    addition: &str,
-) -> Result<(), RuleError> {
-    let failed = |cause| RuleError::Io {
-        what: "writing the rules",
-        path: path.to_owned(),
-        cause,
-    };
-    let _left_by_one_that_died = fs::remove_file(new);
-    let mut file = File::options().write(true).create_new(true).open(new).map_err(failed)?;
-    file.write_all(text.as_bytes()).map_err(failed)?;
-    if let Some(mode) = mode {
-        file.set_permissions(mode).map_err(failed)?;
-    }
-    file.sync_all().map_err(failed)?;
-    drop(file);
+/// What was written says what was meant.
+fn read_again(new: &Path, known: &Rules, addition: &str) -> Result<(), RuleError> {
     let again = read::read_one(new);
     let heads = ["[[rule]]\n", "[[permission]]\n", "[[tool]]\n"];
     let blocks: usize = heads.iter().map(|head| addition.matches(head).count()).sum();
@@ -242,32 +178,7 @@ fn replace(
             .map_or("it says something else", |report| report.message.as_str());
         return Err(RuleError::NotReadAgain(why.to_owned()));
     }
-    fs::rename(new, path).map_err(failed)
-}
-
-/// Locks the folder against other servers.
-fn lock(folder: &Path) -> Result<File, RuleError> {
-    let path = folder.join(".lock");
-    let failed = |cause| RuleError::Io {
-        what: "locking the rules",
-        path: path.clone(),
-        cause,
-    };
-    let file = File::options()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(&path)
-        .map_err(failed)?;
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(file),
-            Err(TryLockError::WouldBlock) if Instant::now() < deadline => std::thread::sleep(PAUSE),
-            Err(TryLockError::WouldBlock) => return Err(RuleError::Locked(path)),
-            Err(TryLockError::Error(error)) => return Err(failed(error)),
-        }
-    }
+    Ok(())
 }
 
 fn list(words: &[String]) -> String {
@@ -307,6 +218,7 @@ fn toml(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     fn rule(prefix: &[&str]) -> NewRule {
         NewRule {
@@ -366,7 +278,7 @@ mod tests {
         fs::write(home.path().join("rules"), "").expect("a file in the way");
         assert!(matches!(
             add_rules(home.path(), &[rule(&["a"])]),
-            Err(RuleError::Io { .. })
+            Err(RuleError::File(FileError::Io { .. }))
         ));
         fs::remove_file(home.path().join("rules")).expect("removed");
         fs::create_dir(home.path().join("rules")).expect("a folder");
@@ -380,7 +292,7 @@ mod tests {
         fs::set_permissions(&path, mode).expect("set");
         let error = add_rules(home.path(), &[rule(&["a"])]).expect_err("read-only");
         assert!(
-            matches!(&error, RuleError::ReadOnly(_)) && error.to_string().contains("always.toml"),
+            matches!(&error, RuleError::File(FileError::ReadOnly(_))) && error.to_string().contains("always.toml"),
             "{error}"
         );
         assert_eq!(text(home.path()), "# mine\n");

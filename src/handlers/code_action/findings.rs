@@ -68,8 +68,10 @@ fn diagnostic(session: &Session, finding: &OpenFinding) -> Option<Diagnostic> {
 }
 
 /// What begins a review, in a repository.
-pub(super) fn reviews(document: &str, path: &Path) -> Vec<CodeAction> {
-    if !path.ancestors().any(|folder| folder.join(".git").exists()) {
+pub(super) async fn reviews(document: &str, path: &Path) -> Vec<CodeAction> {
+    let path = path.to_owned();
+    let looking = tokio::task::spawn_blocking(move || path.ancestors().any(|folder| folder.join(".git").exists()));
+    if !looking.await.unwrap_or(false) {
         return Vec::new();
     }
     let review = |target| Review {

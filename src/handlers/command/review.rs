@@ -9,14 +9,13 @@ use crate::ids::{HunkId, ProposalId};
 use crate::lsp::error::RequestError;
 use crate::protocol::item::FileChangeKind;
 use crate::protocol::proposal::{Proposal, ProposalDecideParams, ProposalDecision};
-use crate::server::editor::Choice;
 use crate::server::presenter::Severity;
 use crate::server::presenter::change::{self, Change, is_document};
 use crate::server::presenter::diff::Part;
 use crate::server::session::Session;
 use crate::workspace::uri;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -353,15 +352,12 @@ impl Question {
 
 /// Asks at once, since the person is waiting for it; nothing happens if no title is chosen.
 fn ask(session: &Session, message: &str, titles: Vec<String>, then: impl FnOnce(&Session, String) + Send + 'static) {
-    let actions: Vec<_> = titles.iter().map(|title| json!({"title": title})).collect();
-    let params = json!({"type": 3, "message": message, "actions": actions});
-    let pending = session
-        .outbound()
-        .request::<Option<Choice>>("window/showMessageRequest", params);
+    let titles = titles.iter().map(String::as_str);
+    let pending = session.outbound().choose(Severity::Info, message, titles);
     let session = session.clone();
     tokio::spawn(async move {
-        if let Ok(Some(chosen)) = pending.await {
-            then(&session, chosen.title);
+        if let Some(chosen) = pending.await {
+            then(&session, chosen);
         }
     });
 }

@@ -8,11 +8,10 @@ use crate::ids::ThreadId;
 use crate::lsp::error::RequestError;
 use crate::protocol::settings::SettingsOverride;
 use crate::protocol::thread::{Thread, ThreadForkParams, ThreadListParams, ThreadResumeParams};
-use crate::server::editor::Choice;
 use crate::server::presenter::Severity;
 use crate::server::session::Session;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// What a command may name; without it the conversation that the person was in last is meant.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -171,9 +170,9 @@ async fn resume(session: &Session, id: &ThreadId) -> Result<ThreadHandle, String
 /// Whether the person says yes in so many words.
 async fn agrees(session: &Session, question: &str, yes: &str) -> bool {
     // The first choice is never the yes: it is what a stray key chooses.
-    let params = json!({"type": 2, "message": question, "actions": [{"title": "Keep"}, {"title": yes}]});
-    let pending = session
+    let chosen = session
         .outbound()
-        .request::<Option<Choice>>("window/showMessageRequest", params);
-    matches!(pending.await, Ok(Some(chosen)) if chosen.title == yes)
+        .choose(Severity::Warning, question, ["Keep", yes])
+        .await;
+    chosen.as_deref() == Some(yes)
 }

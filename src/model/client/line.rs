@@ -16,7 +16,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 pub(crate) type Line =
     Arc<dyn Fn(HeaderMap, Bytes, CancellationToken) -> BoxFuture<'static, Response<Body>> + Send + Sync>;
 
-pub(super) async fn send(line: &Line, headers: HeaderMap, body: Vec<u8>) -> Result<reqwest::Response, ErrorKind> {
+pub(super) async fn send(line: &Line, headers: HeaderMap, body: Bytes) -> Result<reqwest::Response, ErrorKind> {
     let cut = CancellationToken::new();
     let response = tokio::select! {
         biased;
@@ -24,7 +24,7 @@ pub(super) async fn send(line: &Line, headers: HeaderMap, body: Vec<u8>) -> Resu
             let reason = "the connection was cut".to_owned();
             return Err(ErrorKind::Broken { reason });
         }
-        response = line(headers, body.into(), cut.clone()) => response,
+        response = line(headers, body, cut.clone()) => response,
     };
     let cut = Box::pin(cut.cancelled_owned());
     Ok(response

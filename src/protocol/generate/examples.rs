@@ -1,11 +1,13 @@
 //! One example a method, made from Rust values so that it cannot go stale.
 
+use crate::protocol::account::*;
 use crate::protocol::agent::*;
 use crate::protocol::approval::*;
 use crate::protocol::command::*;
 use crate::protocol::config::*;
 use crate::protocol::document::*;
 use crate::protocol::event::{self, At, Event, EventKind};
+use crate::protocol::feedback::*;
 use crate::protocol::file::*;
 use crate::protocol::git::*;
 use crate::protocol::guardian::*;
@@ -41,9 +43,71 @@ pub(super) struct Example {
 const THREAD: &str = "0199a213-81c0-7800-8aa1-bbab2a035a53";
 const FORK: &str = "0199a213-b7d2-7c41-9a5e-31c0e2f4a6d8";
 const SUBSCRIPTION: &str = "0199a214-02b6-7d10-b1e3-5c1e8f0a7d44";
+const LOGIN: &str = "0199a214-5b1e-7a02-8c55-0d2f6a1b9e37";
 const TURN: &str = "0199a213-9f10-7d21-9c39-7a1f6f2f0c11";
 const VOICE: &str = "0199a214-5e07-7b3c-8f52-6d0a9c1e4b77";
 const AT_MS: i64 = 1_767_225_600_000;
+
+fn limits() -> RateLimits {
+    RateLimits {
+        primary: Some(RateWindow {
+            used_percent: 42.0,
+            window_minutes: Some(300),
+            resets_at: Some(1_767_232_800),
+        }),
+        plan: Some("plus".into()),
+        ..RateLimits::default()
+    }
+}
+
+fn account(add: &mut impl FnMut(&'static str, Value, Value)) {
+    add(
+        ACCOUNT_READ,
+        value(AccountReadParams::default()),
+        value(AccountReadResult {
+            account: Some(Account::Account {
+                email: Some("ada@example.org".into()),
+                plan: Some("plus".into()),
+                workspace_id: None,
+            }),
+            requires_openai_auth: true,
+        }),
+    );
+    add(
+        ACCOUNT_LOGIN_START,
+        value(AccountLoginStartParams::DeviceCode {}),
+        value(AccountLoginStartResult::DeviceCode {
+            login_id: LOGIN.into(),
+            user_code: "WDJB-MJHT".into(),
+            verification_url: "https://login.example.org/device".into(),
+            verification_url_complete: None,
+        }),
+    );
+    add(
+        ACCOUNT_LOGIN_CANCEL,
+        value(AccountLoginCancelParams { login_id: LOGIN.into() }),
+        value(AccountLoginCancelResult {}),
+    );
+    add(
+        ACCOUNT_LOGOUT,
+        value(AccountLogoutParams {}),
+        value(AccountLogoutResult {}),
+    );
+    add(
+        ACCOUNT_STATUS,
+        value(AccountStatusParams::default()),
+        value(AccountStatusResult {
+            auth_method: Some(AuthMethod::ApiKey),
+            auth_token: None,
+            requires_openai_auth: true,
+        }),
+    );
+    add(
+        ACCOUNT_RATE_LIMITS_READ,
+        value(AccountRateLimitsReadParams {}),
+        value(AccountRateLimitsReadResult { rate_limits: limits() }),
+    );
+}
 
 /// Of the requests, by method.
 pub(super) fn all_requests() -> BTreeMap<&'static str, Example> {
@@ -105,6 +169,36 @@ pub(super) fn all_events() -> BTreeMap<&'static str, Example> {
         delta: "   Compiling sums v0.1.0\n".into(),
         cap_reached: false,
     };
+    let login = AccountLoginCompleted {
+        login_id: Some(LOGIN.into()),
+        success: false,
+        error: Some("The login was given up: it was not finished within 600 s. Start it again.".into()),
+    };
+    all.insert(
+        ACCOUNT_LOGIN_COMPLETED,
+        Example {
+            params: value(login),
+            result: None,
+        },
+    );
+    let updated = AccountUpdated {
+        auth_method: Some(AuthMethod::Account),
+        plan: Some("plus".into()),
+    };
+    all.insert(
+        ACCOUNT_UPDATED,
+        Example {
+            params: value(updated),
+            result: None,
+        },
+    );
+    all.insert(
+        ACCOUNT_RATE_LIMITS_UPDATED,
+        Example {
+            params: value(AccountRateLimitsUpdated { rate_limits: limits() }),
+            result: None,
+        },
+    );
     let found = FileSearchUpdated {
         cancellation_token: "composer".into(),
         query: "totrs".into(),
@@ -211,6 +305,51 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
             files: vec![file_match()],
             total: 1,
             complete: true,
+        }),
+    );
+    let report = "{\n  \"id\": \"0199a215-4c7e-7a02-9d11-0e5f6a7b8c9d\",\n  \"classification\": \"bug\"\n}\n";
+    add(
+        FEEDBACK_PREVIEW,
+        value(FeedbackPreviewParams {
+            classification: "bug".into(),
+            reason: Some("The second hunk was placed one line too low.".into()),
+            thread_id: Some(THREAD.into()),
+            include_logs: true,
+            ..FeedbackPreviewParams::default()
+        }),
+        value(FeedbackPreviewResult {
+            preview_id: "0199a215-4c7e-7a02-9d11-0e5f6a7b8c9d".into(),
+            thread_id: THREAD.into(),
+            report: report.into(),
+            parts: vec![FeedbackPart {
+                name: "logs".into(),
+                bytes: 5120,
+            }],
+            endpoint: None,
+        }),
+    );
+    add(
+        FEEDBACK_SAVE,
+        value(FeedbackSaveParams {
+            classification: "bug".into(),
+            preview_id: Some("0199a215-4c7e-7a02-9d11-0e5f6a7b8c9d".into()),
+            save_path: "/home/ada/feedback.json".into(),
+            ..FeedbackSaveParams::default()
+        }),
+        value(FeedbackSaveResult {
+            saved_path: "/home/ada/feedback.json".into(),
+            thread_id: THREAD.into(),
+        }),
+    );
+    add(
+        FEEDBACK_UPLOAD,
+        value(FeedbackUploadParams {
+            classification: "bug".into(),
+            preview_id: Some("0199a215-4c7e-7a02-9d11-0e5f6a7b8c9d".into()),
+            ..FeedbackUploadParams::default()
+        }),
+        value(FeedbackUploadResult {
+            thread_id: THREAD.into(),
         }),
     );
     add(
@@ -723,6 +862,7 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
         value(TerminalKillResult { killed: vec![4711] }),
     );
     realtime(&mut add);
+    account(&mut add);
     add(
         MODEL_LIST,
         value(ModelListParams {
@@ -827,6 +967,7 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
         CONFIG_READ,
         value(ConfigReadParams {
             cwd: Some("/home/ada/sums".into()),
+            saved: false,
         }),
         value(ConfigReadResult {
             config: json!({ "model": "gpt-5.1-codex", "approval_policy": "on-request" }),
@@ -839,6 +980,45 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
                 path: Some("/home/ada/.countersign/config.toml".into()),
                 line: Some(2),
             }],
+            version: None,
+        }),
+    );
+    add(
+        CONFIG_WRITE,
+        value(ConfigWriteParams {
+            edits: vec![
+                ConfigEdit {
+                    key_path: "model".into(),
+                    value: json!("gpt-5.1-codex"),
+                },
+                ConfigEdit {
+                    key_path: "projects.\"/home/ada/sums\".trust_level".into(),
+                    value: json!("trusted"),
+                },
+            ],
+            expected_version: Some("9f2c1e0d5b7a4433".into()),
+        }),
+        value(ConfigWriteResult {
+            path: "/home/ada/.countersign/config.toml".into(),
+            version: "1b6f0a9c2d3e4f50".into(),
+            overridden: BTreeMap::from([("model".into(), "editor".into())]),
+            warnings: Vec::new(),
+        }),
+    );
+    add(
+        CONFIG_RELOAD,
+        value(ConfigReloadParams::default()),
+        value(ConfigReloadResult { warnings: Vec::new() }),
+    );
+    add(
+        MODEL_SET_DEFAULT,
+        value(ModelSetDefaultParams {
+            model: Some("gpt-5.1-codex".into()),
+            effort: None,
+        }),
+        value(ModelSetDefaultResult {
+            path: "/home/ada/.countersign/config.toml".into(),
+            profile: None,
         }),
     );
     add(

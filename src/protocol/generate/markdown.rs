@@ -17,7 +17,8 @@ Generated from the Rust types in `src/protocol`; do not edit. The same as JSON S
 
 Everything standard goes by the Language Server Protocol; the methods here come on top, over the same connection. A
 client says that it speaks them by `capabilities.experimental.countersign = true` in `initialize`; without that the
-server uses standard means only and never sends the requests of this page.
+server uses standard means only and never sends the requests of this page. In place of `true` may stand an object;
+with `\"proposals\": \"preview\"` in it proposals are shown by the editor's own preview of an edit, where it has one.
 
 Names are in camel case, ids are texts, times are milliseconds since 1970 (`…Ms`), lines count from 0 and line ranges
 are half open. An absent optional field means \"no change\" in a request and \"not known\" in an answer. Fields that a

@@ -104,6 +104,7 @@ pub(super) fn of(method: &str) -> Notes {
             &[
                 error::THREAD_NOT_LOADED,
                 error::THREAD_CLOSED,
+                error::QUEUE_FULL,
                 error::INVALID_CONFIG,
                 error::EMPTY_COMMAND,
                 error::COMMAND_NOT_FOUND,
@@ -126,8 +127,9 @@ pub(super) fn of(method: &str) -> Notes {
         ),
         "thread/send" => notes(
             "The message shows as an `agentMail` item of the turn in which the model reads it: the running one, or with \
-             `startsTurn` one that begins for it, else the next.",
-            &[error::THREAD_NOT_LOADED, error::THREAD_CLOSED],
+             `startsTurn` one that begins for it, else the next. After the person has stopped a turn none begins for it before \
+             they have said something.",
+            &[error::THREAD_NOT_LOADED, error::THREAD_CLOSED, error::QUEUE_FULL],
         ),
         "command/exec" => notes(
             "Answered when the command has ended; any number run side by side, and nothing else waits for them. With \
@@ -142,6 +144,23 @@ pub(super) fn of(method: &str) -> Notes {
              search. What ignore files name is left out, folders are found too.",
             &[],
         ),
+        "feedback/preview" => notes(
+            "Secrets are taken out of all that is in it. Show the report to the person before anything is done with it.",
+            &[error::FEEDBACK_FAILED],
+        ),
+        "feedback/save" => notes(
+            "With `previewId` exactly what was shown is saved. A file that is there already is not written over.",
+            &[error::PREVIEW_NOT_FOUND, error::FEEDBACK_FAILED],
+        ),
+        "feedback/upload" => notes(
+            "With `previewId` exactly what was shown is sent. Nothing waits for it; after 30 seconds it has failed. Without a \
+             configured address nothing is ever sent.",
+            &[
+                error::NO_FEEDBACK_ENDPOINT,
+                error::PREVIEW_NOT_FOUND,
+                error::FEEDBACK_FAILED,
+            ],
+        ),
         "git/diffToRemote" => notes(
             "Nothing is fetched: a remote is as it was when the repository heard of it last. The repository stays as it is.",
             &[error::NO_DIFFERENCE],
@@ -154,7 +173,12 @@ pub(super) fn of(method: &str) -> Notes {
         ),
         "turn/steer" => notes(
             "The input shows as a user message item of the running turn, before the next request to the model.",
-            &[error::THREAD_NOT_LOADED, error::NO_ACTIVE_TURN, error::TURN_MISMATCH],
+            &[
+                error::THREAD_NOT_LOADED,
+                error::NO_ACTIVE_TURN,
+                error::TURN_MISMATCH,
+                error::QUEUE_FULL,
+            ],
         ),
         "turn/interrupt" => notes(
             "Open questions of the turn are withdrawn (`approval/resolved`, `proposal/updated`), its commands end, then \
@@ -324,11 +348,83 @@ pub(super) fn of(method: &str) -> Notes {
             &[error::STORE_FAILED],
         ),
         "history/append" => notes("Answered at once; the entry is written in the background.", &[]),
+        "account/read" => notes("Nothing follows.", &[error::INVALID_CONFIG]),
+        "account/status" => notes(
+            "Nothing follows. A token that cannot be read or renewed is no error.",
+            &[error::INVALID_CONFIG],
+        ),
+        "account/login/start" => notes(
+            "A login that runs is given up: there is one at a time. What follows the answer: the `account/login/completed` of the \
+             one that was given up; for a key, `account/login/completed` without an id and `account/updated`; for an account, \
+             `account/login/completed` once it ends and, if it succeeded, `account/updated`. The server opens no browser.",
+            &[
+                error::INVALID_CONFIG,
+                error::LOGIN_METHOD_FORCED,
+                error::LOGIN_NOT_CONFIGURED,
+                error::LOGIN_FAILED,
+                error::ACCOUNT_STORE_FAILED,
+            ],
+        ),
+        "account/login/cancel" => notes(
+            "`account/login/completed` without success follows the answer.",
+            &[error::BAD_LOGIN_ID, error::LOGIN_NOT_FOUND],
+        ),
+        "account/logout" => notes(
+            "A login that runs is given up, and its `account/login/completed` follows the answer; then comes `account/updated` with \
+             what remains, such as a key of the environment. What was logged in with is forgotten here before the authorisation \
+             server is told, and whatever it says.",
+            &[error::INVALID_CONFIG, error::ACCOUNT_STORE_FAILED],
+        ),
+        "account/rateLimits/read" => notes(
+            "Asks the provider; nothing follows.",
+            &[
+                error::INVALID_CONFIG,
+                error::NOT_LOGGED_IN,
+                error::NO_ACCOUNT,
+                error::RATE_LIMITS_FAILED,
+            ],
+        ),
         "model/list" => notes(
             "May ask the provider; nothing follows.",
             &[error::INVALID_CURSOR, error::PROVIDER_FAILED],
         ),
-        "config/read" => notes("Read anew from the files; nothing follows.", &[]),
+        "config/read" => notes(
+            "Read anew from the files; nothing follows.",
+            &[error::CONFIG_UNREADABLE, error::CONFIG_BROKEN],
+        ),
+        "config/write" => notes(
+            "Comments, order and all other keys stay as they are. Live threads take the new configuration up before their next turn, \
+             told by `thread/configured` where their settings change with it; what was chosen for a thread stays. An edit that would \
+             not be valid is refused with the cause, and so are all edits with it; `contentModified` says that the file has changed \
+             since `expectedVersion`.",
+            &[
+                error::INVALID_PARAMS,
+                error::INVALID_CONFIG,
+                error::CONTENT_MODIFIED,
+                error::CONFIG_BROKEN,
+                error::CONFIG_NOT_WRITTEN,
+            ],
+        ),
+        "config/reload" => notes(
+            "Also done before a turn when config.toml was written since. `thread/configured` follows in each thread whose settings \
+             change, and a `warning` for what is wrong and was not told there yet. With a file that cannot be read or is no TOML, \
+             all threads keep what they have.",
+            &[
+                error::THREAD_NOT_LOADED,
+                error::INVALID_CONFIG,
+                error::CONFIG_UNREADABLE,
+                error::CONFIG_BROKEN,
+            ],
+        ),
+        "model/setDefault" => notes(
+            "Written into the profile in force, if there is one. Threads that are there keep their model; nothing follows.",
+            &[
+                error::INVALID_PARAMS,
+                error::INVALID_CONFIG,
+                error::CONFIG_BROKEN,
+                error::CONFIG_NOT_WRITTEN,
+            ],
+        ),
         "sandbox/status" => notes(
             "Each wall is tried anew, which takes some milliseconds; nothing follows.",
             &[],

@@ -4,7 +4,6 @@
 use super::{Presenter, Severity, words};
 use crate::protocol::mcp::{McpElicitation, McpElicitationAction, McpElicitationResponse, McpWish};
 use crate::protocol::method::MCP_ELICITATION;
-use crate::server::editor::Choice;
 use serde_json::{Map, Value, json};
 
 /// Buttons of a message; a form with more choices is none for it.
@@ -46,7 +45,6 @@ async fn by_message(presenter: &Presenter, question: &McpElicitation) -> McpElic
     };
     // Some prompts have the first choice filled in already: it must not be a yes.
     buttons.insert(0, ("Decline".to_owned(), McpElicitationResponse::decline()));
-    let actions: Vec<_> = buttons.iter().map(|(title, _)| json!({"title": title})).collect();
     let place = match &question.wish {
         McpWish::Url { url, .. } => format!(
             "\nOpen this address, and go on when you are done there:\n  {}",
@@ -60,23 +58,10 @@ async fn by_message(presenter: &Presenter, question: &McpElicitation) -> McpElic
         words::cut(&question.message, 1200)
     );
     presenter.when_idle().await;
-    let params = json!({"type": 3, "message": message, "actions": actions});
-    let answer = presenter
-        .shared
-        .outbound
-        .request::<Option<Choice>>("window/showMessageRequest", params)
-        .await;
-    match answer {
-        Ok(Some(chosen)) => buttons
-            .into_iter()
-            .find(|(title, _)| *title == chosen.title)
-            .map_or_else(McpElicitationResponse::cancel, |(_, response)| response),
-        Ok(None) => McpElicitationResponse::cancel(),
-        Err(error) => {
-            tracing::warn!(server = question.server, %error, "no usable answer to a tool server's question; it counts as cancelled");
-            McpElicitationResponse::cancel()
-        }
-    }
+    let titles = buttons.iter().map(|(title, _)| title.as_str());
+    let chosen = presenter.choose(Severity::Info, &message, titles).await;
+    let answer = buttons.into_iter().find(|(title, _)| Some(title) == chosen.as_ref());
+    answer.map_or_else(McpElicitationResponse::cancel, |(_, response)| response)
 }
 
 /// The answers that are a yes of some kind, where a few buttons can give them.

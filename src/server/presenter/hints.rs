@@ -73,10 +73,10 @@ impl Presenter {
         self.shared.surface.over.store(true, Ordering::Release);
     }
 
-    /// Whether hints can be shown. Our plugins draw their own.
+    /// Whether hints can be shown. Our plugins draw their own where they show proposals.
     fn shows_hints(&self) -> bool {
         let can = &self.shared.client.can;
-        can.diagnostics && !can.plugin
+        can.diagnostics && !can.reviews_proposals
     }
 
     /// Whether the person wants hints in a file. Reads the configuration once for each folder.

@@ -5,8 +5,6 @@
 use super::{Presenter, Severity};
 use crate::protocol::method::USER_INPUT_REQUEST;
 use crate::protocol::question::{UserAnswer, UserInputRequest, UserInputResponse, UserQuestion};
-use crate::server::editor::Choice;
-use serde_json::json;
 
 /// The choices beside the model's own. The first stands first: some prompts have the first choice filled in already.
 const NO_ANSWER: &str = "No answer";
@@ -66,19 +64,10 @@ async fn choose(presenter: &Presenter, request: &UserInputRequest, question: &Us
     let in_words = question.is_other.then_some(IN_WORDS);
     let labels = question.options.iter().map(|option| option.label.as_str());
     let titles = [NO_ANSWER].into_iter().chain(labels).chain(in_words);
-    let actions: Vec<_> = titles.map(|title| json!({"title": title})).collect();
-    let params = json!({"type": 3, "message": words(request, question), "actions": actions});
     presenter.when_idle().await;
-    let answer = presenter
-        .shared
-        .outbound
-        .request::<Option<Choice>>("window/showMessageRequest", params)
-        .await;
-    let chosen = answer.unwrap_or_else(|error| {
-        tracing::warn!(question = %request.id, %error, "no usable answer to a question of the model");
-        None
-    });
-    chosen.map(|choice| choice.title)
+    presenter
+        .choose(Severity::Info, &words(request, question), titles)
+        .await
 }
 
 fn words(request: &UserInputRequest, question: &UserQuestion) -> String {

@@ -1,12 +1,10 @@
 //! Asks the person about a command or a folder, by the strongest means the client has. An answer that cannot be understood,
 //! a closed dialog and a lost client are a no.
 
-use super::{Presenter, words};
+use super::{Presenter, Severity, words};
 use crate::protocol::approval::{Approval, ApprovalDecision, ApprovalResponse, PermissionApproval};
 use crate::protocol::method::{APPROVAL_COMMAND, APPROVAL_PERMISSION, APPROVAL_TOOL};
 use crate::protocol::permission::GrantScope;
-use crate::server::editor::Choice;
-use serde_json::json;
 
 /// Folders named on a button or in a question; of more, how many there are.
 const NAMED: usize = 8;
@@ -38,7 +36,6 @@ async fn by_message(presenter: &Presenter, approval: &Approval) -> ApprovalRespo
         .collect();
     // Some prompts have the first choice filled in already: it must not be a yes.
     choices.sort_by_key(|(_, decision)| *decision != ApprovalDecision::Decline);
-    let actions: Vec<_> = choices.iter().map(|(title, _)| json!({"title": title})).collect();
     let message = match approval {
         Approval::Command(command) => words::command_question(command),
         Approval::Permission(permission) => permission_question(permission),
@@ -48,26 +45,12 @@ async fn by_message(presenter: &Presenter, approval: &Approval) -> ApprovalRespo
         Some(name) => format!("The agent {name} asks. {message}"),
         None => message,
     };
-    let params = json!({"type": 2, "message": message, "actions": actions});
     presenter.when_idle().await;
-    let answer = presenter
-        .shared
-        .outbound
-        .request::<Option<Choice>>("window/showMessageRequest", params)
-        .await;
-    let decision = match answer {
-        Ok(Some(chosen)) => choices
-            .iter()
-            .find(|(title, _)| *title == chosen.title)
-            .map(|(_, decision)| *decision),
-        Ok(None) => None,
-        Err(error) => {
-            tracing::warn!(approval = %approval.id(), %error, "no usable answer to a question; it counts as declined");
-            None
-        }
-    };
+    let titles = choices.iter().map(|(title, _)| title.as_str());
+    let chosen = presenter.choose(Severity::Warning, &message, titles).await;
+    let decision = choices.iter().find(|(title, _)| Some(title) == chosen.as_ref());
     ApprovalResponse {
-        decision: decision.unwrap_or(ApprovalDecision::Decline),
+        decision: decision.map_or(ApprovalDecision::Decline, |(_, decision)| *decision),
         turn_id: None,
         feedback: None,
         permissions: None,

@@ -3,9 +3,7 @@
 
 use super::{Presenter, Severity, words};
 use crate::protocol::proposal::Proposal;
-use crate::server::editor::Choice;
 use crate::server::presenter::diff::Part;
-use serde_json::json;
 use std::time::Duration;
 
 /// They come one after the other; this much later all are there.
@@ -48,13 +46,8 @@ async fn tell_all(presenter: &Presenter, proposals: &[Proposal]) {
         let how = "Code actions show, accept or reject them.";
         return presenter.message(Severity::Info, &format!("{message}. {how}"));
     }
-    let params = json!({"type": 3, "message": message, "actions": [{"title": SHOW}, {"title": LATER}]});
-    let answer = presenter
-        .shared
-        .outbound
-        .request::<Option<Choice>>("window/showMessageRequest", params)
-        .await;
-    if answer.is_ok_and(|chosen| chosen.is_some_and(|chosen| chosen.title == SHOW)) {
+    let chosen = presenter.choose(Severity::Info, &message, [SHOW, LATER]).await;
+    if chosen.as_deref() == Some(SHOW) {
         for proposal in proposals.iter().take(SHOWN) {
             presenter.show_diff(&proposal.id, Part::Whole, false).await;
         }

@@ -5,9 +5,7 @@ use super::preview::Outcome;
 use super::{Presenter, Severity, change, preview, words};
 use crate::protocol::item::FileChangeKind;
 use crate::protocol::proposal::{Proposal, ProposalDecideParams, ProposalDecision, ProposalFile};
-use crate::server::editor::Choice;
 use crate::server::presenter::diff::Part;
-use serde_json::json;
 use tokio::sync::Notify;
 
 const ACCEPT: &str = "Accept all";
@@ -59,23 +57,7 @@ async fn after_typing(presenter: &Presenter, proposal: &Proposal) -> Option<Stri
         words::cut(&names.join(", "), 200)
     );
     let hunks = if places.is_empty() { LATER } else { HUNKS };
-    choose(presenter, proposal, &message, &[AGAIN, hunks, REJECT]).await
-}
-
-/// One question with these buttons; nothing if it was closed, or answered with what was not asked.
-async fn choose(presenter: &Presenter, proposal: &Proposal, message: &str, titles: &[&str]) -> Option<String> {
-    let actions: Vec<_> = titles.iter().map(|title| json!({"title": title})).collect();
-    let params = json!({"type": 3, "message": message, "actions": actions});
-    let answer = presenter
-        .shared
-        .outbound
-        .request::<Option<Choice>>("window/showMessageRequest", params)
-        .await;
-    let chosen = answer.unwrap_or_else(|error| {
-        tracing::warn!(proposal = %proposal.id, %error, "no usable answer about a proposal");
-        None
-    });
-    chosen.map(|choice| choice.title)
+    presenter.choose(Severity::Info, &message, [AGAIN, hunks, REJECT]).await
 }
 
 /// Asks by a message. What accepts is never the first choice, which some prompts have filled in already.
@@ -93,7 +75,8 @@ async fn by_message(presenter: &Presenter, proposal: &Proposal) {
     let hunks = if places(proposal).is_empty() { LATER } else { HUNKS };
     let mut titles = vec![DIFF, hunks, ACCEPT, REJECT];
     loop {
-        match choose(presenter, proposal, &message, &titles).await.as_deref() {
+        let chosen = presenter.choose(Severity::Info, &message, titles.iter().copied()).await;
+        match chosen.as_deref() {
             Some(ACCEPT) => return decide(presenter, proposal, ProposalDecision::Accept),
             Some(DIFF) if titles.contains(&DIFF) => {
                 titles.retain(|title| *title != DIFF);

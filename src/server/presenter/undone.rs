@@ -5,8 +5,6 @@ use crate::agent::undo::Request;
 use crate::ids::{ThreadId, TurnId};
 use crate::protocol::item::{ItemStatus, ThreadItem};
 use crate::protocol::undo::{UndoConflicts, UndoResult};
-use crate::server::editor::Choice;
-use serde_json::json;
 
 const RESTORE: &str = "Restore anyway";
 const KEEP: &str = "Keep as it is";
@@ -37,14 +35,8 @@ pub(super) fn show(presenter: &Presenter, thread: &ThreadId, item: &ThreadItem) 
 }
 
 async fn ask(presenter: Presenter, thread: ThreadId, first: TurnId, message: String) {
-    let actions = [RESTORE, KEEP].map(|title| json!({"title": title}));
-    let params = json!({"type": 2, "message": message, "actions": actions});
-    let asked = presenter
-        .shared
-        .outbound
-        .request::<Option<Choice>>("window/showMessageRequest", params);
-    let Ok(Some(chosen)) = asked.await else { return };
-    if chosen.title != RESTORE {
+    let chosen = presenter.choose(Severity::Warning, &message, [RESTORE, KEEP]).await;
+    if chosen.as_deref() != Some(RESTORE) {
         return;
     }
     let request = Request {

@@ -3,7 +3,7 @@
 use crate::ids::ThreadId;
 use crate::protocol::thread::Thread;
 use crate::store::list::{Filter, Position, name_of};
-use crate::store::summary;
+use crate::store::{packed, summary};
 use rusqlite::{Connection, OptionalExtension, Result, params};
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{File, Metadata};
@@ -199,9 +199,9 @@ impl Table {
             if !wanted.takes(provider.as_deref(), Path::new(&cwd), &source) {
                 continue;
             }
-            let Ok(thread) = serde_json::from_str::<Thread>(row.get_ref(6)?.as_str()?) else {
-                return Err(rusqlite::Error::InvalidQuery);
-            };
+            let thread: Thread = serde_json::from_str(row.get_ref(6)?.as_str()?).map_err(|error| {
+                rusqlite::Error::FromSqlConversionFailure(6, rusqlite::types::Type::Text, Box::new(error))
+            })?;
             if wanted.has_term(&thread.preview, thread.name.as_deref()) {
                 let mark = Mark {
                     size: row.get(7)?,
@@ -475,9 +475,7 @@ fn folders_below(home: &Path, folder: &Path) -> Vec<(PathBuf, i64)> {
 fn files_in(home: &Path, folder: &Path) -> Vec<(PathBuf, Mark)> {
     let entries = std::fs::read_dir(home.join(folder)).into_iter().flatten().flatten();
     let rollouts = entries.filter(|entry| {
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        name.starts_with("rollout-") && name.ends_with(".jsonl")
+        packed::stem(&entry.file_name().to_string_lossy()).is_some() && !packed::is_beside_plain(&entry.path())
     });
     rollouts
         .filter_map(|entry| {

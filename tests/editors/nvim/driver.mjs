@@ -21,8 +21,8 @@ export async function start() {
   return editor;
 }
 
-class Neovim {
-  #typed = 0;
+export class Neovim {
+  typed = 0;
 
   constructor(child, socket) {
     this.child = child;
@@ -49,9 +49,9 @@ class Neovim {
 
   /** Types keys and waits until the editor has dealt with them. */
   async typeOut(keys) {
-    this.#typed += 1;
+    this.typed += 1;
     await this.type(`${keys}<Cmd>let g:typed = get(g:, "typed", 0) + 1<CR>`);
-    await until(`the editor to take ${keys}`, async () => (await this.lua("return vim.g.typed")) === this.#typed);
+    await until(`the editor to take ${keys}`, async () => (await this.lua("return vim.g.typed")) === this.typed);
   }
 
   async open(name) {
@@ -128,16 +128,16 @@ class Neovim {
   fix() {
     return chooseFix(this, async () => {
       await this.type(":CountersignFix<CR>");
-      return this.#actionList();
+      return this.actionList();
     });
   }
 
   async actions() {
     await this.type(":CountersignActions<CR>");
-    return this.#actionList();
+    return this.actionList();
   }
 
-  async #actionList() {
+  async actionList() {
     const asked = await until("the list of code actions", async () => {
       const question = await this.#asked();
       return question?.kind === "codeaction" && question;

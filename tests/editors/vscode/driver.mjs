@@ -12,7 +12,7 @@ export async function start() {
   fs.mkdirSync(path.join(project, ".vscode"));
   fs.writeFileSync(path.join(project, ".vscode", "settings.json"), JSON.stringify({ "countersign.approval_policy": "never", "countersign.model": "theirs" }));
   // PATH is not enough: the editor takes its environment from a login shell.
-  const server = await startServer({ "countersign.server.path": serverProgram });
+  const server = await startServer({ "countersign.server.path": serverProgram, "countersign.proposals.review": "refactorPreview" });
   return new VsCode(server, await openWorkbench(server.address));
 }
 

@@ -202,3 +202,45 @@ async fn what_is_kept_from_the_model_is_read_by_no_tool() {
     }
     assert!(last.output("ignored").expect("an output").contains("L1: built"));
 }
+
+/// What a reviewer is told of edits the conversation has not heard.
+#[tokio::test]
+async fn edits_that_a_reviewer_was_told_of_are_told_to_the_agent_too() {
+    let verdict = json!({
+        "findings": [], "overall_correctness": "patch is correct", "overall_explanation": "Fine.",
+        "overall_confidence_score": 0.8,
+    });
+    let setting = Setting {
+        files: vec![("a.rs".to_owned(), "one\ntwo\n".to_owned())],
+        ..Setting::default()
+    };
+    let script = json!([[{"hold": "look"}], [say(&verdict.to_string())], [say("ok")], [say("ok")]]);
+    let stage = Stage::with(script, setting).await;
+    stage.open("a.rs", "one\ntwo\n");
+    let thread = stage.thread().await;
+    edit(&stage, "a.rs", 2, 0, "new\n");
+    let target = json!({"type": "custom", "instructions": "Look at it."});
+    let started = stage
+        .client
+        .call(
+            "countersign/review/start",
+            json!({"threadId": thread, "target": target}),
+        )
+        .await;
+    let turn = started["turn"]["id"].as_str().expect("a turn").to_owned();
+    stage.model.wait_for_hold("look").await;
+    let input = json!([{"type": "text", "text": "Look closely"}]);
+    let steer = json!({"threadId": thread, "expectedTurnId": turn, "input": input, "context": context(&stage)});
+    stage.client.call("countersign/turn/steer", steer).await;
+    stage.model.release("look");
+    stage.finish(&turn).await;
+    let run = async |context: Value| {
+        let input = json!([{"type": "text", "text": "Hi"}]);
+        let story = stage
+            .run_with(json!({"threadId": thread, "input": input, "context": context}))
+            .await;
+        kinds(&story).contains(&"recentEdits".to_owned())
+    };
+    assert!(run(context(&stage)).await);
+    assert!(!run(context(&stage)).await, "they are told once");
+}

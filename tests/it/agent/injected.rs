@@ -795,6 +795,10 @@ impl Contributor for Fails {
         "fails"
     }
 
+    fn started(&self, _beginning: &Beginning<'_>) {
+        panic!("a contributor that fails");
+    }
+
     fn stopped<'a>(&'a self, _desk: &'a Desk, _conversation: &'a Conversation) -> BoxFuture<'a, ()> {
         async { panic!("a contributor that fails") }.boxed()
     }

@@ -121,11 +121,12 @@ async fn in_plan_mode_nothing_is_changed() {
     assert!(!stage.path("made.txt").exists());
 }
 
-/// An undo, a review and a compaction are no turn before: the difference is to what the model was told in a turn.
+/// An undo, a review and a compaction are no turn before: the difference is to the turn of the person's before them, also
+/// where that was a command of their own.
 ///
 /// Shows S-227.
 #[tokio::test]
-async fn the_difference_is_to_the_last_turn_that_the_model_saw() {
+async fn the_difference_is_to_the_last_turn_of_the_persons() {
     let verdict = json!({
         "findings": [], "overall_correctness": "patch is correct", "overall_explanation": "Fine.",
         "overall_confidence_score": 0.8,
@@ -186,9 +187,44 @@ async fn the_difference_is_to_the_last_turn_that_the_model_saw() {
         let seen = environments(&requests[at]);
         assert!(seen.len() == 2 && seen[1].starts_with(&told(0)), "{seen:?}");
     }
+    // It was told with the command, which stays since no request came after it, and is told anew by the compaction.
     let seen = environments(&requests[5]);
     assert!(
-        seen.len() == 2 && seen[0].starts_with(&told(0)) && seen[1].starts_with(&told(1)),
+        seen.len() == 2 && seen.iter().all(|seen| seen.starts_with(&told(1))),
         "{seen:?}"
     );
+}
+
+/// A command of the person's own counts as the turn before: what it was run with is what the next turn differs from.
+///
+/// Shows S-227.
+#[tokio::test]
+async fn a_command_of_the_persons_own_counts_as_the_turn_before() {
+    let stage = Stage::new(json!([[say("ok")], [say("ok")], [say("ok")]])).await;
+    let thread = stage.thread().await;
+    let there = stage.path("there");
+    std::fs::create_dir(&there).expect("a folder");
+    let run = |text: &str, to: &Path| {
+        let input = json!([{"type": "text", "text": text}]);
+        stage.run_with(json!({"threadId": thread, "input": input, "settings": {"cwd": to}}))
+    };
+    let told = |to: &Path| format!("<environment_context>\n  <cwd>{}</cwd>\n", to.display());
+    run("Hi", &stage.dir).await;
+    run("!true", &there).await;
+    // Back where the model last worked, which is elsewhere than the command.
+    run("Hi", &stage.dir).await;
+    let seen = environments(&stage.requests(2)[1]);
+    let differences = [told(&there), told(&stage.dir)];
+    assert_eq!(seen.len(), 3, "{seen:?}");
+    assert!(
+        seen[1..]
+            .iter()
+            .zip(&differences)
+            .all(|(seen, told)| seen.starts_with(told)),
+        "{seen:?}"
+    );
+    // And nothing where nothing differs from the command.
+    run("!true", &there).await;
+    run("Hi", &there).await;
+    assert_eq!(environments(&stage.requests(3)[2]).len(), 4);
 }

@@ -2,6 +2,7 @@
 
 use super::stage::{Setting, Stage, bash, command_output, say};
 use crate::support::client::{Asked, Reply};
+use crate::support::git::git;
 use crate::support::work::{self, Work, titles};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -358,11 +359,7 @@ async fn git_metadata_can_be_opened_without_hooks_and_configuration() {
         [say("done")],
     ]);
     let stage = beside("", script).await;
-    let made = std::process::Command::new("git")
-        .args(["init", "-q"])
-        .current_dir(&stage.dir)
-        .status();
-    assert!(made.unwrap().success());
+    git(&stage.dir, &["init", "-q"]);
     let before = stage.text(".git/config");
     let thread = stage.thread().await;
     let turn = stage.start_turn(&thread, "Go").await;

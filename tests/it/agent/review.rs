@@ -2,23 +2,12 @@
 
 use super::stage::{Setting, Stage, Story, apply_patch, bash, command_output, rehearse, say};
 use crate::support::client::RpcError;
+use crate::support::git::git;
 use crate::support::mcp::{program, reading, tool};
 use countersign::rehearsal::Recorded;
 use countersign::workspace::uri;
 use serde_json::{Value, json};
 use std::path::Path;
-use std::process::Command;
-
-fn git(folder: &Path, arguments: &[&str]) -> String {
-    let output = Command::new("git")
-        .args(["-c", "user.name=p", "-c", "user.email=p@localhost"])
-        .args(arguments)
-        .current_dir(folder)
-        .output()
-        .expect("git is there");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).trim().to_owned()
-}
 
 /// A workspace that is a repository with one commit, and one change since.
 async fn stage_with(script: Value, setting: Setting) -> Stage {

@@ -459,7 +459,9 @@ async fn every_announced_method_is_there() {
     for (method, ..) in countersign::protocol::method::CLIENT_REQUESTS {
         for params in [json!({}), json!({"threadId": "nobody", "input": 3}), Value::Null] {
             if let Err(error) = stage.client.request(method, params).await {
-                assert!([-32602, -32803].contains(&error.code), "{method}: {error:?}");
+                // Nobody is logged in here.
+                let nobody = method.ends_with("account/rateLimits/read") && error.code == -32600;
+                assert!(nobody || [-32602, -32803].contains(&error.code), "{method}: {error:?}");
                 assert!(!error.message.contains("implement"), "{method}: {error:?}");
             }
         }

@@ -2,11 +2,11 @@
 
 use super::stage::{Setting, Stage, Story, apply_patch, bash, eventually, rollout, say};
 use crate::support::client::Reply;
+use crate::support::git::git;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// Nobody is asked: patches and sandboxed commands are done at once.
 fn setting() -> Setting {
@@ -63,25 +63,6 @@ fn assert_same(before: &BTreeMap<PathBuf, (u32, Vec<u8>)>, after: &BTreeMap<Path
     let lost: Vec<_> = before.iter().filter(|line| !after.contains(line)).collect();
     let new: Vec<_> = after.iter().filter(|line| !before.contains(line)).collect();
     assert!(lost.is_empty() && new.is_empty(), "lost {lost:#?}, new {new:#?}");
-}
-
-fn git(folder: &Path, arguments: &[&str]) -> String {
-    let output = Command::new("git")
-        .args([
-            "-c",
-            "user.name=p",
-            "-c",
-            "user.email=p@localhost",
-            "-c",
-            "init.defaultBranch=main",
-        ])
-        .args(arguments)
-        .current_dir(folder)
-        .env("GIT_OPTIONAL_LOCKS", "0")
-        .output()
-        .expect("git");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).expect("text")
 }
 
 impl Stage {

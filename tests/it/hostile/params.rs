@@ -62,6 +62,11 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
         "thread/shellCommand" => vec![("threadId", id), ("command", json!("true"))],
         "command/exec" => vec![("command", json!(["true"]))],
         "file/search" => vec![("query", json!("a"))],
+        "feedback/preview" | "feedback/upload" => vec![("classification", json!("bug"))],
+        "feedback/save" => vec![
+            ("classification", json!("bug")),
+            ("savePath", json!("/nowhere/report.json")),
+        ],
         "git/diffToRemote" => vec![("cwd", json!("/nowhere"))],
         "command/terminate" => vec![("processId", id)],
         "guardian/approveDenied" => vec![("threadId", id.clone()), ("assessmentId", id)],
@@ -88,9 +93,17 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
         "realtime/start" | "realtime/close" => vec![("threadId", id)],
         "realtime/audio" => vec![("threadId", id), ("audio", json!({"data": "AAAA"}))],
         "realtime/text" => vec![("threadId", id), ("text", json!("x"))],
+        "model/setDefault" => vec![("model", json!("gpt-5.1-codex"))],
+        "config/write" => vec![("edits", json!([]))],
         "history/read" => vec![("logId", json!("1")), ("offset", json!(0))],
         "history/append" => vec![("text", json!("hello"))],
+        "account/login/start" => vec![("type", json!("browser"))],
+        "account/login/cancel" => vec![("loginId", id)],
         "thread/start"
+        | "account/read"
+        | "account/status"
+        | "account/logout"
+        | "account/rateLimits/read"
         | "thread/resume"
         | "thread/fork"
         | "thread/list"
@@ -98,6 +111,7 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
         | "review/findings"
         | "model/list"
         | "config/read"
+        | "config/reload"
         | "prompt/list"
         | "history/list"
         | "sandbox/status"
@@ -166,7 +180,10 @@ async fn every_method_refuses_what_it_cannot_mean() {
                     is_sound(&error, method);
                     assert_ne!(error.code, -32603, "{method}: {error:?}");
                     assert!(
-                        !needed.is_empty() || method.ends_with("/resume") || method.ends_with("/fork"),
+                        !needed.is_empty()
+                            || method.ends_with("/resume")
+                            || method.ends_with("/fork")
+                            || method.ends_with("/rateLimits/read"),
                         "{method} {params}: {error:?}"
                     );
                 }

@@ -848,6 +848,8 @@ fn start_thread(home: &Path) -> Ends {
         parent: None,
         log_trouble: None,
         trace_file: None,
+        secrets: Default::default(),
+        ring: Default::default(),
     };
     let thread = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -4,6 +4,7 @@
 use super::client::{Asked, Caps, Client, Place, Reply, ServerOptions};
 use super::editor::Editor;
 use countersign::protocol::event::EVENTS;
+use countersign::protocol::method::NOTIFICATIONS;
 use countersign::rehearsal::{Running, Script, Server};
 use countersign::workspace::uri;
 use serde_json::{Value, json};
@@ -98,7 +99,7 @@ impl Work {
         .await;
         client.ignore("$/progress");
         client.ignore("textDocument/publishDiagnostics");
-        for (method, _, _) in EVENTS.iter().filter(|_| setting.plugin) {
+        for (method, _, _) in EVENTS.iter().chain(NOTIFICATIONS).filter(|_| setting.plugin) {
             client.ignore(method);
         }
         client.on_request("window/showMessageRequest", |_| Reply::Later);

@@ -1,22 +1,12 @@
 //! Reviews in editors without our plugin: begun by a code action, shown as diagnostics that move with the text, and dealt with
 //! where they lie.
 
+use crate::support::git::git;
 use crate::support::work::{Setting, Work, diagnostic, titles};
 use countersign::workspace::uri;
 use serde_json::{Value, json};
-use std::process::Command;
 
 const DIAGNOSTICS: &str = "textDocument/publishDiagnostics";
-
-fn git(work: &Work, arguments: &[&str]) {
-    let output = Command::new("git")
-        .args(["-c", "user.name=p", "-c", "user.email=p@localhost"])
-        .args(arguments)
-        .current_dir(work.path(""))
-        .output()
-        .expect("git is there");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-}
 
 async fn work(editor: &'static str, script: Value) -> Work {
     let text = "one\n  two 😀\nthree\n".to_owned();
@@ -26,9 +16,9 @@ async fn work(editor: &'static str, script: Value) -> Work {
         ..Setting::default()
     };
     let work = Work::with(setting, script).await;
-    git(&work, &["init", "-q", "-b", "main"]);
-    git(&work, &["add", "."]);
-    git(&work, &["commit", "-qm", "Begin"]);
+    git(&work.path(""), &["init", "-q", "-b", "main"]);
+    git(&work.path(""), &["add", "."]);
+    git(&work.path(""), &["commit", "-qm", "Begin"]);
     std::fs::write(work.path("new.txt"), "new\n").expect("a file");
     work.client.heed(DIAGNOSTICS);
     work
@@ -241,7 +231,7 @@ async fn a_finding_is_mended_or_dismissed_where_it_lies() {
 #[tokio::test]
 async fn what_to_review_is_asked_where_it_is_not_said() {
     let work = work("kakoune-lsp-22.0.0", json!([result(&[])])).await;
-    git(&work, &["checkout", "-qb", "work"]);
+    git(&work.path(""), &["checkout", "-qb", "work"]);
     work.open("a.txt");
     work.choose_action("a.txt", (0, 0), "Review changes with agent…").await;
     let question = work.question().await;

@@ -50,6 +50,9 @@ exports.activate = (context) => {
     vscode.window.onDidChangeTextEditorSelection(record),
     vscode.languages.onDidChangeDiagnostics(record),
   );
+  for (const [name, theme] of Object.entries({ light: "Default Light Modern", dark: "Default Dark Modern", contrast: "Default High Contrast" })) {
+    context.subscriptions.push(vscode.commands.registerCommand(`witness.theme.${name}`, () => vscode.workspace.getConfiguration("workbench").update("colorTheme", theme, true)));
+  }
   vscode.workspace.textDocuments.forEach(lint);
   record();
 };

@@ -1,0 +1,206 @@
+--- What is asked about a place in a file: mend what is wrong there, answer a question, rewrite it. In the conversation that
+--- the person used last, with the editor's tools.
+local chat = require('countersign.chat')
+local client = require('countersign.client')
+local context = require('countersign.context')
+
+local M = {}
+
+--- The conversation that takes a question about code: the one used last if it is idle, else a new one.
+local function with_thread(done)
+  client.with(function(server)
+    local thread = require('countersign.threads').current(server.id)
+    if thread and not thread.turn then
+      done(thread)
+    else
+      chat.start(done)
+    end
+  end)
+end
+
+--- Says something about a place.
+---@param words string
+---@param place { path: string, lines?: table, diagnostics?: table[] }
+local function say(words, place)
+  with_thread(function(thread)
+    require('countersign.composer').say(thread, words, {
+      context = { activeFile = place.path, selection = place.lines, diagnostics = place.diagnostics },
+    })
+    if not chat.is_visible(thread.id) then
+      client.tell('asked. :Countersign chat shows the conversation.')
+    end
+  end)
+end
+
+--- The lines that are meant: those given, else that of the cursor.
+---@param range? { [1]: integer, [2]: integer } From 1, both included.
+local function place_of(range)
+  local win, buf = client.file_window()
+  if not win or not buf then
+    client.tell('there is no file here; go to one first.', vim.log.levels.WARN)
+    return nil
+  end
+  local line = vim.api.nvim_win_get_cursor(win)[1]
+  local lines = { start = (range and range[1] or line) - 1, ['end'] = range and range[2] or line }
+  return { path = vim.api.nvim_buf_get_name(buf), buf = buf, lines = lines, diagnostics = context.problems(buf, lines) }
+end
+
+local function fix_words(diagnostics, more)
+  local messages = vim.tbl_map(function(one)
+    return vim.trim(one.message)
+  end, diagnostics)
+  local subject = #messages == 0 and 'the problem at the marked place' or (#messages == 1 and 'this problem: ' or 'these problems: ') .. table.concat(messages, '; ')
+  return 'Fix ' .. subject .. (more and more ~= '' and '. ' .. more or '')
+end
+
+--- Has the problems of the lines mended.
+---@param range? { [1]: integer, [2]: integer }
+---@param more? string
+function M.fix(range, more)
+  local place = place_of(range)
+  if place and #place.diagnostics == 0 and not range and (more or '') == '' then
+    client.tell('there is no problem on this line. Select lines, or say what is wrong: :Countersign fix …')
+  elseif place then
+    say(fix_words(place.diagnostics, more), place)
+  end
+end
+
+--- Asks the person for words where there are none, then asks the agent.
+local function in_words(prompt, words, range, make)
+  local place = place_of(range)
+  if not place then
+    return
+  end
+  local function go(text)
+    if text and vim.trim(text) ~= '' then
+      say(make(text), place)
+    end
+  end
+  if words and words ~= '' then
+    go(words)
+  else
+    vim.ui.input({ prompt = prompt }, go)
+  end
+end
+
+---@param range? { [1]: integer, [2]: integer }
+---@param words? string
+function M.ask(range, words)
+  in_words('Ask about these lines: ', words, range, function(text)
+    return text
+  end)
+end
+
+---@param range? { [1]: integer, [2]: integer }
+---@param words? string
+function M.rewrite(range, words)
+  in_words('Rewrite these lines: ', words, range, function(text)
+    return 'Rewrite the selected lines: ' .. text
+  end)
+end
+
+--- Lists all that the server offers for the lines. Neovim tells a server only of that server's own diagnostics, and the agent
+--- is to mend those of others, so they are handed over.
+---@param range? { [1]: integer, [2]: integer }
+function M.list(range)
+  local buf = vim.api.nvim_get_current_buf()
+  local server = vim.lsp.get_clients({ bufnr = buf, name = 'countersign' })[1]
+  if not server then
+    return client.tell('the server does not serve this buffer. :checkhealth countersign says why.', vim.log.levels.WARN)
+  end
+  local line = vim.api.nvim_win_get_cursor(0)[1]
+  local first, last = (range and range[1] or line) - 1, (range and range[2] or line) - 1
+  local diagnostics = {}
+  for _, one in ipairs(vim.diagnostic.get(buf)) do
+    local own = vim.startswith(one.source or '', 'countersign')
+    local behind = one.end_lnum or one.lnum
+    if not own and one.lnum <= last and behind >= first then
+      local column = require('countersign.tools.lsp').column
+      local function position(row, byte)
+        local text = vim.api.nvim_buf_get_lines(buf, row, row + 1, false)[1] or ''
+        return { line = row, character = column(text, math.max(0, math.min(byte, #text)), server.offset_encoding) }
+      end
+      diagnostics[#diagnostics + 1] = {
+        range = { start = position(one.lnum, one.col), ['end'] = position(behind, one.end_col or one.col) },
+        severity = one.severity,
+        message = one.message,
+        source = one.source,
+        code = one.code,
+      }
+    end
+  end
+  local options = { context = { diagnostics = diagnostics } }
+  if range then
+    options.range = { start = { range[1], 0 }, ['end'] = { range[2], #vim.fn.getline(range[2]) } }
+  end
+  vim.lsp.buf.code_action(options)
+end
+
+--- The argument of one of the server's commands, as a place.
+local function given(command)
+  local argument = (command.arguments or {})[1] or {}
+  local path = argument.uri and vim.uri_to_fname(argument.uri) or nil
+  return argument, { path = path, lines = argument.lines, diagnostics = argument.diagnostics }
+end
+
+--- Commands of the server's code actions that are carried out here, so that they have the editor's tools and can ask for words.
+---@return table<string, fun(command: table)>
+function M.commands()
+  return {
+    ['countersign.fix'] = function(command)
+      local argument, place = given(command)
+      say(fix_words(place.diagnostics or {}, argument.instruction), place)
+    end,
+    ['countersign.ask'] = function(command)
+      local argument, place = given(command)
+      vim.ui.input({ prompt = 'Ask about these lines: ', default = argument.instruction }, function(words)
+        if words and vim.trim(words) ~= '' then
+          say(words, place)
+        end
+      end)
+    end,
+    ['countersign.rewrite'] = function(command)
+      local argument, place = given(command)
+      vim.ui.input({ prompt = 'Rewrite these lines: ', default = argument.instruction }, function(words)
+        if words and vim.trim(words) ~= '' then
+          say('Rewrite the selected lines: ' .. words, place)
+        end
+      end)
+    end,
+    ['countersign.undoLastTurn'] = function()
+      require('countersign.commands').run('undo', '')
+    end,
+    ['countersign.showTurnDiff'] = function()
+      require('countersign.commands').run('changes', '')
+    end,
+    ['countersign.showProposal'] = function(command)
+      local argument = (command.arguments or {})[1] or {}
+      if argument.hunkId then
+        -- One change by itself is shown as a diff, which the server makes.
+        return client.execute('countersign.showProposal', argument)
+      end
+      local proposal = require('countersign.proposals').get(argument.proposalId or '') or require('countersign.review').proposal()
+      if proposal then
+        require('countersign.review.side').open(proposal, argument.path)
+      end
+    end,
+    ['countersign.rejectWithWords'] = function(command)
+      local argument = (command.arguments or {})[1] or {}
+      local proposal = require('countersign.proposals').get(argument.proposalId or '')
+      if not proposal then
+        return client.tell('this change is decided already.')
+      end
+      vim.ui.input({ prompt = 'What should be different? ' }, function(words)
+        if words ~= nil then
+          local which = { hunkIds = argument.hunkIds, path = argument.path }
+          require('countersign.proposals').decide(proposal, 'reject', which, words)
+        end
+      end)
+    end,
+    ['countersign.nextChange'] = function()
+      require('countersign.review').move(1)
+    end,
+  }
+end
+
+return M

@@ -1,0 +1,216 @@
+--- Questions to the person, one at a time. None takes the keys from somebody who types: it is announced, and opens when the
+--- keys are still in normal mode, or when the person asks for it. A question that is closed is a no.
+local config = require('countersign.config')
+local events = require('countersign.events')
+
+local M = {}
+
+---@class countersign.Question
+---@field id string
+---@field thread string
+---@field title string One line, for the announcement.
+---@field show fun(answer: fun(result: any)) Puts the question; whatever it came to goes to `answer`.
+---@field nothing any What a closed or lost question is answered with.
+---@field answered? fun(result: any) Set by `M.ask`.
+---@field announced? boolean
+
+---@type countersign.Question[]
+local waiting = {}
+---@type countersign.Question?
+local showing
+local last_key = 0
+local timer
+
+vim.on_key(function(_, typed)
+  -- Keys of mappings and of the plugin itself do not count.
+  if typed == nil or typed ~= '' then
+    last_key = vim.uv.now()
+  end
+end, vim.api.nvim_create_namespace('countersign.ask'))
+
+--- Whether a question may take the keys now.
+---@return boolean
+function M.is_still()
+  local mode = vim.api.nvim_get_mode()
+  if mode.blocking or mode.mode ~= 'n' or vim.fn.getcmdwintype() ~= '' or vim.fn.pumvisible() == 1 then
+    return false
+  end
+  -- Another picker, or a window that floats and has the focus, is in use.
+  if vim.api.nvim_win_get_config(0).relative ~= '' then
+    return false
+  end
+  return vim.uv.now() - last_key >= config.get().questions.pause
+end
+
+local look
+
+local function later(ms)
+  if timer then
+    return
+  end
+  timer = vim.defer_fn(function()
+    timer = nil
+    look()
+  end, ms)
+end
+
+local function remove(question)
+  for i, one in ipairs(waiting) do
+    if one == question then
+      table.remove(waiting, i)
+      return
+    end
+  end
+end
+
+local function mark(question, open)
+  local thread = require('countersign.threads').get(question.thread)
+  if thread then
+    thread.questions[question.id] = open and { id = question.id, title = question.title } or nil
+    events.emit('changed', { thread = thread, kind = 'question' })
+  end
+end
+
+local function settle(question, result)
+  if question.settled then
+    return
+  end
+  question.settled = true
+  remove(question)
+  if showing == question then
+    showing = nil
+  end
+  mark(question, false)
+  question.answered(result)
+  later(50)
+end
+
+local function show(question)
+  showing = question
+  local good, why = pcall(question.show, function(result)
+    if result == nil then
+      result = question.nothing
+    end
+    vim.schedule(function()
+      settle(question, result)
+    end)
+  end)
+  if not good then
+    require('countersign.client').tell('the question could not be shown, which counts as a no.\n' .. tostring(why), vim.log.levels.ERROR)
+    settle(question, question.nothing)
+  end
+end
+
+local function announce(question)
+  if not question.announced then
+    question.announced = true
+    require('countersign.client').tell(':Countersign answer — ' .. question.title, vim.log.levels.WARN)
+  end
+end
+
+look = function()
+  local question = waiting[1]
+  if not question or showing then
+    return
+  end
+  if M.is_still() then
+    show(question)
+  else
+    announce(question)
+    later(150)
+  end
+end
+
+--- Asks and gives the answer to `done`. Must be registered before anything yields, so that a withdrawal always finds it.
+---@param question countersign.Question
+---@param done fun(result: any)
+function M.ask(question, done)
+  question.answered = done
+  waiting[#waiting + 1] = question
+  mark(question, true)
+  vim.schedule(look)
+end
+
+--- The same for a handler of a request of the server's: the answer is its result.
+---@param question countersign.Question
+---@return any
+function M.wait(question)
+  local co = assert(coroutine.running(), 'a handler runs in a coroutine')
+  M.ask(question, function(result)
+    vim.schedule(function()
+      coroutine.resume(co, result)
+    end)
+  end)
+  return coroutine.yield()
+end
+
+--- Opens the question that waits, at the person's own wish.
+function M.open()
+  if showing and not waiting[2] then
+    -- Its picker may have been put aside.
+    local question = showing
+    showing = nil
+    show(question)
+  elseif waiting[1] then
+    show(waiting[showing and 2 or 1])
+  else
+    require('countersign.client').tell('no question waits for you.')
+  end
+end
+
+--- Settles a question without showing it. Gives whether there was one.
+---@param id? string Absent: the one that waits longest.
+---@param result any
+---@return boolean
+function M.answer(id, result)
+  for _, question in ipairs(waiting) do
+    if not id or question.id == id then
+      settle(question, result)
+      return true
+    end
+  end
+  return false
+end
+
+---@return countersign.Question[]
+function M.waiting()
+  return waiting
+end
+
+--- Takes a question back: it was settled elsewhere or is pointless. What its picker gives later counts for nothing.
+local function withdraw(id)
+  for _, question in ipairs(waiting) do
+    if question.id == id then
+      if showing == question and question.close then
+        question.close()
+      end
+      settle(question, question.nothing)
+      return
+    end
+  end
+end
+
+function M.approval_resolved(params)
+  withdraw(params.approvalId)
+end
+
+function M.input_resolved(params)
+  withdraw(params.id)
+end
+
+function M.elicitation_resolved(params)
+  withdraw(params.elicitationId)
+end
+
+-- Questions of a server that is gone can be answered by nobody.
+events.on('lost', function()
+  local threads = require('countersign.threads')
+  for _, question in ipairs(vim.list_slice(waiting)) do
+    local thread = threads.get(question.thread)
+    if not thread or not thread.live then
+      settle(question, question.nothing)
+    end
+  end
+end)
+
+return M

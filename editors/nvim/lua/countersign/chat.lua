@@ -1,0 +1,342 @@
+--- Conversations in buffers: one Markdown buffer each, filled as the server tells, and a composer below it.
+local client = require('countersign.client')
+local config = require('countersign.config')
+local events = require('countersign.events')
+local threads = require('countersign.threads')
+local transcript = require('countersign.chat.transcript')
+local words = require('countersign.chat.words')
+
+local M = {}
+
+--- How often what has come is written (ms). Often enough to read along, seldom enough for slow terminals.
+local PACE = 50
+
+---@class countersign.Chat
+---@field id string The thread.
+---@field buf integer
+---@field transcript countersign.Transcript
+---@field dirty table<string, boolean> Items to be written.
+---@field pending boolean
+
+---@type table<string, countersign.Chat>
+local chats = {}
+
+local function buffer_name(id)
+  return 'countersign://thread/' .. id
+end
+
+---@param buf integer
+---@return string? thread
+function M.thread_of(buf)
+  return vim.api.nvim_buf_get_name(buf):match('^countersign://thread/(.+)$') or vim.api.nvim_buf_get_name(buf):match('^countersign://composer/(.+)$')
+end
+
+---@param id string
+---@return boolean
+function M.is_visible(id)
+  local chat = chats[id]
+  if not chat or not vim.api.nvim_buf_is_valid(chat.buf) then
+    return false
+  end
+  for _, win in ipairs(vim.fn.win_findbuf(chat.buf)) do
+    if vim.api.nvim_win_get_tabpage(win) == vim.api.nvim_get_current_tabpage() then
+      return true
+    end
+  end
+  return false
+end
+
+local function elapsed(thread)
+  local turn = thread.turns[thread.turn]
+  local from = turn and turn.startedAtMs
+  local now = os.time() * 1000
+  return from and now > from + 1000 and ' ' .. words.span(now - from) or ''
+end
+
+--- What stands below the conversation.
+local function tail(thread)
+  local lines = {}
+  local function add(text, group)
+    lines[#lines + 1] = { { text, group } }
+  end
+  for _, question in pairs(thread.questions) do
+    add(('? %s  (:Countersign answer)'):format(question.title), 'CountersignQuestion')
+  end
+  if thread.retrying then
+    local limit = thread.retrying.limit and ' of ' .. thread.retrying.limit or ''
+    add(('↻ %s Trying again (%d%s).'):format(thread.retrying.message, thread.retrying.attempt, limit), 'CountersignConflict')
+  end
+  if thread.turn then
+    add(('● working%s · :Countersign stop'):format(elapsed(thread)), 'CountersignRunning')
+  elseif not thread.live and not thread.deleted then
+    add('○ not loaded (:Countersign resume)', 'CountersignQuiet')
+  end
+  for _, joining in ipairs(thread.joining or {}) do
+    add('↳ ' .. joining.text:gsub('%s+', ' '), 'CountersignYou')
+  end
+  for i, queued in ipairs(thread.queue.inputs) do
+    add(('%d. %s %s'):format(i, thread.queue.paused and 'held back:' or 'next:', words.input(queued.input):gsub('%s+', ' ')), 'CountersignQuiet')
+  end
+  if thread.queue.paused then
+    add('The queue is held back: :Countersign queue resume, or queue clear.', 'CountersignQuiet')
+  end
+  return lines
+end
+
+--- Puts an item into the buffer, below the heading of its turn.
+local function put(chat, thread, item)
+  local turn = thread.turns[item.turn or '']
+  local over = item.complete or turn == nil or turn.status ~= 'inProgress'
+  item.complete = over
+  local block = words.block(item)
+  if not block then
+    return
+  end
+  local head = 'head:' .. (item.turn or '')
+  if item.type ~= 'userMessage' and not chat.transcript.by_id[head] and turn and turn.kind ~= 'ownCommands' then
+    chat.transcript:put(head, { lines = { '## Countersign' }, marks = { { line = 1, group = 'CountersignAgent' } } }, item.turn)
+  end
+  chat.transcript:put((item.turn or '') .. item.id, block, item.turn, over)
+end
+
+local function ending(chat, turn)
+  local block = words.ending(turn)
+  if block then
+    chat.transcript:put('end:' .. turn.id, block, turn.id, true)
+  end
+end
+
+local function notices(chat, thread)
+  for i, notice in ipairs(thread.notices) do
+    local id = 'notice:' .. i
+    if not chat.transcript.by_id[id] then
+      local group = notice.level == 'error' and 'CountersignFailed' or 'CountersignConflict'
+      local block = { lines = words.lines(notice.message), marks = {} }
+      for line = 1, #block.lines do
+        block.marks[line] = { line = line, group = group }
+      end
+      chat.transcript:put(id, block)
+    end
+  end
+end
+
+local function write(chat)
+  local thread = threads.get(chat.id)
+  chat.pending = false
+  if not thread or not vim.api.nvim_buf_is_valid(chat.buf) then
+    return
+  end
+  if chat.all then
+    chat.all, chat.dirty = false, {}
+    chat.transcript:clear()
+    local last
+    for _, item in ipairs(thread.items) do
+      if last and item.turn ~= last and thread.turns[last] then
+        ending(chat, thread.turns[last])
+      end
+      last = item.turn
+      put(chat, thread, item)
+    end
+    if last and thread.turns[last] then
+      ending(chat, thread.turns[last])
+    end
+  else
+    -- In the order in which they began.
+    for _, item in ipairs(thread.items) do
+      local key = (item.turn or '') .. item.id
+      if chat.dirty[key] then
+        put(chat, thread, item)
+      end
+    end
+    chat.dirty = {}
+    for id in pairs(chat.ended) do
+      if thread.turns[id] then
+        ending(chat, thread.turns[id])
+      end
+    end
+  end
+  chat.ended = {}
+  notices(chat, thread)
+  chat.transcript:tail(tail(thread))
+  for _, win in ipairs(vim.fn.win_findbuf(chat.buf)) do
+    vim.wo[win].winbar = require('countersign.chat.bar').text(thread)
+  end
+  if thread.turn and not chat.ticking then
+    chat.ticking = true
+    vim.defer_fn(function()
+      chat.ticking = false
+      M.touch(chat)
+    end, 1000)
+  end
+end
+
+--- Has a chat written again, soon.
+---@param chat countersign.Chat
+---@param item? table
+function M.touch(chat, item)
+  if item then
+    chat.dirty[(item.turn or '') .. item.id] = true
+  end
+  if not chat.pending then
+    chat.pending = true
+    vim.defer_fn(function()
+      write(chat)
+    end, PACE)
+  end
+end
+
+--- The buffer of a conversation; made where there is none.
+---@param id string
+---@param given? integer A buffer that is to become it.
+---@return countersign.Chat
+function M.buffer(id, given)
+  local chat = chats[id]
+  if chat and vim.api.nvim_buf_is_valid(chat.buf) and (not given or given == chat.buf) then
+    return chat
+  end
+  local buf = given
+  if not buf then
+    local known = vim.fn.bufnr('^' .. buffer_name(id) .. '$')
+    buf = known > 0 and known or vim.api.nvim_create_buf(true, true)
+  end
+  if vim.api.nvim_buf_get_name(buf) ~= buffer_name(id) then
+    vim.api.nvim_buf_set_name(buf, buffer_name(id))
+  end
+  vim.bo[buf].buftype, vim.bo[buf].swapfile, vim.bo[buf].bufhidden = 'nofile', false, 'hide'
+  vim.bo[buf].undolevels, vim.bo[buf].modifiable = -1, false
+  chat = { id = id, buf = buf, transcript = transcript.new(buf, config.get().chat.fold), dirty = {}, ended = {}, pending = false, all = true }
+  chats[id] = chat
+  vim.bo[buf].filetype = 'countersign'
+  M.touch(chat)
+  return chat
+end
+
+---@return countersign.Chat[]
+function M.list()
+  return vim.tbl_values(chats)
+end
+
+--- Takes up a window that shows a chat.
+---@param buf integer
+function M.entered(buf)
+  local chat = chats[M.thread_of(buf) or '']
+  if chat and chat.buf == buf then
+    local thread = threads.get(chat.id)
+    if thread then
+      threads.use(thread)
+    end
+    chat.transcript:fold_all()
+    M.touch(chat)
+  end
+end
+
+--- Brings a stored conversation into its buffer.
+---@param id string
+---@param done? fun(thread: countersign.Thread)
+function M.resume(id, done)
+  client.with(function(server)
+    local params = { threadId = id, dynamicTools = require('countersign.tools').specs() }
+    client.request(server, 'thread/resume', params, function(result)
+      local thread = threads.adopt(result.thread, server.id, result.settings)
+      if done then
+        done(thread)
+      end
+    end)
+  end)
+end
+
+--- Begins a conversation.
+---@param done fun(thread: countersign.Thread)
+---@param settings? table
+function M.start(done, settings)
+  local folder = client.folder()
+  client.with(function(server)
+    local params = { settings = vim.tbl_extend('force', { cwd = folder }, settings or {}), dynamicTools = require('countersign.tools').specs() }
+    client.request(server, 'thread/start', params, function(result)
+      done(threads.adopt(result.thread, server.id, result.settings))
+    end)
+  end)
+end
+
+--- Calls back with the conversation that is meant: that of the window, else the one used last, else a new one.
+---@param done fun(thread: countersign.Thread)
+function M.with(done)
+  local here = threads.get(M.thread_of(vim.api.nvim_get_current_buf()) or '')
+  if here and here.live then
+    return done(here)
+  end
+  client.with(function(server)
+    local thread = threads.current(server.id)
+    if thread then
+      done(thread)
+    else
+      M.start(done)
+    end
+  end)
+end
+
+events.on('adopted', function(data)
+  local chat = chats[data.thread.id]
+  if chat then
+    chat.all = true
+    M.touch(chat)
+  end
+end)
+
+events.on('changed', function(data)
+  local chat = chats[data.thread.id]
+  if not chat then
+    return
+  end
+  if data.kind == 'turn/completed' then
+    chat.ended[data.params.turn.id] = true
+    for _, item in ipairs(data.params.turn.items or {}) do
+      local known = data.thread.by_id[item.id]
+      if known then
+        M.touch(chat, known)
+      end
+    end
+    for _, unread in ipairs(data.params.unanswered or {}) do
+      require('countersign.composer').give_back(chat.id, words.input(unread.input))
+    end
+  elseif data.kind == 'thread/rolledBack' and data.thread.live then
+    -- What is left is read again; the answer of the request that did it may be another's.
+    client.request(data.thread.client, 'thread/read', { threadId = data.thread.id, includeTurns = true }, function(result)
+      threads.adopt(result.thread, data.thread.client)
+    end, function() end)
+  end
+  M.touch(chat, data.item)
+end)
+
+-- After a server was lost and another one is there, what is shown goes on.
+events.on('found', function(data)
+  for id, chat in pairs(chats) do
+    local thread = threads.get(id)
+    if vim.api.nvim_buf_is_valid(chat.buf) and (not thread or not thread.live) and #vim.fn.win_findbuf(chat.buf) > 0 then
+      local params = { threadId = id, dynamicTools = require('countersign.tools').specs() }
+      client.request(data.client, 'thread/resume', params, function(result)
+        threads.adopt(result.thread, data.client.id, result.settings)
+      end, function() end)
+    end
+  end
+end)
+
+--- What a closed fold shows: its first line without the marks, its status, and how much is in it.
+---@return table
+function M.foldtext()
+  local first = vim.fn.getline(vim.v.foldstart)
+  local text = first:gsub('^> ?', ''):gsub('%*%*', ''):gsub('`', '')
+  local chunks = { { '▸ ', 'CountersignQuiet' }, { vim.fn.strcharpart(text, 0, 70), vim.startswith(first, '>') and 'CountersignQuiet' or 'CountersignCommand' } }
+  local chat = chats[M.thread_of(vim.api.nvim_get_current_buf()) or '']
+  local shown = chat and select(2, chat.transcript:at(vim.v.foldstart - 1))
+  vim.list_extend(chunks, shown and shown.status or {})
+  chunks[#chunks + 1] = { (' · %d lines'):format(vim.v.foldend - vim.v.foldstart), 'CountersignQuiet' }
+  return chunks
+end
+
+--- For tests: forgets everything.
+function M.reset()
+  chats = {}
+end
+
+return M

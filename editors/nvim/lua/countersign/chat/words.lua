@@ -1,0 +1,362 @@
+--- An item of a conversation as Markdown: its lines, what of them folds away, and its status, which is shown beside them.
+local M = {}
+
+---@class countersign.Block
+---@field lines string[]
+---@field fold? integer[] First and last line that fold once the item is complete, from 1.
+---@field status? { [1]: string, [2]: string }[] Text and highlight, behind the first line.
+---@field marks? { line: integer, group: string }[] Whole lines in a colour, from 1.
+
+--- Lines that are kept of an output; the middle goes.
+local MOST_LINES = 400
+
+local confined = { readOnly = 'sandbox, reads only', workspace = 'sandbox', outside = 'outside the sandbox' }
+
+--- Text of others as lines: no control sequences, no carriage returns.
+---@param text string
+---@return string[]
+function M.lines(text)
+  text = text:gsub('\27%][^\7\27]*[\7\27]\\?', ''):gsub('\27%[[%d;?]*[ -/]*[@-~]', ''):gsub('\r\n', '\n')
+  local lines = vim.split(text, '\n', { plain = true })
+  for i, line in ipairs(lines) do
+    -- What was printed over, as a terminal would show it in the end.
+    line = line:match('([^\r]*)\r?$') or line
+    lines[i] = line:gsub('[%z\1-\8\11-\31\127]', '')
+  end
+  while #lines > 1 and lines[#lines] == '' do
+    lines[#lines] = nil
+  end
+  return lines
+end
+
+local function bounded(lines)
+  if #lines <= MOST_LINES then
+    return lines
+  end
+  local head = math.floor(MOST_LINES / 4)
+  local kept = vim.list_slice(lines, 1, head)
+  kept[#kept + 1] = ('… %d lines left out …'):format(#lines - MOST_LINES)
+  return vim.list_extend(kept, lines, #lines - (MOST_LINES - head) + 1)
+end
+
+--- A fence that nothing in the lines can close.
+local function fence(lines)
+  local most = 3
+  for _, line in ipairs(lines) do
+    local run = line:match('^%s*(~+)')
+    most = math.max(most, run and #run + 1 or 0)
+  end
+  return ('~'):rep(math.max(most, 4))
+end
+
+--- Adds a fenced block, which folds with all above it.
+local function fenced(block, language, lines)
+  local mark = fence(lines)
+  block.lines[#block.lines + 1] = mark .. language
+  vim.list_extend(block.lines, lines)
+  block.lines[#block.lines + 1] = mark
+  block.fold = { 1, #block.lines }
+end
+
+--- A time span as people write it.
+---@param ms integer
+---@return string
+function M.span(ms)
+  if ms < 1000 then
+    return ('%d ms'):format(ms)
+  elseif ms < 60000 then
+    return ('%.1f s'):format(ms / 1000)
+  end
+  return ('%d min %02d s'):format(math.floor(ms / 60000), math.floor(ms / 1000) % 60)
+end
+
+local function one_line(text, limit)
+  text = text:gsub('[%c%s]+', ' ')
+  text = vim.trim(text)
+  return vim.fn.strchars(text) > limit and vim.fn.strcharpart(text, 0, limit - 1) .. '…' or text
+end
+
+--- Text as inline code, whatever is in it.
+local function code(text)
+  if not text:find('`', 1, true) then
+    return '`' .. text .. '`'
+  end
+  return '`` ' .. text .. ' ``'
+end
+
+local states = {
+  inProgress = { '● running', 'CountersignRunning' },
+  completed = { '✓', 'CountersignDone' },
+  failed = { '✗ failed', 'CountersignFailed' },
+  declined = { '✗ declined', 'CountersignFailed' },
+  interrupted = { '■ stopped', 'CountersignFailed' },
+  background = { '● runs on', 'CountersignRunning' },
+}
+
+local function status(item, more)
+  local state = states[item.status] or { item.status or '', 'CountersignQuiet' }
+  local list = { { ' ' .. state[1], state[2] } }
+  for _, text in ipairs(more) do
+    list[#list + 1] = { ' · ' .. text, 'CountersignQuiet' }
+  end
+  if item.durationMs then
+    list[#list + 1] = { ' · ' .. M.span(item.durationMs), 'CountersignQuiet' }
+  end
+  return list
+end
+
+--- Pieces of the person's input as text.
+---@param content table[]
+---@return string
+function M.input(content)
+  local parts = {}
+  for _, piece in ipairs(content or {}) do
+    if piece.type == 'text' then
+      parts[#parts + 1] = piece.text
+    elseif piece.type == 'mention' then
+      local lines = piece.lineRange
+      parts[#parts + 1] = '@' .. vim.fn.fnamemodify(piece.path, ':.') .. (lines and ('#L%d-%d'):format(lines.start + 1, lines['end']) or '')
+    elseif piece.type == 'localImage' then
+      parts[#parts + 1] = ('![%s](%s)'):format(vim.fn.fnamemodify(piece.path, ':t'), piece.path)
+    elseif piece.type == 'image' then
+      parts[#parts + 1] = '![image]'
+    elseif piece.type == 'commandOutput' then
+      parts[#parts + 1] = '(the output of the command above)'
+    end
+  end
+  return table.concat(parts, '\n')
+end
+
+--- Words about an item, set off from what it holds.
+local function aside(text)
+  return '*' .. one_line(text, 300):gsub('%*', '') .. '*'
+end
+
+local blocks = {}
+
+function blocks.userMessage(item)
+  local block = { lines = { '## You' }, marks = { { line = 1, group = 'CountersignYou' } } }
+  vim.list_extend(block.lines, M.lines(M.input(item.content)))
+  local told = {}
+  for _, one in ipairs(item.context or {}) do
+    told[#told + 1] = one.label .. (one.note and (' (%s)'):format(one.note) or '')
+  end
+  if #told > 0 then
+    block.status = { { ' with ' .. one_line(table.concat(told, ', '), 80), 'CountersignQuiet' } }
+  end
+  return block
+end
+
+function blocks.agentMessage(item)
+  local block = { lines = M.lines(item.text or '') }
+  if item.partial then
+    block.lines[#block.lines + 1] = '*(cut short)*'
+  end
+  return block
+end
+
+function blocks.reasoning(item)
+  local parts = #(item.summary or {}) > 0 and item.summary or item.content or {}
+  local block = { lines = {} }
+  for i, part in ipairs(parts) do
+    if i > 1 then
+      block.lines[#block.lines + 1] = '>'
+    end
+    for _, line in ipairs(M.lines(part)) do
+      block.lines[#block.lines + 1] = line == '' and '>' or '> ' .. line
+    end
+  end
+  if #block.lines == 0 then
+    return nil
+  end
+  block.fold = { 1, #block.lines }
+  block.status = item.complete and {} or { { ' ● thinking', 'CountersignRunning' } }
+  return block
+end
+
+function blocks.plan(item)
+  local block = { lines = { '**Plan**' .. (item.explanation and item.explanation ~= '' and ': ' .. one_line(item.explanation, 300) or '') }, marks = {} }
+  local ticks = { completed = '- [x] ', inProgress = '- [ ] ', pending = '- [ ] ' }
+  for _, step in ipairs(item.steps or {}) do
+    block.lines[#block.lines + 1] = (ticks[step.status] or '- [ ] ') .. one_line(step.step, 300)
+    if step.status == 'inProgress' then
+      block.marks[#block.marks + 1] = { line = #block.lines, group = 'CountersignRunning' }
+    end
+  end
+  return block
+end
+
+function blocks.commandExecution(item)
+  local command = M.lines(item.command or '')
+  local more = { confined[item.confined] or item.confined }
+  if item.source == 'user' then
+    more = { 'yours' }
+  end
+  if item.exitCode and item.exitCode ~= 0 then
+    table.insert(more, 1, ('exit %d'):format(item.exitCode))
+  end
+  if item.terminalId then
+    more[#more + 1] = ('terminal %d'):format(item.terminalId)
+  end
+  local block = { lines = { code('$ ' .. one_line(command[1], 200) .. (#command > 1 and ' …' or '')) }, status = status(item, more) }
+  if #command > 1 then
+    fenced(block, 'sh', command)
+  end
+  local output = item.aggregatedOutput
+  if output and output ~= '' then
+    fenced(block, 'output', bounded(M.lines(output)))
+  end
+  if item.reason and item.status ~= 'completed' then
+    block.lines[#block.lines + 1] = aside(item.reason)
+  end
+  return block
+end
+
+local function counts(diff)
+  local plus, minus = 0, 0
+  for line in diff:gmatch('[^\n]+') do
+    if line:match('^%+') and not line:match('^%+%+%+') then
+      plus = plus + 1
+    elseif line:match('^%-') and not line:match('^%-%-%-') then
+      minus = minus + 1
+    end
+  end
+  return plus, minus
+end
+
+function blocks.fileChange(item)
+  local names, diff = {}, {}
+  for _, change in ipairs(item.changes or {}) do
+    local plus, minus = counts(change.diff or '')
+    names[#names + 1] = ('%s +%d −%d'):format(vim.fn.fnamemodify(change.path, ':.'), plus, minus)
+    vim.list_extend(diff, M.lines(change.diff or ''))
+  end
+  local block = { lines = { '**Change** ' .. table.concat(names, ', ') }, status = status(item, {}) }
+  if item.status == 'inProgress' and item.proposalId then
+    block.status = { { ' ● waits for you', 'CountersignRunning' }, { ' · :Countersign diff, accept, reject', 'CountersignQuiet' } }
+  elseif item.autoApproved then
+    block.status[#block.status + 1] = { ' · accepted by your policy', 'CountersignQuiet' }
+  end
+  if #diff > 0 then
+    fenced(block, 'diff', bounded(diff))
+  end
+  if item.outcome and item.status ~= 'completed' then
+    block.lines[#block.lines + 1] = aside(item.outcome)
+  end
+  return block
+end
+
+local function call(title, item, more, output)
+  local block = { lines = { title }, status = status(item, more) }
+  local progress = item.progress
+  if progress and item.status == 'inProgress' then
+    block.status[#block.status + 1] = { ' · ' .. one_line(progress.message or ('%s of %s'):format(progress.progress, progress.total or '?'), 60), 'CountersignQuiet' }
+  end
+  if output and output ~= '' then
+    fenced(block, 'output', bounded(M.lines(output)))
+  end
+  if item.error then
+    block.lines[#block.lines + 1] = aside(item.error)
+  end
+  return block
+end
+
+function blocks.toolCall(item)
+  return call(('**%s** %s'):format(item.tool, one_line(item.title or '', 120)), item, {}, item.output)
+end
+
+function blocks.mcpToolCall(item)
+  local output = {}
+  for _, piece in ipairs(type(item.result) == 'table' and item.result.content or {}) do
+    output[#output + 1] = piece.text or ('(%s)'):format(piece.type or 'data')
+  end
+  return call(('**%s** of %s: %s'):format(item.tool, item.server, one_line(item.title or '', 120)), item, {}, table.concat(output, '\n'))
+end
+
+function blocks.collabAgentToolCall(item)
+  local words = { spawnAgent = 'starts an agent', sendMessage = 'writes to', wait = 'waits for', listAgents = 'looks at its agents', closeAgent = 'closes' }
+  local names = {}
+  for _, state in pairs(item.agentsStates or {}) do
+    names[#names + 1] = state.name
+  end
+  table.sort(names)
+  local block = { lines = { ('**Agents** %s %s'):format(words[item.tool] or item.tool, table.concat(names, ', ')) }, status = status(item, {}) }
+  if item.prompt and item.prompt ~= '' then
+    for _, line in ipairs(M.lines(item.prompt)) do
+      block.lines[#block.lines + 1] = '> ' .. line
+    end
+    block.fold = { 1, #block.lines }
+  end
+  return block
+end
+
+function blocks.agentMail(item)
+  local block = { lines = { ('**From %s**'):format(one_line(item.author, 60)) } }
+  for _, line in ipairs(M.lines(item.text)) do
+    block.lines[#block.lines + 1] = '> ' .. line
+  end
+  return block
+end
+
+function blocks.enteredReviewMode(item)
+  return { lines = { '**' .. one_line(item.review, 200) .. '**' } }
+end
+
+function blocks.exitedReviewMode(item)
+  return { lines = M.lines(item.review ~= '' and item.review or '*The review has no result.*') }
+end
+
+function blocks.undo(item)
+  local words = { restored = 'as before', merged = 'as before, with what you typed', kept = 'left as it is', conflict = 'in conflict', skipped = 'left out' }
+  local block = { lines = { '**Undo** ' .. one_line(item.message or '', 300) }, status = status(item, {}) }
+  for _, file in ipairs(item.files or {}) do
+    block.lines[#block.lines + 1] = ('- %s: %s%s'):format(code(vim.fn.fnamemodify(file.path, ':.')), words[file.result] or file.result, file.message and ', ' .. one_line(file.message, 200) or '')
+  end
+  return block
+end
+
+function blocks.contextCompaction(item)
+  local size = item.tokensBefore and item.tokensAfter and (' from %d to %d tokens'):format(item.tokensBefore, item.tokensAfter) or ''
+  local block = { lines = { '**Conversation summed up**' .. size }, status = status(item, {}) }
+  if item.message then
+    block.lines[#block.lines + 1] = one_line(item.message, 300)
+  end
+  if item.summary then
+    for _, line in ipairs(M.lines(item.summary)) do
+      block.lines[#block.lines + 1] = '> ' .. line
+    end
+    block.fold = { 1, #block.lines }
+  end
+  return block
+end
+
+--- An item as a block; nil where there is nothing to show of it.
+---@param item table
+---@return countersign.Block?
+function M.block(item)
+  local make = blocks[item.type]
+  if not make then
+    -- Of a newer server: shown by its name rather than not at all.
+    return { lines = { ('*(%s)*'):format(item.type) } }
+  end
+  return make(item)
+end
+
+--- How a turn ended, where that is not as it should be.
+---@param turn table
+---@return countersign.Block?
+function M.ending(turn)
+  if turn.status == 'failed' then
+    local block = { lines = {}, marks = {} }
+    for i, line in ipairs(M.lines(turn.error and turn.error.message or 'The turn failed.')) do
+      block.lines[i] = (i == 1 and '**Failed:** ' or '') .. line
+      block.marks[i] = { line = i, group = 'CountersignFailed' }
+    end
+    return block
+  elseif turn.status == 'interrupted' then
+    local by = { person = 'Stopped by you.', reviewer = 'Stopped by the automatic reviewer.', replaced = 'Stopped for another turn.', shutdown = 'The server was ended.', crash = 'The server was lost.' }
+    return { lines = { '*' .. (by[turn.interruptedBy] or 'Stopped.') .. '*' }, marks = { { line = 1, group = 'CountersignQuiet' } } }
+  end
+end
+
+return M

@@ -1,0 +1,137 @@
+--- Sub-commands for talking with the agent, and for the server.
+local client = require('countersign.client')
+
+local function with_thread(done)
+  require('countersign.chat').with(done)
+end
+
+---@type table<string, countersign.Command>
+return {
+  chat = { desc = 'Open the chat, or send it words', run = function(call)
+    if call.words == '' then
+      return require('countersign.chat.window').chat()
+    end
+    require('countersign.chat.window').chat(function(thread)
+      require('countersign.composer').say(thread, call.words)
+    end)
+  end },
+  toggle = { desc = 'Open or close the chat', run = function()
+    require('countersign.chat.window').toggle()
+  end },
+  close = { desc = "Close the chat's windows", run = function()
+    require('countersign.chat.window').close()
+  end },
+  new = { desc = 'Begin a conversation; with ! in a window of its own', composer = true, run = function(call)
+    require('countersign.chat.window').new(call.bang and 'split' or nil)
+  end },
+  ask = { desc = 'Ask about the line or the range', range = true, run = function(call)
+    require('countersign.actions').ask(call.range, call.words)
+  end },
+  fix = { desc = 'Have the problems of the line or the range mended', range = true, run = function(call)
+    require('countersign.actions').fix(call.range, call.words)
+  end },
+  rewrite = { desc = 'Have the line or the range rewritten', range = true, run = function(call)
+    require('countersign.actions').rewrite(call.range, call.words)
+  end },
+  actions = { desc = 'All that the agent offers for the line or the range', range = true, run = function(call)
+    require('countersign.actions').list(call.range)
+  end },
+  send = { desc = 'Send what stands in the composer', run = function()
+    local id = require('countersign.chat').thread_of(vim.api.nvim_get_current_buf())
+    if id then
+      require('countersign.composer').send(id)
+    else
+      client.tell('there is no composer here; :Countersign chat opens one.')
+    end
+  end },
+  queue = { desc = 'Queue what stands in the composer; elsewhere, the queue', complete = { 'resume', 'clear', 'list' }, run = function(call)
+    local buf = vim.api.nvim_get_current_buf()
+    if call.words == '' and vim.bo[buf].filetype == 'countersign-composer' and vim.trim(table.concat(vim.api.nvim_buf_get_lines(buf, 0, -1, false))) ~= '' then
+      require('countersign.composer').send(require('countersign.chat').thread_of(buf) --[[@as string]], true)
+    else
+      require('countersign.pick').queue(call.words)
+    end
+  end },
+  stop = { desc = 'Stop the running turn', composer = true, run = function()
+    with_thread(function(thread)
+      client.request(thread.client, 'turn/interrupt', { threadId = thread.id }, function(result)
+        if not result.interrupted then
+          client.tell('nothing runs.')
+        end
+      end)
+    end)
+  end },
+  answer = { desc = 'Open the question that waits', run = function()
+    require('countersign.ask').open()
+  end },
+  image = { desc = 'Send a picture along', composer = true, complete = 'file', run = function(call)
+    if call.words ~= '' then
+      return require('countersign.composer').attach(call.words)
+    end
+    vim.ui.input({ prompt = 'Picture: ', completion = 'file' }, function(path)
+      if path and path ~= '' then
+        require('countersign.composer').attach(path)
+      end
+    end)
+  end },
+  shell = { desc = 'Run a command in your shell, beside the agent', run = function(call)
+    if call.words == '' then
+      return client.tell('say which command: :Countersign shell make test')
+    end
+    with_thread(function(thread)
+      require('countersign.chat.window').show(thread.id)
+      client.request(thread.client, 'thread/shellCommand', { threadId = thread.id, command = call.words })
+    end)
+  end },
+  tell = { desc = 'Send the output of your last command to the agent', composer = true, run = function()
+    with_thread(function(thread)
+      for i = #thread.items, 1, -1 do
+        local item = thread.items[i]
+        if item.type == 'commandExecution' and item.source == 'user' then
+          local input = { { type = 'commandOutput', itemId = item.id } }
+          return client.request(thread.client, 'turn/start', { threadId = thread.id, input = input })
+        end
+      end
+      client.tell('you have run no command in this conversation. !command in the composer does.')
+    end)
+  end },
+  exec = { desc = 'Run a command in the sandbox, beside all conversations', run = function(call)
+    if call.words == '' then
+      return client.tell('say which command: :Countersign exec make test')
+    end
+    require('countersign.exec').run(call.words)
+  end },
+  terminals = { desc = 'Look at commands of the agent that run on; ! ends one', run = function(call)
+    require('countersign.terminals').pick(call.bang and 'kill' or 'open')
+  end },
+  overrule = { desc = 'Allow once what the automatic reviewer denied', run = function()
+    require('countersign.notices').overrule()
+  end },
+  servers = { desc = 'The tool servers and how they are', run = function()
+    client.with(function(server)
+      client.request(server, 'mcp/list', {}, function(result)
+        local lines = {}
+        for _, one in ipairs(result.data) do
+          lines[#lines + 1] = ('%s: %s, %d tools%s'):format(one.name, one.status, #one.tools, one.error and ' (' .. one.error .. ')' or '')
+        end
+        client.tell(#lines > 0 and table.concat(lines, '\n') or 'no tool server is configured.')
+      end)
+    end)
+  end },
+  restart = { desc = 'Start the server again', run = function()
+    require('countersign.server').restart()
+  end },
+  log = { desc = "Open the server's log", run = function()
+    local home = vim.env.COUNTERSIGN_HOME or (vim.uv.os_homedir() .. '/.countersign')
+    local path = home .. '/log/countersign.log'
+    if vim.fn.filereadable(path) == 0 then
+      return client.tell(('there is no log at %s yet.'):format(path))
+    end
+    vim.cmd('tabedit ' .. vim.fn.fnameescape(path))
+    vim.bo.readonly, vim.bo.modifiable = true, false
+    vim.cmd('normal! G')
+  end },
+  health = { desc = 'Look whether all is well', run = function()
+    vim.cmd('checkhealth countersign')
+  end },
+}

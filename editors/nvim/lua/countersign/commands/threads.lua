@@ -1,0 +1,116 @@
+--- Sub-commands about conversations and their settings.
+local client = require('countersign.client')
+
+local function with_thread(done)
+  require('countersign.chat').with(done)
+end
+
+local function confirm(prompt, yes, deed)
+  vim.ui.select({ 'No', yes }, { prompt = prompt, kind = 'countersign.confirm' }, function(chosen)
+    if chosen == yes then
+      deed()
+    end
+  end)
+end
+
+---@type table<string, countersign.Command>
+return {
+  threads = { desc = 'Choose a conversation', composer = true, run = function(call)
+    require('countersign.pick').thread({ prompt = 'Conversations', search = call.words, everywhere = call.bang }, function(thread)
+      require('countersign.pick').open(thread.id)
+    end)
+  end },
+  search = { desc = 'Look for words in what was said', run = function(call)
+    if call.words ~= '' then
+      return require('countersign.pick').search(call.words)
+    end
+    vim.ui.input({ prompt = 'Look for: ' }, function(words)
+      if words and words ~= '' then
+        require('countersign.pick').search(words)
+      end
+    end)
+  end },
+  resume = { desc = 'Go on with the last conversation of this folder', run = function()
+    local here = require('countersign.chat').thread_of(vim.api.nvim_get_current_buf())
+    if here then
+      return require('countersign.pick').open(here)
+    end
+    client.with(function(server)
+      client.request(server, 'thread/list', { limit = 1, cwd = client.folder(), modelProviders = {} }, function(result)
+        if result.data[1] then
+          require('countersign.pick').open(result.data[1].id)
+        else
+          client.tell('there is no conversation in this folder yet. :Countersign chat begins one.')
+        end
+      end)
+    end)
+  end },
+  fork = { desc = 'Go on in a copy of the conversation', composer = true, run = function()
+    with_thread(function(thread)
+      client.request(thread.client, 'thread/fork', { threadId = thread.id }, function(result)
+        local copy = require('countersign.threads').adopt(result.thread, thread.client, result.settings)
+        require('countersign.chat.window').open(copy.id)
+      end)
+    end)
+  end },
+  rename = { desc = 'Give the conversation a name', composer = true, run = function(call)
+    with_thread(function(thread)
+      local function name(words)
+        if words and vim.trim(words) ~= '' then
+          client.request(thread.client, 'thread/name/set', { threadId = thread.id, name = vim.trim(words) })
+        end
+      end
+      if call.words ~= '' then
+        name(call.words)
+      else
+        vim.ui.input({ prompt = 'Name: ', default = thread.name or '' }, name)
+      end
+    end)
+  end },
+  archive = { desc = 'Put the conversation away', run = function()
+    with_thread(function(thread)
+      client.request(thread.client, 'thread/archive', { threadId = thread.id }, function()
+        client.tell('the conversation is archived; :Countersign unarchive brings it back.')
+      end)
+    end)
+  end },
+  unarchive = { desc = 'Bring an archived conversation back', run = function()
+    require('countersign.pick').thread({ prompt = 'Bring back', archived = true, everywhere = true }, function(thread, server)
+      client.request(server, 'thread/unarchive', { threadId = thread.id }, function()
+        require('countersign.pick').open(thread.id)
+      end)
+    end)
+  end },
+  delete = { desc = 'Delete a conversation for good', run = function()
+    require('countersign.pick').thread({ prompt = 'Delete for good' }, function(thread, server)
+      confirm(('Delete “%s” for good? Nothing brings it back.'):format(thread.name or thread.preview), 'Delete it', function()
+        client.request(server, 'thread/delete', { threadId = thread.id }, function()
+          client.tell('the conversation is deleted.')
+        end)
+      end)
+    end)
+  end },
+  rollback = { desc = 'Drop the last turns from the conversation; files stay', composer = true, run = function(call)
+    with_thread(function(thread)
+      local count = tonumber(call.words) or 1
+      client.request(thread.client, 'thread/rollback', { threadId = thread.id, numTurns = count }, function(result)
+        require('countersign.threads').adopt(result.thread, thread.client)
+        client.tell(result.message)
+      end)
+    end)
+  end },
+  compact = { desc = 'Sum the conversation up to make room', composer = true, run = function()
+    with_thread(function(thread)
+      client.request(thread.client, 'thread/compact', { threadId = thread.id })
+    end)
+  end },
+  model = { desc = 'Choose the model', composer = true, run = function(call)
+    require('countersign.pick').model(call.words)
+  end },
+  mode = { desc = 'Choose how far the agent may go', composer = true, complete = { 'agent', 'plan', 'ask' }, run = function(call)
+    require('countersign.pick').mode(call.words)
+  end },
+  prompts = { desc = 'Choose one of your prompts', run = function()
+    require('countersign.pick').prompt()
+  end },
+}

@@ -1,0 +1,247 @@
+--- Where the person writes to a conversation. Written with `:w` it is sent: `!command` runs in the person's shell, `/name`
+--- calls a prompt or a command of the plugin, anything else goes to the agent. While a turn runs it joins in.
+local chat = require('countersign.chat')
+local client = require('countersign.client')
+local config = require('countersign.config')
+local context = require('countersign.context')
+local threads = require('countersign.threads')
+
+local M = {}
+
+---@type table<string, string[]> Pictures that go along, by thread.
+local pictures = {}
+---@type table<string, { entries: string[], at: integer, draft: string }> Where the person is in what they typed before.
+local histories = {}
+
+local said = 0
+
+local namespace = vim.api.nvim_create_namespace('countersign.composer')
+
+local function name_of(id)
+  return 'countersign://composer/' .. id
+end
+
+--- The composer's buffer of a conversation.
+---@param id string
+---@return integer
+function M.buffer(id)
+  local known = vim.fn.bufnr('^' .. name_of(id) .. '$')
+  local buf = known > 0 and known or vim.api.nvim_create_buf(false, false)
+  if vim.bo[buf].buftype ~= 'acwrite' or vim.bo[buf].filetype ~= 'countersign-composer' then
+    if known <= 0 then
+      vim.api.nvim_buf_set_name(buf, name_of(id))
+    end
+    vim.bo[buf].buftype, vim.bo[buf].swapfile, vim.bo[buf].bufhidden = 'acwrite', false, 'hide'
+    vim.bo[buf].filetype = 'countersign-composer'
+    vim.api.nvim_create_autocmd('BufWriteCmd', {
+      buffer = buf,
+      callback = function()
+        M.send(id)
+      end,
+    })
+  end
+  return buf
+end
+
+local function show_pictures(id, buf)
+  vim.api.nvim_buf_clear_namespace(buf, namespace, 0, -1)
+  local lines = {}
+  for _, path in ipairs(pictures[id] or {}) do
+    lines[#lines + 1] = { { '▣ ' .. vim.fn.fnamemodify(path, ':~:.'), 'CountersignQuiet' } }
+  end
+  if #lines > 0 then
+    vim.api.nvim_buf_set_extmark(buf, namespace, 0, 0, { virt_lines = lines, virt_lines_above = false })
+  end
+end
+
+--- Shows the composer below its chat and begins to insert.
+---@param id string
+function M.open(id)
+  local buf = M.buffer(id)
+  local win = vim.fn.win_findbuf(buf)[1]
+  if not win or vim.api.nvim_win_get_tabpage(win) ~= vim.api.nvim_get_current_tabpage() then
+    vim.cmd('belowright ' .. math.floor(config.get().chat.composer_height) .. 'split')
+    win = vim.api.nvim_get_current_win()
+    vim.api.nvim_win_set_buf(win, buf)
+    vim.wo[win].winfixheight = true
+  end
+  vim.api.nvim_set_current_win(win)
+  vim.cmd('startinsert!')
+end
+
+local function text_of(buf)
+  return table.concat(vim.api.nvim_buf_get_lines(buf, 0, -1, false), '\n')
+end
+
+local function set(buf, text)
+  vim.api.nvim_buf_set_lines(buf, 0, -1, false, vim.split(text, '\n', { plain = true }))
+  vim.bo[buf].modified = false
+end
+
+--- Puts words back that no model has read. What the person is writing stays above them.
+---@param id string
+---@param text string
+function M.give_back(id, text)
+  local buf = M.buffer(id)
+  local written = text_of(buf)
+  set(buf, vim.trim(written) == '' and text or written .. '\n' .. text)
+end
+
+--- Adds a picture to the next message.
+---@param path string
+function M.attach(path)
+  local full = vim.fn.fnamemodify(vim.fn.expand(path), ':p')
+  if vim.fn.filereadable(full) == 0 then
+    return client.tell(('there is no picture %s.'):format(full), vim.log.levels.ERROR)
+  end
+  chat.with(function(thread)
+    pictures[thread.id] = pictures[thread.id] or {}
+    table.insert(pictures[thread.id], full)
+    show_pictures(thread.id, M.buffer(thread.id))
+    client.tell(vim.fn.fnamemodify(full, ':t') .. ' goes with the next message.')
+  end)
+end
+
+--- Sends words to a conversation: to the running turn, else as a new one.
+---@param thread countersign.Thread
+---@param text string
+---@param given? { queue?: boolean, context?: table, pictures?: string[] }
+---@param sent? fun()
+---@param failed? fun()
+function M.say(thread, text, given, sent, failed)
+  given = given or {}
+  local input = { { type = 'text', text = text } }
+  for _, path in ipairs(given.pictures or {}) do
+    input[#input + 1] = { type = 'localImage', path = path }
+  end
+  threads.use(thread)
+  said = said + 1
+  local own_id = ('nvim-%d-%d'):format(vim.fn.getpid(), said)
+  local params = {
+    threadId = thread.id,
+    input = input,
+    context = given.context or context.take(),
+    settings = thread.wanted,
+    clientUserMessageId = own_id,
+  }
+  local function not_sent(error)
+    client.tell(error.message, vim.log.levels.ERROR)
+    if failed then
+      failed()
+    end
+  end
+  local function done(result)
+    thread.wanted = nil
+    if result.steered then
+      threads.joins(thread, own_id, text)
+    end
+    if sent then
+      sent()
+    end
+  end
+  local method = given.queue and 'turn/queue/add' or 'turn/start'
+  client.request(thread.client, method, params, done, function(error)
+    -- The conversation has been put away meanwhile: it is brought back, once.
+    if error.data and error.data.kind == 'threadNotLoaded' then
+      chat.resume(thread.id, function(resumed)
+        client.request(resumed.client, method, params, done, not_sent)
+      end)
+    else
+      not_sent(error)
+    end
+  end)
+end
+
+--- A word after a slash that is a command of the plugin and no prompt.
+local function own_command(thread, text, fall_back)
+  local name, rest = text:match('^/([%w_-]+)%s*(.-)%s*$')
+  local commands = require('countersign.commands')
+  if not name or not commands.from_composer(name) or text:find('\n') then
+    return fall_back()
+  end
+  client.request(thread.client, 'prompt/list', { cwd = thread.cwd }, function(result)
+    for _, prompt in ipairs(result.data) do
+      if prompt.name == name then
+        return fall_back()
+      end
+    end
+    commands.run(name, rest)
+  end, fall_back)
+end
+
+--- Sends what stands in the composer.
+---@param id string
+---@param queue? boolean After the running turn, as a turn of its own.
+function M.send(id, queue)
+  local buf = M.buffer(id)
+  local text = text_of(buf)
+  if vim.trim(text) == '' and not pictures[id] then
+    return client.tell('there is nothing to send.')
+  end
+  local taken = pictures[id]
+  local function clear()
+    pictures[id], histories[id] = nil, nil
+    set(buf, '')
+    show_pictures(id, buf)
+  end
+  local function go(thread)
+    local function failed()
+      -- Nothing that was typed is lost.
+      if vim.trim(text_of(buf)) == '' then
+        set(buf, text)
+      end
+      pictures[id] = taken
+      show_pictures(id, buf)
+    end
+    own_command(thread, text, function()
+      M.say(thread, text, { queue = queue, pictures = taken }, nil, failed)
+    end)
+  end
+  local thread = threads.get(id)
+  clear()
+  if thread and thread.live then
+    go(thread)
+  else
+    chat.resume(id, go)
+  end
+end
+
+--- Goes through what the person typed before, in all conversations.
+---@param step 1|-1 Back or forth.
+function M.history(step)
+  local id = chat.thread_of(vim.api.nvim_get_current_buf())
+  local thread = id and threads.get(id)
+  if not id or not thread then
+    return
+  end
+  local buf = M.buffer(id)
+  local function show()
+    local of = histories[id]
+    local at = math.max(0, math.min(of.at + step, #of.entries))
+    if at ~= of.at then
+      if of.at == 0 then
+        of.draft = text_of(buf)
+      end
+      of.at = at
+      set(buf, at == 0 and of.draft or of.entries[at])
+      local last = vim.api.nvim_buf_line_count(buf)
+      vim.api.nvim_win_set_cursor(0, { last, #vim.api.nvim_buf_get_lines(buf, last - 1, last, false)[1] })
+    end
+  end
+  if histories[id] then
+    return show()
+  end
+  client.request(thread.client, 'history/list', { limit = 200 }, function(result)
+    local entries, seen = {}, {}
+    for _, entry in ipairs(result.data) do
+      if not seen[entry.text] then
+        seen[entry.text] = true
+        entries[#entries + 1] = entry.text
+      end
+    end
+    histories[id] = { entries = entries, at = 0, draft = '' }
+    show()
+  end)
+end
+
+return M

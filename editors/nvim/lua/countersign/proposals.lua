@@ -1,0 +1,225 @@
+--- The changes that wait for the person: their hunks, where they lie, and the decisions on them.
+local client = require('countersign.client')
+local events = require('countersign.events')
+
+local M = {}
+
+---@class countersign.Place
+---@field proposal table
+---@field file table
+---@field hunk table
+
+---@type table<string, table> Proposals that wait, by id, each with `client`.
+local waiting = {}
+local order = {}
+
+local in_wait = { proposed = true, partlyDecided = true, conflicting = true, stale = true }
+
+---@param proposal table
+---@return boolean
+function M.is_waiting(proposal)
+  return in_wait[proposal.status] or false
+end
+
+local function take(proposal, id)
+  proposal.client = id
+  if M.is_waiting(proposal) then
+    if not waiting[proposal.id] then
+      order[#order + 1] = proposal.id
+    end
+    waiting[proposal.id] = proposal
+  elseif waiting[proposal.id] then
+    waiting[proposal.id] = nil
+    for i, one in ipairs(order) do
+      if one == proposal.id then
+        table.remove(order, i)
+        break
+      end
+    end
+  end
+  events.emit('proposal', { proposal = proposal })
+end
+
+--- Those that wait, oldest first.
+---@return table[]
+function M.list()
+  return vim.tbl_map(function(id)
+    return waiting[id]
+  end, order)
+end
+
+---@param id string
+---@return table?
+function M.get(id)
+  return waiting[id]
+end
+
+--- Files and lines of a proposal, in words.
+---@param proposal table
+---@return string
+function M.summary(proposal)
+  local names, plus, minus, hunks = {}, 0, 0, 0
+  for _, file in ipairs(proposal.files) do
+    names[#names + 1] = vim.fn.fnamemodify(file.path, ':t')
+    for _, hunk in ipairs(file.hunks) do
+      hunks = hunks + 1
+      plus = plus + select(2, hunk.newText:gsub('[^\n]+', ''))
+      minus = minus + select(2, hunk.oldText:gsub('[^\n]+', ''))
+    end
+  end
+  local shown = table.concat(names, ', ', 1, math.min(#names, 3)) .. (#names > 3 and (' and %d more'):format(#names - 3) or '')
+  return ('%s (%d %s, +%d −%d)'):format(shown, hunks, hunks == 1 and 'change' or 'changes', plus, minus)
+end
+
+function M.created(params, id)
+  local proposal = params.proposal
+  take(proposal, id)
+  if not M.is_waiting(proposal) or proposal.autoApproved then
+    return
+  end
+  client.tell('proposes ' .. M.summary(proposal) .. '. :Countersign diff')
+  if require('countersign.config').get().review.open == 'side' and require('countersign.ask').is_still() then
+    require('countersign.review.side').open(proposal)
+  end
+end
+
+function M.updated(params, id)
+  local proposal = params.proposal
+  local before = waiting[proposal.id]
+  take(proposal, id)
+  if before and proposal.status == 'failed' then
+    require('countersign.client').tell((proposal.outcome or 'the change could not be made; no file was changed.'), vim.log.levels.ERROR)
+  end
+end
+
+--- Where the hunks lie after the person has typed.
+function M.moved(params)
+  local proposal = waiting[params.proposalId]
+  if not proposal then
+    return
+  end
+  proposal.status = params.status
+  for _, moved in ipairs(params.files) do
+    for _, file in ipairs(proposal.files) do
+      if file.path == moved.path then
+        file.open, file.version = moved.open, moved.version
+        local by_id = {}
+        for _, hunk in ipairs(file.hunks) do
+          by_id[hunk.id] = hunk
+        end
+        for _, hunk in ipairs(moved.hunks) do
+          local known = by_id[hunk.id]
+          if known then
+            known.status, known.range, known.conflict = hunk.status, hunk.range, hunk.conflict
+          end
+        end
+      end
+    end
+  end
+  events.emit('proposal', { proposal = proposal, moved = true })
+end
+
+events.on('lost', function(data)
+  for _, proposal in ipairs(M.list()) do
+    if proposal.client == data.client then
+      proposal.status = 'withdrawn'
+      take(proposal, data.client)
+    end
+  end
+end)
+
+--- The waiting hunks of a file, in the order of their lines.
+---@param path string
+---@return countersign.Place[]
+function M.in_file(path)
+  local found = {}
+  for _, proposal in ipairs(M.list()) do
+    for _, file in ipairs(proposal.files) do
+      if file.path == path then
+        for _, hunk in ipairs(file.hunks) do
+          found[#found + 1] = { proposal = proposal, file = file, hunk = hunk }
+        end
+      end
+    end
+  end
+  table.sort(found, function(a, b)
+    return a.hunk.range.start < b.hunk.range.start
+  end)
+  return found
+end
+
+---@param place countersign.Place
+---@return boolean
+function M.is_open(place)
+  return place.hunk.status == 'pending' or place.hunk.status == 'conflicting'
+end
+
+--- All hunks that nobody has decided on, file by file.
+---@return countersign.Place[]
+function M.open_hunks()
+  local found = {}
+  for _, proposal in ipairs(M.list()) do
+    for _, file in ipairs(proposal.files) do
+      for _, hunk in ipairs(file.hunks) do
+        local place = { proposal = proposal, file = file, hunk = hunk }
+        if M.is_open(place) then
+          found[#found + 1] = place
+        end
+      end
+    end
+  end
+  return found
+end
+
+--- The hunk at a line of a file: the one that covers it, else one that an insertion there would be, else the only one on the
+--- line before or behind.
+---@param path string
+---@param line integer From 0.
+---@return countersign.Place?
+function M.at(path, line)
+  local near
+  for _, place in ipairs(M.in_file(path)) do
+    local range = place.hunk.range
+    if line >= range.start and line < math.max(range['end'], range.start + 1) then
+      return place
+    end
+    if line >= range.start - 1 and line <= range['end'] then
+      near = near or place
+    end
+  end
+  return near
+end
+
+--- Sends a decision. What becomes of it is told by `proposal/updated`.
+---@param proposal table
+---@param decision 'accept'|'reject'|'reset'
+---@param which? { hunkIds?: string[], path?: string }
+---@param feedback? string
+---@param done? fun(proposal: table)
+function M.decide(proposal, decision, which, feedback, done)
+  local params = vim.tbl_extend('force', { proposalId = proposal.id, decision = decision }, which or {})
+  params.feedback = feedback and vim.trim(feedback) ~= '' and feedback or nil
+  client.request(proposal.client, 'proposal/decide', params, function(result)
+    take(result.proposal, proposal.client)
+    if done then
+      done(result.proposal)
+    end
+  end)
+end
+
+--- Brings what a server has waiting, for instance from an earlier session.
+---@param server vim.lsp.Client
+function M.load(server)
+  client.request(server, 'proposal/list', {}, function(result)
+    for _, proposal in ipairs(result.data) do
+      take(proposal, server.id)
+    end
+  end, function() end)
+end
+
+--- For tests: forgets everything.
+function M.reset()
+  waiting, order = {}, {}
+end
+
+return M

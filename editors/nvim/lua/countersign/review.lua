@@ -1,0 +1,207 @@
+--- The person's way through what the agent proposes: from hunk to hunk, with a decision on each, a file, or all.
+local client = require('countersign.client')
+local events = require('countersign.events')
+local inline = require('countersign.review.inline')
+local proposals = require('countersign.proposals')
+
+local M = {}
+
+--- What a buffer shows: a file of the person's, or one side of a proposal's view.
+---@param buf integer
+---@return string? path
+---@return fun(line: integer): integer to_file Lines of the buffer to lines of the file, from 0.
+local function subject(buf)
+  local side = vim.b[buf].countersign_side
+  if side then
+    return side.path, function(line)
+      return require('countersign.review.side').file_line(buf, line)
+    end
+  end
+  local name = vim.api.nvim_buf_get_name(buf)
+  return name ~= '' and name or nil, function(line)
+    return line
+  end
+end
+
+--- The hunk under the cursor.
+---@return countersign.Place?
+function M.here()
+  local path, to_file = subject(vim.api.nvim_get_current_buf())
+  if path then
+    return proposals.at(path, to_file(vim.api.nvim_win_get_cursor(0)[1] - 1))
+  end
+end
+
+--- Opens a file at a hunk, in a window that shows files.
+---@param place countersign.Place
+local function go_to(place)
+  local side = vim.b.countersign_side
+  if side and side.path == place.file.path then
+    return require('countersign.review.side').go_to(place)
+  end
+  local path = place.file.path
+  if vim.api.nvim_buf_get_name(0) ~= path then
+    if place.file.kind.type == 'add' and vim.fn.filereadable(path) == 0 then
+      return require('countersign.review.side').open(place.proposal, path)
+    end
+    local win = client.file_window()
+    if win then
+      vim.api.nvim_set_current_win(win)
+    end
+    vim.cmd.edit(vim.fn.fnameescape(path))
+  end
+  vim.cmd("normal! m'")
+  local line = math.min(place.hunk.range.start + 1, vim.api.nvim_buf_line_count(0))
+  vim.api.nvim_win_set_cursor(0, { line, 0 })
+  vim.cmd('normal! zv')
+end
+
+M.go_to = go_to
+
+--- Moves to the next or previous hunk that waits, through all files.
+---@param step 1|-1
+function M.move(step)
+  local open = proposals.open_hunks()
+  if #open == 0 then
+    return client.tell('no change of the agent waits for you.')
+  end
+  local path, to_file = subject(vim.api.nvim_get_current_buf())
+  local line = to_file(vim.api.nvim_win_get_cursor(0)[1] - 1)
+  local best, first, last
+  for _, place in ipairs(open) do
+    if place.file.path == path then
+      local start = place.hunk.range.start
+      first = first or place
+      last = place
+      if step > 0 and start > line and (not best or start < best.hunk.range.start) then
+        best = place
+      elseif step < 0 and start < line and (not best or start > best.hunk.range.start) then
+        best = place
+      end
+    end
+  end
+  if best then
+    return go_to(best)
+  end
+  -- The next file, or around to the first.
+  local from
+  for i, place in ipairs(open) do
+    if place == (step > 0 and last or first) then
+      from = i
+    end
+  end
+  local to = from and from + step or (step > 0 and 1 or #open)
+  go_to(open[(to - 1) % #open + 1])
+end
+
+--- What a decision is about.
+---@param scope 'hunk'|'file'|'all'
+---@return table[]? targets Each a proposal and which of its hunks.
+local function targets(scope)
+  local list = {}
+  if scope == 'all' then
+    for _, proposal in ipairs(proposals.list()) do
+      list[#list + 1] = { proposal = proposal }
+    end
+  elseif scope == 'file' then
+    local path = subject(vim.api.nvim_get_current_buf())
+    for _, proposal in ipairs(proposals.list()) do
+      for _, file in ipairs(proposal.files) do
+        if file.path == path then
+          list[#list + 1] = { proposal = proposal, which = { path = path } }
+        end
+      end
+    end
+  else
+    local place = M.here()
+    if place then
+      list[1] = { proposal = place.proposal, which = { hunkIds = { place.hunk.id } } }
+    end
+  end
+  if #list == 0 then
+    local where = { hunk = 'on this line', file = 'for this file', all = 'for you' }
+    client.tell(('no change of the agent waits %s. :Countersign hunks lists those that wait.'):format(where[scope]))
+    return nil
+  end
+  return list
+end
+
+--- Decides on the hunk under the cursor, the file's, or all.
+---@param decision 'accept'|'reject'|'reset'
+---@param scope 'hunk'|'file'|'all'
+---@param feedback? string Words to the model.
+function M.decide(decision, scope, feedback)
+  for _, target in ipairs(targets(scope) or {}) do
+    proposals.decide(target.proposal, decision, target.which, feedback)
+  end
+end
+
+--- Rejects and asks for words to the model.
+---@param scope 'hunk'|'file'|'all'
+function M.reject_with_words(scope)
+  local list = targets(scope)
+  if not list then
+    return
+  end
+  vim.ui.input({ prompt = 'What should be different? ' }, function(words)
+    if words == nil then
+      return
+    end
+    for _, target in ipairs(list) do
+      proposals.decide(target.proposal, 'reject', target.which, words)
+    end
+  end)
+end
+
+--- The waiting hunks as a quickfix list.
+function M.quickfix()
+  local items = {}
+  for i, place in ipairs(proposals.open_hunks()) do
+    local hunk = place.hunk
+    local first = (hunk.newText ~= '' and hunk.newText or hunk.oldText):match('[^\n]*')
+    local _, plus = hunk.newText:gsub('\n', '')
+    local _, minus = hunk.oldText:gsub('\n', '')
+    items[#items + 1] = {
+      filename = place.file.path,
+      lnum = hunk.range.start + 1,
+      end_lnum = math.max(hunk.range['end'], hunk.range.start + 1),
+      nr = i,
+      type = hunk.status == 'conflicting' and 'W' or 'I',
+      text = ('+%d −%d  %s%s'):format(plus, minus, hunk.conflict and ('in conflict (%s): '):format(hunk.conflict) or '', vim.trim(first)),
+    }
+  end
+  if #items == 0 then
+    return client.tell('no change of the agent waits for you.')
+  end
+  vim.fn.setqflist({}, ' ', { title = 'Changes that Countersign proposes', items = items })
+  vim.cmd('botright copen')
+end
+
+--- The proposal that is meant where none is named: that of the hunk under the cursor, else the one that waits longest.
+---@return table?
+function M.proposal()
+  local place = M.here()
+  local proposal = place and place.proposal or proposals.list()[1]
+  if not proposal then
+    client.tell('no change of the agent waits for you.')
+  end
+  return proposal
+end
+
+events.on('proposal', function(data)
+  inline.refresh(data.proposal)
+  require('countersign.review.side').refresh(data.proposal, data.moved)
+end)
+
+events.on('found', function(data)
+  proposals.load(data.client)
+end)
+
+vim.api.nvim_create_autocmd({ 'BufReadPost', 'BufWinEnter' }, {
+  group = vim.api.nvim_create_augroup('countersign.review', {}),
+  callback = function(event)
+    inline.draw(event.buf)
+  end,
+})
+
+return M

@@ -1,0 +1,307 @@
+--- A proposal side by side, in a tab of its own: the file as it is beside the file as it would be. The after side can be
+--- edited and written, which changes the hunks; deciding is done from either side.
+local client = require('countersign.client')
+local edit = require('countersign.review.edit')
+local proposals = require('countersign.proposals')
+
+local M = {}
+
+---@class countersign.Side
+---@field proposal string
+---@field path string
+---@field tab integer
+---@field before integer Buffer.
+---@field after integer Buffer.
+---@field result string What the after side was set to.
+---@field hunks table[]
+
+---@type countersign.Side[]
+local views = {}
+
+local function find(proposal, path)
+  for i, view in ipairs(views) do
+    if not vim.api.nvim_tabpage_is_valid(view.tab) then
+      table.remove(views, i)
+      return find(proposal, path)
+    end
+    if view.proposal == proposal and (not path or view.path == path) then
+      return view
+    end
+  end
+end
+
+local function by_buffer(buf)
+  for _, view in ipairs(views) do
+    if view.after == buf or view.before == buf then
+      return view
+    end
+  end
+end
+
+local function set(buf, text)
+  local lines = vim.split(text, '\n', { plain = true })
+  if #lines > 1 and lines[#lines] == '' then
+    lines[#lines] = nil
+    vim.bo[buf].endofline = true
+  end
+  local was = vim.bo[buf].modifiable
+  vim.bo[buf].modifiable = true
+  vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
+  vim.bo[buf].modifiable = was
+  vim.bo[buf].modified = false
+end
+
+local function text_of(buf, like)
+  local text = table.concat(vim.api.nvim_buf_get_lines(buf, 0, -1, false), '\n')
+  if text == '' and like == '' then
+    return ''
+  end
+  -- A text that had no end of its last line, gets none.
+  return (like == '' or vim.endswith(like, '\n')) and text .. '\n' or text
+end
+
+local function scratch(name, path, kind)
+  local buf = vim.api.nvim_create_buf(false, true)
+  pcall(vim.api.nvim_buf_set_name, buf, name)
+  vim.bo[buf].buftype, vim.bo[buf].bufhidden, vim.bo[buf].swapfile = kind, 'wipe', false
+  local filetype = vim.filetype.match({ filename = path })
+  if filetype then
+    -- Only its colours: nothing that would start a language server for a file that is none.
+    vim.bo[buf].syntax = filetype
+    pcall(vim.treesitter.start, buf, vim.treesitter.language.get_lang(filetype) or filetype)
+  end
+  return buf
+end
+
+--- Takes what the person wrote on the after side as edits of the hunks.
+local function write(view)
+  local proposal = proposals.get(view.proposal)
+  if not proposal then
+    return client.tell('the proposal is decided, so it cannot be edited any more.', vim.log.levels.WARN)
+  end
+  local after = text_of(view.after, view.result)
+  local edited, problem = edit.texts(view.result, after, edit.place(view.hunks))
+  if not edited then
+    return client.tell('not taken: ' .. problem, vim.log.levels.ERROR)
+  end
+  local left = #edited
+  if left == 0 then
+    vim.bo[view.after].modified = false
+    return
+  end
+  for _, one in ipairs(edited) do
+    local params = { proposalId = view.proposal, hunkId = one.id, newText = one.newText }
+    client.request(proposal.client, 'proposal/edit', params, function()
+      left = left - 1
+      if left == 0 and vim.api.nvim_buf_is_valid(view.after) then
+        vim.bo[view.after].modified = false
+        client.tell('your edit is in the proposal; it still has to be accepted.')
+        M.reload(view)
+      end
+    end)
+  end
+end
+
+local function bar(view)
+  local open, decided = 0, 0
+  for _, hunk in ipairs(view.hunks) do
+    if hunk.status == 'pending' or hunk.status == 'conflicting' then
+      open = open + 1
+    else
+      decided = decided + 1
+    end
+  end
+  return (' proposed · %d waiting%s%%= %%<:w edits '):format(open, decided > 0 and (', %d decided'):format(decided) or '')
+end
+
+--- Reads the proposal anew and shows it, unless the person has an edit that is not written.
+---@param view countersign.Side
+function M.reload(view)
+  local proposal = proposals.get(view.proposal)
+  if not proposal or not vim.api.nvim_buf_is_valid(view.after) then
+    return
+  end
+  client.request(proposal.client, 'proposal/read', { proposalId = view.proposal }, function(read)
+    if not vim.api.nvim_buf_is_valid(view.after) or vim.bo[view.after].modified then
+      return
+    end
+    for _, file in ipairs(read.proposal.files) do
+      if file.path == view.path then
+        view.hunks = file.hunks
+        local result = file.result or ''
+        if result ~= view.result or not view.filled then
+          view.result, view.filled = result, true
+          set(view.after, result)
+        end
+        for _, win in ipairs(vim.fn.win_findbuf(view.after)) do
+          vim.wo[win].winbar = bar(view)
+          vim.api.nvim_win_call(win, function()
+            vim.cmd('silent! diffupdate')
+          end)
+        end
+      end
+    end
+  end, function() end)
+end
+
+--- Shows one file of a proposal.
+---@param proposal table
+---@param file table
+---@param done? fun(view: countersign.Side)
+local function open_file(proposal, file, done)
+  local known = find(proposal.id, file.path)
+  if known then
+    vim.api.nvim_set_current_tabpage(known.tab)
+    return done and done(known)
+  end
+  client.request(proposal.client, 'proposal/read', { proposalId = proposal.id }, function(read)
+    local fresh
+    for _, one in ipairs(read.proposal.files) do
+      fresh = one.path == file.path and one or fresh
+    end
+    if not fresh then
+      return client.tell('the proposal has no such file any more.', vim.log.levels.WARN)
+    end
+    vim.cmd('tabnew')
+    local view = { proposal = proposal.id, path = file.path, tab = vim.api.nvim_get_current_tabpage(), hunks = fresh.hunks, result = fresh.result or '', filled = true }
+    local empty = vim.api.nvim_get_current_buf()
+    local name = ('countersign://after/%s/%s'):format(proposal.id:sub(-6), vim.fn.fnamemodify(file.path, ':.'))
+    view.after = scratch(name, file.path, 'acwrite')
+    if fresh.current then
+      vim.cmd.edit(vim.fn.fnameescape(file.path))
+      view.before = vim.api.nvim_get_current_buf()
+    else
+      view.before = scratch(name:gsub('^countersign://after', 'countersign://before'), file.path, 'nofile')
+      vim.bo[view.before].modifiable = false
+      vim.api.nvim_win_set_buf(0, view.before)
+    end
+    if empty ~= view.before and vim.api.nvim_buf_is_valid(empty) and vim.api.nvim_buf_get_name(empty) == '' and not vim.bo[empty].modified then
+      pcall(vim.api.nvim_buf_delete, empty, {})
+    end
+    vim.wo.winbar = ' now'
+    vim.cmd('diffthis')
+    vim.cmd('rightbelow vertical sbuffer ' .. view.after)
+    set(view.after, view.result)
+    vim.b[view.after].countersign_side = { proposal = proposal.id, path = file.path }
+    vim.bo[view.after].modifiable = fresh.result ~= nil
+    vim.bo[view.after].bufhidden = 'wipe'
+    vim.wo.winbar = bar(view)
+    vim.cmd('diffthis')
+    vim.api.nvim_create_autocmd('BufWriteCmd', {
+      buffer = view.after,
+      callback = function()
+        write(view)
+      end,
+    })
+    -- The before side is a file of the person's: it leaves the comparison with the view.
+    vim.api.nvim_create_autocmd('BufWipeout', {
+      buffer = view.after,
+      callback = function()
+        for _, win in ipairs(vim.fn.win_findbuf(view.before)) do
+          vim.api.nvim_win_call(win, function()
+            vim.cmd('diffoff')
+          end)
+          vim.wo[win].winbar = ''
+        end
+        for i, one in ipairs(views) do
+          if one == view then
+            table.remove(views, i)
+          end
+        end
+        vim.schedule(function()
+          require('countersign.review.inline').draw(view.before)
+        end)
+      end,
+    })
+    views[#views + 1] = view
+    require('countersign.review.inline').draw(view.before)
+    if done then
+      done(view)
+    end
+  end)
+end
+
+--- Opens a proposal: the file that is named, else the current one if it is of the proposal, else the first.
+---@param proposal table
+---@param path? string
+---@param done? fun(view: countersign.Side)
+function M.open(proposal, path, done)
+  path = path or vim.api.nvim_buf_get_name(0)
+  local chosen = proposal.files[1]
+  for _, file in ipairs(proposal.files) do
+    chosen = file.path == path and file or chosen
+  end
+  open_file(proposal, chosen, done)
+end
+
+--- Whether a buffer is the before side of a view, which has no need of marks.
+---@param buf integer
+---@return boolean
+function M.shows(buf)
+  local view = by_buffer(buf)
+  return view ~= nil and vim.api.nvim_tabpage_is_valid(view.tab)
+end
+
+--- A line of the after side as a line of the file, both from 0.
+---@param buf integer
+---@param line integer
+---@return integer
+function M.file_line(buf, line)
+  local view = by_buffer(buf)
+  local shift = 0
+  for _, one in ipairs(edit.place(view and view.hunks or {})) do
+    local range = one.hunk.range
+    if line < one.first then
+      break
+    elseif line < math.max(one.last, one.first + 1) then
+      return range.start
+    end
+    shift = one.last - range['end']
+  end
+  return line - shift
+end
+
+--- Moves the cursor of the after side to a hunk.
+---@param place countersign.Place
+function M.go_to(place)
+  local view = by_buffer(vim.api.nvim_get_current_buf())
+  for _, one in ipairs(edit.place(view and view.hunks or {})) do
+    if one.hunk.id == place.hunk.id then
+      local line = math.min(one.first + 1, vim.api.nvim_buf_line_count(0))
+      vim.api.nvim_win_set_cursor(0, { line, 0 })
+    end
+  end
+end
+
+--- Follows a proposal: its views show what is, and close when it is settled.
+---@param proposal table
+function M.refresh(proposal)
+  for _, view in ipairs(vim.list_slice(views)) do
+    if view.proposal == proposal.id then
+      if proposals.is_waiting(proposal) then
+        M.reload(view)
+      else
+        M.close(view)
+      end
+    end
+  end
+end
+
+---@param view countersign.Side
+function M.close(view)
+  for i, one in ipairs(views) do
+    if one == view then
+      table.remove(views, i)
+    end
+  end
+  -- What the person has typed there and not written is theirs.
+  if vim.api.nvim_buf_is_valid(view.after) and not vim.bo[view.after].modified then
+    local alone = vim.api.nvim_tabpage_is_valid(view.tab) and #vim.api.nvim_list_tabpages() > 1 and view.tab
+    pcall(vim.api.nvim_buf_delete, view.after, { force = true })
+    if alone and vim.api.nvim_tabpage_is_valid(alone) and #vim.api.nvim_tabpage_list_wins(alone) == 1 then
+      pcall(vim.cmd.tabclose, vim.api.nvim_tabpage_get_number(alone))
+    end
+  end
+end
+
+return M

@@ -1,0 +1,118 @@
+--- The editor's own intelligence as tools of the model: declared with each conversation, carried out through the language
+--- servers that run here. None changes anything: a rename comes back as a patch for the model to propose.
+local config = require('countersign.config')
+
+local M = {}
+
+--- Characters of an answer; the rest is counted.
+local MOST = 20000
+
+local function position(more)
+  local properties = {
+    path = { type = 'string', description = 'The file, absolute or from the folder of the conversation.' },
+    line = { type = 'integer', minimum = 1, description = 'The line, from 1.' },
+    symbol = { type = 'string', description = 'The name on that line which is meant; its first occurrence counts.' },
+  }
+  local required = { 'path', 'line', 'symbol' }
+  for name, property in pairs(more or {}) do
+    properties[name] = property
+    required[#required + 1] = name
+  end
+  return { type = 'object', properties = properties, required = required, additionalProperties = false }
+end
+
+---@type table<string, { switch: string, spec: table }>
+local tools = {
+  editor_diagnostics = {
+    switch = 'diagnostics',
+    spec = {
+      description = "The problems that the person's editor shows now, by language servers and linters, unsaved text included: of one file, or of all open ones.",
+      inputSchema = {
+        type = 'object',
+        properties = { path = { type = 'string', description = 'Only of this file.' } },
+        additionalProperties = false,
+      },
+    },
+  },
+  editor_definition = {
+    switch = 'definition',
+    spec = { description = 'Where a name is defined, by the language server of its file. More exact than a text search.', inputSchema = position() },
+  },
+  editor_references = {
+    switch = 'references',
+    spec = { description = 'Every place where a name is used, by the language server of its file. More exact than a text search.', inputSchema = position() },
+  },
+  editor_hover = {
+    switch = 'hover',
+    spec = { description = 'Type and documentation of a name, by the language server of its file.', inputSchema = position() },
+  },
+  editor_symbols = {
+    switch = 'symbols',
+    spec = {
+      description = 'The outline of one file (path), or the names of the whole workspace that match (query), by the language servers. Give one of the two.',
+      inputSchema = {
+        type = 'object',
+        properties = {
+          path = { type = 'string', description = 'The file whose outline is wanted.' },
+          query = { type = 'string', description = 'Letters of a name that is looked for in the whole workspace.' },
+        },
+        additionalProperties = false,
+      },
+    },
+  },
+  editor_rename = {
+    switch = 'rename',
+    spec = {
+      description = 'What the language server would change to rename something everywhere, as a patch. Nothing is changed: send the patch with apply_patch, so that the person can decide on it.',
+      inputSchema = position({ newName = { type = 'string', description = 'The new name.' } }),
+    },
+  },
+}
+
+--- What is declared with a conversation: the tools that the person has not switched off.
+---@return table[]
+function M.specs()
+  local list, switches = {}, config.get().tools
+  for name, tool in pairs(tools) do
+    if switches[tool.switch] then
+      list[#list + 1] = vim.tbl_extend('force', { name = name, readOnly = true }, tool.spec)
+    end
+  end
+  table.sort(list, function(a, b)
+    return a.name < b.name
+  end)
+  return list
+end
+
+local function result(text, success)
+  if #text > MOST then
+    local cut = text:sub(1, MOST):match('^(.*)\n') or text:sub(1, MOST)
+    text = ('%s\n… and %d characters more; ask for less.'):format(cut, #text - #cut)
+  end
+  return { contentItems = { { type = 'inputText', text = text } }, success = success }
+end
+
+--- Answers `tool/call`. Runs in a coroutine, so that a language server can be waited for.
+---@param params table
+---@param id integer
+---@return table
+function M.call(params, id)
+  local tool = tools[params.tool]
+  if not tool then
+    return result(('There is no tool %s in this editor.'):format(params.tool), false)
+  end
+  if not config.get().tools[tool.switch] then
+    return result(('The person has switched %s off.'):format(params.tool), false)
+  end
+  local arguments = type(params.arguments) == 'table' and params.arguments or {}
+  local thread = require('countersign.threads').get(params.threadId)
+  local cwd = thread and thread.cwd ~= '' and thread.cwd or vim.uv.cwd() or '/'
+  local good, text = pcall(require('countersign.tools.' .. tool.switch).run, arguments, cwd, id)
+  if good then
+    return result(text, true)
+  end
+  -- A table is a reason in words; a text is a fault with its place.
+  return result(type(text) == 'table' and text.reason or ('The editor could not do this: ' .. tostring(text)), false)
+end
+
+return M

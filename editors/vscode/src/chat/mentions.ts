@@ -1,0 +1,89 @@
+/**
+ * Reads what stands before the cursor in the composer: a file or symbol that is being mentioned, a prompt or command that is
+ * being called. And writes mentions as the server reads them.
+ */
+export interface Trigger {
+  readonly kind: "mention" | "slash";
+  /** What was typed behind the sign. */
+  readonly query: string;
+  /** Where the sign stands. */
+  readonly start: number;
+}
+
+/** What is being typed at `caret`, if it is a mention or a call. */
+export function triggerAt(text: string, caret: number): Trigger | undefined {
+  const before = text.slice(0, caret);
+  const slash = /^\/([\w.:-]*)$/.exec(before);
+  if (slash !== null) {
+    return { kind: "slash", query: slash[1] ?? "", start: 0 };
+  }
+  if (isInFence(before)) {
+    return undefined;
+  }
+  // An address such as ada@example.org is no mention: something must stand before the sign that no name ends with.
+  const mention = /(?:^|[\s([{,;])@(?:"([^"\n]*)|([^\s"@]*))$/.exec(before);
+  if (mention === null) {
+    return undefined;
+  }
+  return { kind: "mention", query: mention[1] ?? mention[2] ?? "", start: before.lastIndexOf("@") };
+}
+
+/** Whether the end of the text lies in fenced code, where nothing is a mention. */
+function isInFence(text: string): boolean {
+  let fence: string | undefined;
+  for (const line of text.split("\n")) {
+    const mark = /^ {0,3}(`{3,}|~{3,})/.exec(line)?.[1];
+    if (mark === undefined) {
+      continue;
+    }
+    if (fence === undefined) {
+      fence = mark;
+    } else if (mark.startsWith(fence)) {
+      fence = undefined;
+    }
+  }
+  return fence !== undefined;
+}
+
+/** A file, perhaps some of its lines (counted from 1), as a mention. */
+export function mention(path: string, lines?: { start: number; end: number }): string {
+  // A quote in a name would end the quotes; the server finds such a file by its last name, without.
+  const name = /^[\w./\\+~-]+$/.test(path) ? path : `"${path.replaceAll('"', "")}"`;
+  const place = lines === undefined ? "" : lines.end > lines.start ? `#L${lines.start}-${lines.end}` : `#L${lines.start}`;
+  return `@${name}${place}`;
+}
+
+/** Puts `chosen` in the place of what was being typed; a blank comes behind it. */
+export function complete(text: string, caret: number, trigger: Trigger, chosen: string): { text: string; caret: number } {
+  const rest = text.slice(caret).replace(/^"/, "");
+  const blank = rest.startsWith(" ") ? "" : " ";
+  const head = text.slice(0, trigger.start) + chosen + blank;
+  return { text: head + rest, caret: head.length + (blank === "" ? 1 : 0) };
+}
+
+/** A command of the composer's own. */
+export interface SlashCommand {
+  readonly name: string;
+  readonly description: string;
+}
+
+/** What the composer does itself, where no prompt of the person's has the name. */
+export const COMMANDS = [
+  { name: "new", description: "Begin a new conversation" },
+  { name: "compact", description: "Sum up the conversation to make room" },
+  { name: "undo", description: "Undo the agent's last turn" },
+  { name: "diff", description: "Show what the last turn changed" },
+  { name: "review", description: "Have the uncommitted changes reviewed" },
+  { name: "fork", description: "Go on in a copy of this conversation" },
+  { name: "rename", description: "Give this conversation a name" },
+  { name: "rollback", description: "Drop the last turn from the conversation" },
+  { name: "stop", description: "Stop the running turn" },
+] as const satisfies readonly SlashCommand[];
+
+export type CommandName = (typeof COMMANDS)[number]["name"];
+
+/** The composer's own command that a text calls, if it calls one and no prompt has its name. */
+export function ownCommand(text: string, prompts: readonly string[]): CommandName | undefined {
+  const name = /^\/([\w-]+)\s*$/.exec(text)?.[1];
+  return name === undefined || prompts.includes(name) ? undefined : COMMANDS.find((one) => one.name === name)?.name;
+}

@@ -1,0 +1,407 @@
+/**
+ * The extension's side of one chat page, wherever it stands: tells it of its thread, and does what it asks for.
+ */
+import * as vscode from "vscode";
+import type { ModelListResult, SettingsOverride, UserInput } from "../protocol";
+import type { ThreadEvent } from "../rpc";
+import { findSymbols } from "../symbols";
+import type { CodeActions } from "./code";
+import { openFile, openLink } from "./links";
+import type { ChatServices } from "./services";
+import type { ThreadModel } from "./view";
+import type { Choices, FromPage, ToPage } from "./wire";
+import { cut } from "./words";
+
+/** How long events are gathered before the page is told of them. */
+const GATHER_MS = 30;
+/** What the page may hand over of one picture. */
+const MOST_IMAGE = 20 << 20;
+
+export class ChatPage implements vscode.Disposable {
+  private threadId: string | undefined;
+  private gathered: ThreadEvent[] = [];
+  private timer: NodeJS.Timeout | undefined;
+  private isReady = false;
+  private readonly cleanup: vscode.Disposable[] = [];
+  private readonly early: ToPage[] = [];
+
+  constructor(
+    private readonly webview: vscode.Webview,
+    private readonly services: ChatServices,
+    private readonly code: CodeActions,
+    private readonly titled: (title: string) => void,
+  ) {
+    const { threads, attention } = services;
+    this.cleanup.push(
+      webview.onDidReceiveMessage((message: FromPage) => {
+        this.take(message).catch((error: unknown) => { this.notice(error instanceof Error ? error.message : String(error)); });
+      }),
+      threads.onEvent((event) => { this.gather(event); }),
+      threads.onReset((id) => {
+        if (id === this.threadId) this.show(threads.get(id));
+      }),
+      threads.onConnection((connected) => { void this.connected(connected); }),
+      attention.onChange(() => { this.tellAttention(); }),
+    );
+  }
+
+  get shown(): string | undefined {
+    return this.threadId;
+  }
+
+  dispose(): void {
+    clearTimeout(this.timer);
+    vscode.Disposable.from(...this.cleanup).dispose();
+  }
+
+  post(message: ToPage): void {
+    if (this.isReady) {
+      void this.webview.postMessage(message);
+    } else {
+      this.early.push(message);
+    }
+  }
+
+  async open(id: string): Promise<void> {
+    this.show(await this.services.threads.open(id));
+  }
+
+  fresh(): void {
+    this.show(undefined);
+    this.post({ type: "focus" });
+  }
+
+  private notice(text: string): void {
+    this.post({ type: "notice", severity: "error", text });
+  }
+
+  private show(model: ThreadModel | undefined): void {
+    this.flush();
+    this.threadId = model?.view.id;
+    this.post({ type: "thread", view: model?.view ?? null });
+    this.titled(titleOf(model));
+    this.services.seen();
+  }
+
+  private gather(event: ThreadEvent): void {
+    if (this.threadId === undefined || !("threadId" in event.params) || event.params.threadId !== this.threadId) {
+      return;
+    }
+    this.gathered.push(event);
+    this.timer ??= setTimeout(() => { this.flush(); }, GATHER_MS);
+    if (event.method === "countersign/thread/nameUpdated" || (event.method === "countersign/item/completed" && event.params.item.type === "userMessage")) {
+      this.titled(titleOf(this.services.threads.get(this.threadId)));
+    }
+  }
+
+  private flush(): void {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    if (this.gathered.length > 0) {
+      this.post({ type: "events", events: this.gathered });
+      this.gathered = [];
+    }
+  }
+
+  private async connected(connected: boolean): Promise<void> {
+    this.hello();
+    const id = this.threadId;
+    if (connected) {
+      await this.tellLists();
+      if (id !== undefined) {
+        await this.open(id).catch((error: unknown) => { this.notice(String(error)); });
+      }
+    }
+  }
+
+  private hello(): void {
+    this.post({ type: "hello", folder: vscode.workspace.name ?? "", running: this.services.threads.isConnected, trouble: this.services.trouble() ?? null });
+  }
+
+  private tellAttention(): void {
+    const { attention } = this.services;
+    const editor = attention.editor;
+    this.post({ type: "attention", activeFile: editor === undefined ? null : vscode.workspace.asRelativePath(editor.document.uri, false), lines: attention.lines ?? null });
+  }
+
+  private async tellLists(): Promise<void> {
+    const { threads } = this.services;
+    if (!threads.isConnected) {
+      return;
+    }
+    const [models, prompts, history] = await Promise.allSettled([this.models(), threads.request("countersign/prompt/list", { cwd: this.cwd() ?? null }), threads.request("countersign/history/list", { limit: 200 })]);
+    if (models.status === "fulfilled") this.post({ type: "models", models: models.value.data });
+    if (prompts.status === "fulfilled") this.post({ type: "prompts", prompts: prompts.value.data.map(({ name, description, argumentHint }) => ({ name, description: description ?? null, argumentHint })) });
+    if (history.status === "fulfilled") this.post({ type: "history", entries: history.value.data.map((entry) => entry.text) });
+  }
+
+  private models(): Promise<ModelListResult> {
+    return this.services.threads.request("countersign/model/list", { limit: 200 });
+  }
+
+  private cwd(): string | undefined {
+    return (this.threadId === undefined ? undefined : this.services.threads.get(this.threadId)?.view.cwd) ?? vscode.workspace.workspaceFolders?.[0]?.uri.fsPath;
+  }
+
+  private async take(message: FromPage): Promise<void> {
+    const { threads } = this.services;
+    switch (message.type) {
+      case "ready":
+        this.isReady = true;
+        this.hello();
+        this.early.splice(0).forEach((early) => { this.post(early); });
+        this.tellAttention();
+        await this.tellLists();
+        if (message.threadId !== null && this.threadId === undefined && threads.isConnected) {
+          // What was shown before a reload may be gone; then it begins anew.
+          await this.open(message.threadId).catch(() => { this.show(undefined); });
+        } else if (message.threadId !== null && this.threadId === undefined) {
+          this.threadId = message.threadId;
+        } else if (this.threadId !== undefined) {
+          this.show(threads.get(this.threadId));
+        }
+        return;
+      case "open":
+        return this.open(message.threadId);
+      case "new":
+        this.fresh();
+        return;
+      case "threads":
+        return this.list(message.search, message.archived, message.cursor);
+      case "threadAction":
+        return this.threadAction(message.action, message.threadId);
+      case "send":
+        return this.send(message);
+      case "command":
+        return this.command(message.name);
+      case "queue":
+        return this.queue(message);
+      case "answerApproval":
+        if (!this.services.questions.answer(message.approvalId, message.response)) {
+          await threads.request("countersign/approval/respond", { approvalId: message.approvalId, response: message.response });
+        }
+        return;
+      case "answerInput":
+        if (!this.services.questions.answer(message.id, message.response)) {
+          await threads.request("countersign/userInput/respond", { id: message.id, response: message.response });
+        }
+        return;
+      case "answerElicitation": {
+        await threads.request("countersign/mcp/elicitation/respond", { server: message.server, requestId: message.requestId, response: message.response });
+        return;
+      }
+      case "decide":
+        await threads.request("countersign/proposal/decide", { proposalId: message.proposalId, decision: message.decision, path: message.path, hunkIds: message.hunkIds === null ? null : [...message.hunkIds] });
+        return;
+      case "rejectWithWords":
+        await vscode.commands.executeCommand("countersign.proposal.rejectWithWords", { proposalId: message.proposalId, hunkIds: message.hunkIds });
+        return;
+      case "showProposal":
+        await vscode.commands.executeCommand("countersign.proposal.open", { proposalId: message.proposalId, path: message.path });
+        return;
+      case "searchFiles":
+        return this.search(message.token, message.query);
+      case "code":
+        return this.code.run(message.action, message.text);
+      case "link":
+        return openLink(message.href, this.cwd());
+      case "file":
+        return openFile(message.path, message.line ?? undefined, this.cwd());
+      case "killTerminal":
+        await threads.request("countersign/terminal/kill", { terminalId: message.terminalId });
+        return;
+      case "sendOutput":
+        return this.turn([{ type: "commandOutput", itemId: message.itemId }], false, {});
+      case "overrule":
+        if (this.threadId !== undefined) {
+          await threads.request("countersign/guardian/approveDenied", { threadId: this.threadId, assessmentId: message.assessmentId });
+        }
+        return;
+      case "help": {
+        const commands = { doctor: "countersign.server.doctor", log: "countersign.server.showLog", restart: "countersign.server.restart", settings: "workbench.action.openSettings" };
+        await vscode.commands.executeCommand(commands[message.action], ...(message.action === "settings" ? ["countersign"] : []));
+      }
+    }
+  }
+
+  private async list(search: string, archived: boolean, cursor: string | null): Promise<void> {
+    const { threads } = this.services;
+    const found =
+      search.trim() === ""
+        ? await threads.request("countersign/thread/list", { archived, cursor, limit: 50, modelProviders: [] }).then(({ data, nextCursor }) => ({ data: data.map((thread) => ({ thread, snippet: undefined })), nextCursor }))
+        : await threads.request("countersign/thread/search", { searchTerm: search, archived, cursor, limit: 50, modelProviders: [] });
+    this.post({
+      type: "threads",
+      append: cursor !== null,
+      more: found.nextCursor ?? null,
+      entries: found.data.map(({ thread, snippet }) => ({
+        id: thread.id,
+        title: thread.name ?? (thread.preview || "Empty conversation"),
+        cwd: thread.cwd.split(/[/\\]/).findLast(Boolean) ?? thread.cwd,
+        updatedAtMs: thread.updatedAtMs,
+        status: threads.get(thread.id)?.view.status ?? thread.status,
+        archived: thread.archived,
+        ...(snippet === undefined ? {} : { snippet }),
+      })),
+    });
+  }
+
+  private async threadAction(action: Extract<FromPage, { type: "threadAction" }>["action"], threadId: string): Promise<void> {
+    const { threads } = this.services;
+    switch (action) {
+      case "rename": {
+        const name = await vscode.window.showInputBox({ title: "Rename conversation", prompt: "A name by which you find it again", value: threads.get(threadId)?.view.name ?? "" });
+        if (name !== undefined && name.trim() !== "") {
+          await threads.request("countersign/thread/name/set", { threadId, name: name.trim() });
+        }
+        break;
+      }
+      case "fork":
+        this.show(await threads.fork(threadId));
+        return;
+      case "archive":
+        await threads.request("countersign/thread/archive", { threadId });
+        if (threadId === this.threadId) this.fresh();
+        break;
+      case "unarchive":
+        await threads.request("countersign/thread/unarchive", { threadId });
+        break;
+      case "delete": {
+        const yes = "Delete";
+        const chosen = await vscode.window.showWarningMessage("Delete this conversation for good?", { modal: true, detail: "Its proposals and what it noted for undo go with it. Files stay as they are." }, yes);
+        if (chosen !== yes) return;
+        await threads.request("countersign/thread/delete", { threadId });
+        if (threadId === this.threadId) this.fresh();
+        break;
+      }
+      case "editor":
+        await vscode.commands.executeCommand("countersign.chat.openInEditor", threadId);
+        return;
+    }
+    await this.list("", action === "unarchive", null);
+  }
+
+  private async send(message: Extract<FromPage, { type: "send" }>): Promise<void> {
+    const images = message.images.filter((url) => /^data:image\/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+$/.test(url) && url.length <= MOST_IMAGE);
+    if (images.length < message.images.length) {
+      this.notice("A picture was left out: only PNG, JPEG, GIF and WebP up to 15 MB can be sent.");
+    }
+    const input: UserInput[] = [...(message.text.trim() === "" ? [] : [{ type: "text", text: message.text } as const]), ...images.map((url) => ({ type: "image", url }) as const)];
+    if (input.length > 0) {
+      try {
+        await this.turn(input, message.queue, message.choices, message.leaveOut);
+      } catch (error) {
+        // Nothing that was typed is lost.
+        this.post({ type: "insert", text: message.text });
+        throw error;
+      }
+      this.post({ type: "sent" });
+    }
+  }
+
+  private async turn(input: UserInput[], queue: boolean, choices: Choices, leaveOut: readonly ("activeFile" | "selection")[] = []): Promise<void> {
+    const { threads, attention } = this.services;
+    if (this.threadId === undefined) {
+      const folder = await this.services.folder();
+      if (folder === null) {
+        throw new Error("No folder was chosen, so nothing was sent.");
+      }
+      this.show(await threads.start(folder));
+    }
+    if (this.threadId !== undefined) {
+      await threads.open(this.threadId);
+      await threads.turn(this.threadId, { input, context: attention.context(leaveOut), settings: overrides(choices) }, queue);
+    }
+  }
+
+  private async command(name: Extract<FromPage, { type: "command" }>["name"]): Promise<void> {
+    const { threads } = this.services;
+    const threadId = this.threadId;
+    if (name === "new") {
+      this.fresh();
+      return;
+    }
+    if (name === "review") {
+      const target = threadId ?? (await threads.start((await this.services.folder()) ?? undefined)).view.id;
+      await this.open(target);
+      await threads.request("countersign/review/start", { threadId: target, target: { type: "uncommittedChanges" } });
+      return;
+    }
+    if (threadId === undefined) {
+      this.notice("There is no conversation yet. Ask something first.");
+      return;
+    }
+    switch (name) {
+      case "compact":
+        await threads.request("countersign/thread/compact", { threadId });
+        return;
+      case "undo":
+        await threads.request("countersign/turn/undo", { threadId });
+        return;
+      case "diff": {
+        const { diff } = await threads.request("countersign/turn/diff", { threadId });
+        const document = await vscode.workspace.openTextDocument({ language: "diff", content: diff || "The last turn changed nothing.\n" });
+        await vscode.window.showTextDocument(document, { preview: true });
+        return;
+      }
+      case "rollback":
+        await threads.request("countersign/thread/rollback", { threadId, numTurns: 1 });
+        return;
+      case "stop":
+        await threads.request("countersign/turn/interrupt", { threadId });
+        return;
+      case "fork":
+      case "rename":
+        return this.threadAction(name, threadId);
+    }
+  }
+
+  private async queue({ action, queuedId, text }: Extract<FromPage, { type: "queue" }>): Promise<void> {
+    const { threads } = this.services;
+    const threadId = this.threadId;
+    if (threadId === undefined) {
+      return;
+    }
+    const ids = threads.get(threadId)?.view.queue?.inputs.map((one) => one.id) ?? [];
+    const at = ids.indexOf(queuedId);
+    switch (action) {
+      case "remove":
+        await threads.request("countersign/turn/queue/remove", { threadId, queuedId });
+        return;
+      case "resume":
+        await threads.request("countersign/turn/queue/resume", { threadId });
+        return;
+      case "edit": {
+        const kept = threads.get(threadId)?.view.queue?.inputs[at]?.input.filter((one) => one.type !== "text") ?? [];
+        await threads.request("countersign/turn/queue/edit", { threadId, queuedId, input: [{ type: "text", text }, ...kept] });
+        return;
+      }
+      case "up":
+      case "down": {
+        const to = action === "up" ? at - 1 : at + 1;
+        const other = ids[to];
+        if (at >= 0 && other !== undefined) {
+          ids[to] = queuedId;
+          ids[at] = other;
+          await threads.request("countersign/turn/queue/reorder", { threadId, queuedIds: ids });
+        }
+      }
+    }
+  }
+
+  private async search(token: number, query: string): Promise<void> {
+    const [files, symbols] = await Promise.all([
+      query === "" ? Promise.resolve([]) : this.services.threads.request("countersign/file/search", { query, limit: 12, cancellationToken: "chat" }).then((result) => result.files, () => []),
+      query.length < 2 ? Promise.resolve([]) : findSymbols(query, 6),
+    ]);
+    this.post({ type: "found", token, files, symbols });
+  }
+}
+
+function titleOf(model: ThreadModel | undefined): string {
+  return cut(model?.view.name ?? (model?.view.preview || "New conversation"), 40);
+}
+
+function overrides({ mode, model, effort }: Choices): SettingsOverride {
+  return { ...(mode === undefined ? {} : { mode }), ...(model === undefined ? {} : { model: model.id, modelProvider: model.provider }), ...(effort === undefined ? {} : { effort }) };
+}

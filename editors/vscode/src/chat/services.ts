@@ -1,0 +1,18 @@
+/**
+ * What every chat page shares.
+ */
+import type { Questions } from "../questions";
+import type { Attention } from "./attention";
+import type { Threads } from "./threads";
+
+export interface ChatServices {
+  readonly threads: Threads;
+  readonly questions: Questions;
+  readonly attention: Attention;
+  /** Says that another thread may be in view now. */
+  seen(): void;
+  /** The folder for a new conversation: undefined where there is none to choose, null where the person chose none. */
+  folder(): Promise<string | undefined | null>;
+  /** Why there is no server, in words. */
+  trouble(): string | undefined;
+}

@@ -1,0 +1,151 @@
+/**
+ * Where chats stand: one in the side bar, and any number as editor tabs. Both show the same page.
+ */
+import * as crypto from "node:crypto";
+import * as vscode from "vscode";
+import { CodeActions } from "./code";
+import { ChatPage } from "./page";
+import type { ChatServices } from "./services";
+
+export const VIEW = "countersign.chat";
+const PANEL = "countersign.chatEditor";
+
+interface Surface {
+  readonly page: ChatPage;
+  isVisible(): boolean;
+}
+
+export class ChatSurfaces implements vscode.WebviewViewProvider, vscode.WebviewPanelSerializer, vscode.Disposable {
+  private readonly surfaces = new Set<Surface>();
+  private side: { readonly surface: Surface; readonly view: vscode.WebviewView } | undefined;
+  private readonly code: CodeActions;
+  private readonly cleanup: vscode.Disposable[];
+  /** What is to be shown in the side bar once it is there. */
+  private wanted: ((page: ChatPage) => void) | undefined;
+
+  constructor(
+    private readonly extension: vscode.Uri,
+    private readonly services: ChatServices,
+  ) {
+    this.code = new CodeActions(services.attention);
+    this.cleanup = [
+      // The page is kept while another view is in its place: what is typed and where one has read to stays.
+      vscode.window.registerWebviewViewProvider(VIEW, this, { webviewOptions: { retainContextWhenHidden: true } }),
+      vscode.window.registerWebviewPanelSerializer(PANEL, this),
+    ];
+  }
+
+  dispose(): void {
+    vscode.Disposable.from(...this.cleanup).dispose();
+  }
+
+  /** Whether the person sees this thread in a chat at this moment. */
+  isSeen(threadId: string): boolean {
+    return [...this.surfaces].some((surface) => surface.page.shown === threadId && surface.isVisible());
+  }
+
+  resolveWebviewView(view: vscode.WebviewView): void {
+    const surface = this.place(view.webview, () => view.visible, (title) => { view.description = title; });
+    this.side = { surface, view };
+    view.onDidChangeVisibility(() => { this.services.seen(); });
+    view.onDidDispose(() => {
+      this.side = undefined;
+      this.remove(surface);
+    });
+    this.wanted?.(surface.page);
+    this.wanted = undefined;
+  }
+
+  deserializeWebviewPanel(panel: vscode.WebviewPanel): Promise<void> {
+    this.fill(panel);
+    return Promise.resolve();
+  }
+
+  /** Shows the chat in the side bar, with a thread or as it is. */
+  async focus(threadId?: string): Promise<void> {
+    const show = (page: ChatPage): void => {
+      if (threadId !== undefined) {
+        page.open(threadId).catch((error: unknown) => { page.post({ type: "notice", severity: "error", text: String(error) }); });
+      }
+      page.post({ type: "focus" });
+    };
+    if (this.side === undefined) {
+      this.wanted = show;
+      await vscode.commands.executeCommand(`${VIEW}.focus`);
+    } else {
+      this.side.view.show(false);
+      show(this.side.surface.page);
+    }
+  }
+
+  async fresh(): Promise<void> {
+    if (this.side === undefined) {
+      this.wanted = (page) => { page.fresh(); };
+      await vscode.commands.executeCommand(`${VIEW}.focus`);
+    } else {
+      this.side.view.show(false);
+      this.side.surface.page.fresh();
+    }
+  }
+
+  /** Puts text into the composer of the chat. */
+  async insert(text: string): Promise<void> {
+    await this.focus();
+    const page = this.side?.surface.page;
+    if (page === undefined) {
+      this.wanted = (one) => { one.post({ type: "insert", text }); };
+    } else {
+      page.post({ type: "insert", text });
+    }
+  }
+
+  openInEditor(threadId: string | undefined): void {
+    const shown = threadId ?? this.side?.surface.page.shown;
+    const panel = vscode.window.createWebviewPanel(PANEL, "Countersign", vscode.ViewColumn.Active, { retainContextWhenHidden: true });
+    const surface = this.fill(panel);
+    if (shown !== undefined) {
+      surface.page.open(shown).catch((error: unknown) => { surface.page.post({ type: "notice", severity: "error", text: String(error) }); });
+    }
+  }
+
+  private fill(panel: vscode.WebviewPanel): Surface {
+    panel.iconPath = { light: vscode.Uri.joinPath(this.extension, "media", "icon-light.svg"), dark: vscode.Uri.joinPath(this.extension, "media", "icon-dark.svg") };
+    const surface = this.place(panel.webview, () => panel.visible, (title) => { panel.title = title; });
+    panel.onDidChangeViewState(() => { this.services.seen(); });
+    panel.onDidDispose(() => { this.remove(surface); });
+    return surface;
+  }
+
+  private place(webview: vscode.Webview, isVisible: () => boolean, titled: (title: string) => void): Surface {
+    const out = vscode.Uri.joinPath(this.extension, "out");
+    webview.options = { enableScripts: true, localResourceRoots: [out] };
+    const surface = { page: new ChatPage(webview, this.services, this.code, titled), isVisible };
+    this.surfaces.add(surface);
+    webview.html = html(webview.asWebviewUri(vscode.Uri.joinPath(out, "webview.js")), webview.asWebviewUri(vscode.Uri.joinPath(out, "webview.css")), webview.cspSource);
+    return surface;
+  }
+
+  private remove(surface: Surface): void {
+    this.surfaces.delete(surface);
+    surface.page.dispose();
+    this.services.seen();
+  }
+}
+
+/** Nothing is loaded but this extension's own two files; pictures only where the person put them in. */
+function html(script: vscode.Uri, style: vscode.Uri, source: string): string {
+  const nonce = crypto.randomBytes(16).toString("base64");
+  return `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'nonce-${nonce}'; style-src ${source}; img-src data:; base-uri 'none'; form-action 'none'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="stylesheet" href="${style.toString()}">
+<title>Countersign</title>
+</head>
+<body>
+<script nonce="${nonce}" src="${script.toString()}"></script>
+</body>
+</html>`;
+}

@@ -1,0 +1,410 @@
+/**
+ * What a chat shows of a thread, and how each event changes it. No editor and no page here: the extension and the page both run
+ * this, and plain node tests it.
+ */
+import type {
+  AgentState,
+  Approval,
+  McpElicitation,
+  PlanStep,
+  Proposal,
+  RateLimits,
+  Thread,
+  ThreadItem,
+  ThreadSettings,
+  ThreadStatus,
+  ThreadTokenUsage,
+  Turn,
+  TurnError,
+  TurnQueue,
+  UserInput,
+  UserInputRequest,
+} from "../protocol";
+import type { ThreadEvent } from "../rpc";
+
+/** Output of one command that is kept for show; the rollout has all of it. */
+export const MOST_OUTPUT = 200_000;
+
+/** A question to the person, of any kind. */
+export type Question =
+  | { readonly kind: "approval"; readonly approval: Approval }
+  | { readonly kind: "userInput"; readonly request: UserInputRequest }
+  | { readonly kind: "elicitation"; readonly elicitation: McpElicitation };
+
+export type RowBody =
+  | { readonly kind: "item"; item: ThreadItem; output?: string; progress?: string; live: boolean }
+  /** `settled`: how it ended, in words; absent while it waits. */
+  | { readonly kind: "question"; readonly question: Question; settled?: string }
+  | { readonly kind: "error"; readonly error: TurnError }
+  | { readonly kind: "note"; readonly severity: "info" | "warning"; readonly text: string }
+  /** Words of the person's that no model has read. */
+  | { readonly kind: "unanswered"; readonly input: UserInput[] };
+
+export interface Row {
+  /** Stays the same as long as the row is there. */
+  readonly key: string;
+  readonly turnId: string | undefined;
+  readonly body: RowBody;
+  /** Milliseconds since 1970. */
+  startedAtMs: number | undefined;
+  completedAtMs: number | undefined;
+  /** Counts up with each change. */
+  rev: number;
+}
+
+export interface ThreadView {
+  readonly id: string;
+  name: string | undefined;
+  preview: string;
+  readonly cwd: string;
+  status: ThreadStatus;
+  /** Name of the agent whose thread this is; absent for the person's own. */
+  readonly agent: string | undefined;
+  readonly parent: string | undefined;
+  archived: boolean;
+  settings: ThreadSettings | undefined;
+  rows: Row[];
+  running: { turnId: string; startedAtMs: number } | undefined;
+  usage: ThreadTokenUsage | undefined;
+  limits: RateLimits | undefined;
+  queue: TurnQueue | undefined;
+  plan: PlanStep[] | undefined;
+  /** What is being tried again, in words. */
+  retry: string | undefined;
+  agents: Record<string, AgentState>;
+  proposals: Record<string, Proposal>;
+  /** Item ids by the number of the terminal that their commands run on in. */
+  terminals: Partial<Record<string, string>>;
+}
+
+/** What an event changed: rows by their keys, and whether rows came or went. */
+export interface Change {
+  readonly rows: readonly string[];
+  readonly structure: boolean;
+}
+
+const NOTHING: Change = { rows: [], structure: false };
+
+export function viewOf(thread: Thread, settings?: ThreadSettings): ThreadView {
+  const view: ThreadView = {
+    id: thread.id,
+    name: thread.name ?? undefined,
+    preview: thread.preview,
+    cwd: thread.cwd,
+    status: thread.status,
+    agent: thread.agent?.name,
+    parent: thread.agent?.parentThreadId,
+    archived: thread.archived,
+    settings,
+    rows: [],
+    running: undefined,
+    usage: undefined,
+    limits: undefined,
+    queue: undefined,
+    plan: undefined,
+    retry: undefined,
+    agents: {},
+    proposals: {},
+    terminals: {},
+  };
+  for (const turn of thread.turns) {
+    addTurn(view, turn);
+  }
+  return view;
+}
+
+function addTurn(view: ThreadView, turn: Turn): void {
+  for (const item of turn.items) {
+    const row = newRow(item.id, turn.id, { kind: "item", item, live: false });
+    row.startedAtMs = turn.startedAtMs ?? undefined;
+    row.completedAtMs = turn.completedAtMs ?? undefined;
+    view.rows.push(row);
+  }
+  if (turn.status === "inProgress") {
+    view.running = { turnId: turn.id, startedAtMs: turn.startedAtMs ?? 0 };
+  }
+  const end = endOf(turn);
+  if (end !== undefined) {
+    view.rows.push(end);
+  }
+}
+
+/** What is said below a turn that did not end well. */
+function endOf(turn: Turn): Row | undefined {
+  if (turn.error !== undefined && turn.error !== null) {
+    return newRow(`error:${turn.id}`, turn.id, { kind: "error", error: turn.error });
+  }
+  if (turn.status !== "interrupted") {
+    return undefined;
+  }
+  const by = { person: "You stopped this turn.", reviewer: "The reviewer stopped this turn.", replaced: "This turn gave way to another.", shutdown: "This turn ended with the server.", crash: "This turn ended when the server broke down." };
+  return newRow(`end:${turn.id}`, turn.id, { kind: "note", severity: "info", text: turn.interruptedBy ? by[turn.interruptedBy] : "This turn was stopped." });
+}
+
+function newRow(key: string, turnId: string | null | undefined, body: RowBody): Row {
+  return { key, turnId: turnId ?? undefined, body, startedAtMs: undefined, completedAtMs: undefined, rev: 0 };
+}
+
+/** A view with the way to its rows by key. */
+export class ThreadModel {
+  private readonly index = new Map<string, number>();
+  private counter = 0;
+
+  constructor(readonly view: ThreadView) {
+    view.rows.forEach((row, i) => this.index.set(row.key, i));
+  }
+
+  row(key: string): Row | undefined {
+    const at = this.index.get(key);
+    return at === undefined ? undefined : this.view.rows[at];
+  }
+
+  /** The position of a row; undefined if there is none of this key. */
+  position(key: string): number | undefined {
+    return this.index.get(key);
+  }
+
+  /** Questions that wait for the person. */
+  open(): Row[] {
+    return this.view.rows.filter((row) => row.body.kind === "question" && row.body.settled === undefined);
+  }
+
+  /** Takes an event in. An event of another thread changes nothing. */
+  apply(event: ThreadEvent): Change {
+    const { view } = this;
+    if (!("threadId" in event.params) || event.params.threadId !== view.id) {
+      return NOTHING;
+    }
+    switch (event.method) {
+      case "countersign/thread/configured":
+        view.settings = event.params.settings;
+        return NOTHING;
+      case "countersign/thread/statusChanged":
+        view.status = event.params.status;
+        return NOTHING;
+      case "countersign/thread/nameUpdated":
+        view.name = event.params.name ?? undefined;
+        return NOTHING;
+      case "countersign/thread/archived":
+      case "countersign/thread/unarchived":
+        view.archived = event.method === "countersign/thread/archived";
+        return NOTHING;
+      case "countersign/thread/closed":
+        view.status = "notLoaded";
+        view.running = undefined;
+        return NOTHING;
+      case "countersign/turn/started":
+        view.running = { turnId: event.params.turn.id, startedAtMs: event.params.turn.startedAtMs ?? 0 };
+        view.retry = undefined;
+        return NOTHING;
+      case "countersign/turn/completed":
+        return this.turnCompleted(event.params.turn, event.params.unanswered.map((one) => one.input));
+      case "countersign/turn/queueChanged":
+        view.queue = event.params.queue.inputs.length > 0 ? event.params.queue : undefined;
+        return NOTHING;
+      case "countersign/turn/retrying":
+        view.retry = event.params.message;
+        return NOTHING;
+      case "countersign/turn/planUpdated":
+        view.plan = event.params.steps;
+        return NOTHING;
+      case "countersign/thread/tokenUsage":
+        view.usage = event.params.tokenUsage;
+        view.limits = event.params.rateLimits ?? view.limits;
+        return NOTHING;
+      case "countersign/thread/agentStatus":
+        view.agents[event.params.agentThreadId] = event.params.state;
+        return this.touch((row) => row.body.kind === "item" && row.body.item.type === "collabAgentToolCall");
+      case "countersign/item/started":
+        view.retry = undefined;
+        return this.setItem(event.params.turnId, event.params.item, true, event.params.startedAtMs);
+      case "countersign/item/completed":
+        return this.setItem(event.params.turnId, event.params.item, false, event.params.completedAtMs);
+      case "countersign/item/agentMessage/delta":
+        return this.change(event.params.itemId, (item) => {
+          if (item.type === "agentMessage") item.text += event.params.delta;
+        });
+      case "countersign/item/reasoning/summaryTextDelta":
+      case "countersign/item/reasoning/textDelta":
+        return this.change(event.params.itemId, (item) => {
+          if (item.type !== "reasoning") return;
+          const parts = event.method === "countersign/item/reasoning/textDelta" ? item.content : item.summary;
+          while (parts.length <= event.params.index) parts.push("");
+          parts[event.params.index] = (parts[event.params.index] ?? "") + event.params.delta;
+        });
+      case "countersign/item/commandExecution/outputDelta":
+        return this.addOutput(event.params.itemId, event.params.delta);
+      case "countersign/item/mcpToolCall/progress": {
+        const { progress, total, message } = event.params;
+        return this.changeRow(event.params.itemId, (row) => {
+          if (row.body.kind === "item") row.body.progress = [message, total === null ? String(progress) : `${progress} of ${total}`].filter(Boolean).join(" · ");
+        });
+      }
+      case "countersign/terminal/started":
+        view.terminals[event.params.terminal.terminalId] = event.params.terminal.itemId;
+        return this.changeRow(event.params.terminal.itemId, () => undefined);
+      case "countersign/terminal/output": {
+        const item = view.terminals[event.params.terminalId];
+        return item === undefined ? NOTHING : this.addOutput(item, event.params.delta);
+      }
+      case "countersign/terminal/exited": {
+        const item = view.terminals[event.params.terminalId];
+        const { exitCode, durationMs } = event.params;
+        if (item === undefined) return NOTHING;
+        return this.change(item, (one) => {
+          if (one.type === "commandExecution") Object.assign(one, { exitCode, durationMs, status: exitCode === 0 ? "completed" : "failed" });
+        });
+      }
+      case "countersign/proposal/created":
+      case "countersign/proposal/updated":
+        view.proposals[event.params.proposal.id] = event.params.proposal;
+        return this.changeRow(event.params.proposal.itemId, () => undefined);
+      case "countersign/proposal/moved":
+        return this.proposalMoved(event.params);
+      case "countersign/approval/requested":
+        return this.ask(event.params.approval.id, event.params.turnId, { kind: "approval", approval: event.params.approval });
+      case "countersign/approval/resolved": {
+        const { decision } = event.params;
+        const words = { accept: "Allowed this once", acceptForSession: "Allowed for this session", acceptAlways: "Allowed always", decline: "Denied", cancel: "Denied, and the turn stopped" };
+        return this.settle(event.params.approvalId, decision === null ? "Not needed any more" : words[decision]);
+      }
+      case "countersign/userInput/requested":
+        return this.ask(event.params.request.id, event.params.turnId, { kind: "userInput", request: event.params.request });
+      case "countersign/userInput/resolved":
+        return this.settle(event.params.id, event.params.answered ? "Answered" : "Not answered");
+      case "countersign/mcp/elicitationRequested":
+        return this.ask(event.params.elicitation.id, event.params.turnId, { kind: "elicitation", elicitation: event.params.elicitation });
+      case "countersign/mcp/elicitationResolved": {
+        const { action } = event.params;
+        return this.settle(event.params.elicitationId, action === null ? "Not needed any more" : { accept: "Answered", decline: "Declined", cancel: "Closed" }[action]);
+      }
+      case "countersign/guardian/assessment": {
+        const { id, status, rationale, turnId } = event.params;
+        const words = { inProgress: "The automatic reviewer looks at this.", approved: "The automatic reviewer allowed this.", denied: "The automatic reviewer denied this.", aborted: "The automatic review was broken off." };
+        return this.put(newRow(`guardian:${id}`, turnId, { kind: "note", severity: status === "denied" ? "warning" : "info", text: [words[status], rationale].filter(Boolean).join(" ") }));
+      }
+      case "countersign/warning":
+        return this.put(newRow(`note:${this.next()}`, event.params.turnId, { kind: "note", severity: "warning", text: event.params.message }));
+      case "countersign/error":
+        // A turn's own error comes again with its end.
+        return event.params.turnId ? NOTHING : this.put(newRow(`note:${this.next()}`, undefined, { kind: "error", error: event.params.error }));
+      default:
+        return NOTHING;
+    }
+  }
+
+  private next(): number {
+    this.counter += 1;
+    return this.counter;
+  }
+
+  private turnCompleted(turn: Turn, unanswered: UserInput[][]): Change {
+    const { view } = this;
+    view.retry = undefined;
+    if (view.running?.turnId === turn.id) {
+      view.running = undefined;
+    }
+    const changed: string[] = [];
+    let structure = false;
+    for (const row of view.rows) {
+      // What has not been told to have ended has ended now.
+      if (row.turnId === turn.id && row.body.kind === "item" && row.body.live) {
+        row.body.live = false;
+        row.rev += 1;
+        changed.push(row.key);
+      }
+    }
+    const added = [endOf(turn), ...unanswered.map((input, i) => newRow(`unanswered:${turn.id}:${i}`, turn.id, { kind: "unanswered", input }))];
+    for (const row of added) {
+      if (row !== undefined) {
+        row.completedAtMs = turn.completedAtMs ?? undefined;
+        const put = this.put(row);
+        changed.push(...put.rows);
+        structure ||= put.structure;
+      }
+    }
+    return { rows: changed, structure };
+  }
+
+  /** Adds a row, or puts it in the place of the one with its key. */
+  private put(row: Row): Change {
+    const at = this.index.get(row.key);
+    if (at === undefined) {
+      this.index.set(row.key, this.view.rows.length);
+      this.view.rows.push(row);
+      return { rows: [row.key], structure: true };
+    }
+    row.rev = (this.view.rows[at]?.rev ?? 0) + 1;
+    this.view.rows[at] = row;
+    return { rows: [row.key], structure: false };
+  }
+
+  private setItem(turnId: string | null | undefined, item: ThreadItem, live: boolean, at: number): Change {
+    const before = this.row(item.id);
+    const body: RowBody = { kind: "item", item, live };
+    if (before?.body.kind === "item" && before.body.output !== undefined) {
+      body.output = before.body.output;
+    }
+    if (item.type === "userMessage" && this.view.preview === "") {
+      this.view.preview = item.content.map((one) => (one.type === "text" ? one.text : "")).join(" ").trim();
+    }
+    const row = newRow(item.id, turnId ?? before?.turnId, body);
+    row.startedAtMs = before?.startedAtMs ?? at;
+    row.completedAtMs = live ? undefined : at;
+    return this.put(row);
+  }
+
+  private changeRow(key: string, how: (row: Row) => void): Change {
+    const row = this.row(key);
+    if (row === undefined) {
+      return NOTHING;
+    }
+    how(row);
+    row.rev += 1;
+    return { rows: [key], structure: false };
+  }
+
+  private change(key: string, how: (item: ThreadItem) => void): Change {
+    return this.changeRow(key, (row) => {
+      if (row.body.kind === "item") how(row.body.item);
+    });
+  }
+
+  private addOutput(key: string, delta: string): Change {
+    return this.changeRow(key, (row) => {
+      if (row.body.kind === "item") row.body.output = ((row.body.output ?? "") + delta).slice(-MOST_OUTPUT);
+    });
+  }
+
+  private touch(which: (row: Row) => boolean): Change {
+    const touched = this.view.rows.filter(which);
+    touched.forEach((row) => (row.rev += 1));
+    return { rows: touched.map((row) => row.key), structure: false };
+  }
+
+  private ask(id: string, turnId: string | null | undefined, question: Question): Change {
+    return this.put(newRow(`question:${id}`, turnId, { kind: "question", question }));
+  }
+
+  private settle(id: string, words: string): Change {
+    return this.changeRow(`question:${id}`, (row) => {
+      if (row.body.kind === "question") row.body.settled = words;
+    });
+  }
+
+  private proposalMoved(moved: Extract<ThreadEvent, { method: "countersign/proposal/moved" }>["params"]): Change {
+    const proposal = this.view.proposals[moved.proposalId];
+    if (proposal === undefined) {
+      return NOTHING;
+    }
+    proposal.status = moved.status;
+    const hunks = new Map(moved.files.flatMap((file) => file.hunks.map((hunk) => [hunk.id, hunk] as const)));
+    for (const hunk of proposal.files.flatMap((file) => file.hunks)) {
+      const now = hunks.get(hunk.id);
+      if (now !== undefined) {
+        Object.assign(hunk, { status: now.status, range: now.range, conflict: now.conflict ?? null });
+      }
+    }
+    return this.changeRow(proposal.itemId, () => undefined);
+  }
+}

@@ -1,0 +1,87 @@
+/**
+ * What the page and the extension say to each other. The page is not trusted with more than a person can do by hand: the extension
+ * checks each message.
+ */
+import type {
+  ApprovalResponse,
+  FileMatch,
+  HunkId,
+  McpElicitationResponse,
+  McpRequestId,
+  Mode,
+  Model,
+  Prompt,
+  ProposalDecision,
+  ThreadFound,
+  Thread,
+  UserInputResponse,
+} from "../protocol";
+import type { ThreadEvent } from "../rpc";
+import type { CommandName } from "./mentions";
+import type { ThreadView } from "./view";
+
+/** What a thread of the list shows. */
+export interface ThreadEntry {
+  readonly id: string;
+  readonly title: string;
+  readonly cwd: string;
+  readonly updatedAtMs: number;
+  readonly status: Thread["status"];
+  readonly archived: boolean;
+  readonly snippet?: ThreadFound["snippet"];
+}
+
+export interface SymbolEntry {
+  readonly name: string;
+  readonly kind: string;
+  readonly container: string;
+  /** As it is mentioned. */
+  readonly mention: string;
+}
+
+/** What may be changed for the turns to come. */
+export interface Choices {
+  readonly mode?: Mode;
+  readonly model?: { readonly id: string; readonly provider: string };
+  readonly effort?: string;
+}
+
+export type FromPage =
+  | { readonly type: "ready"; readonly threadId: string | null }
+  | { readonly type: "open"; readonly threadId: string }
+  | { readonly type: "new" }
+  | { readonly type: "threads"; readonly search: string; readonly archived: boolean; readonly cursor: string | null }
+  | { readonly type: "threadAction"; readonly action: "rename" | "fork" | "archive" | "unarchive" | "delete" | "editor"; readonly threadId: string }
+  | { readonly type: "send"; readonly text: string; readonly images: readonly string[]; readonly queue: boolean; readonly choices: Choices; readonly leaveOut: readonly ("activeFile" | "selection")[] }
+  | { readonly type: "command"; readonly name: CommandName }
+  | { readonly type: "queue"; readonly action: "remove" | "up" | "down" | "edit" | "resume"; readonly queuedId: string; readonly text: string }
+  | { readonly type: "answerApproval"; readonly approvalId: string; readonly response: ApprovalResponse }
+  | { readonly type: "answerInput"; readonly id: string; readonly response: UserInputResponse | null }
+  | { readonly type: "answerElicitation"; readonly server: string; readonly requestId: McpRequestId; readonly response: McpElicitationResponse }
+  | { readonly type: "decide"; readonly proposalId: string; readonly decision: ProposalDecision; readonly path: string | null; readonly hunkIds: readonly HunkId[] | null }
+  | { readonly type: "rejectWithWords"; readonly proposalId: string; readonly hunkIds: readonly HunkId[] | null }
+  | { readonly type: "showProposal"; readonly proposalId: string; readonly path: string }
+  | { readonly type: "searchFiles"; readonly token: number; readonly query: string }
+  | { readonly type: "code"; readonly action: "copy" | "insert" | "apply"; readonly text: string; readonly language: string }
+  | { readonly type: "link"; readonly href: string }
+  | { readonly type: "file"; readonly path: string; readonly line: number | null }
+  | { readonly type: "killTerminal"; readonly terminalId: number }
+  | { readonly type: "sendOutput"; readonly itemId: string }
+  | { readonly type: "overrule"; readonly assessmentId: string }
+  | { readonly type: "help"; readonly action: "doctor" | "log" | "settings" | "restart" };
+
+export type ToPage =
+  | { readonly type: "hello"; readonly folder: string; readonly running: boolean; readonly trouble: string | null }
+  | { readonly type: "thread"; readonly view: ThreadView | null }
+  | { readonly type: "events"; readonly events: readonly ThreadEvent[] }
+  | { readonly type: "threads"; readonly entries: readonly ThreadEntry[]; readonly more: string | null; readonly append: boolean }
+  | { readonly type: "found"; readonly token: number; readonly files: readonly FileMatch[]; readonly symbols: readonly SymbolEntry[] }
+  | { readonly type: "models"; readonly models: readonly Model[] }
+  | { readonly type: "prompts"; readonly prompts: readonly Pick<Prompt, "name" | "description" | "argumentHint">[] }
+  | { readonly type: "history"; readonly entries: readonly string[] }
+  | { readonly type: "notice"; readonly severity: "info" | "error"; readonly text: string }
+  | { readonly type: "attention"; readonly activeFile: string | null; readonly lines: { readonly start: number; readonly end: number } | null }
+  /** Puts text into the composer: what was not sent, a mention. */
+  | { readonly type: "insert"; readonly text: string }
+  | { readonly type: "sent" }
+  | { readonly type: "focus" };

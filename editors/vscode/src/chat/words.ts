@@ -1,0 +1,105 @@
+/**
+ * What things are called in the chat.
+ */
+import type { Approval, ApprovalDecision, Confined, Permission, ThreadTokenUsage } from "../protocol";
+
+export const confinedWords: Readonly<Record<Confined, string>> = {
+  readOnly: "sandbox: reads only",
+  workspace: "sandbox: writes in the workspace",
+  outside: "outside the sandbox",
+};
+
+/** How long something took. */
+export function duration(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`;
+  const minutes = Math.floor(ms / 60_000);
+  return minutes < 60 ? `${minutes} min ${Math.round((ms % 60_000) / 1000)} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+/** A number of tokens, short. */
+export function tokens(count: number): string {
+  if (count < 1000) return String(count);
+  if (count < 100_000) return `${(count / 1000).toFixed(1)}k`;
+  return count < 1_000_000 ? `${Math.round(count / 1000)}k` : `${(count / 1_000_000).toFixed(1)}M`;
+}
+
+/** How full the model's context window is, from 0 to 100; undefined if its size is not known. */
+export function percentUsed(usage: ThreadTokenUsage | undefined): number | undefined {
+  const window = usage?.modelContextWindow;
+  return usage === undefined || window === undefined || window === null || window <= 0 ? undefined : Math.min(100, Math.round((usage.last.totalTokens / window) * 100));
+}
+
+/** Text cut to a length, with a sign that it was. */
+export function cut(text: string, most: number): string {
+  const signs = Array.from(text);
+  return signs.length <= most ? text : `${signs.slice(0, most - 1).join("")}…`;
+}
+
+export function permissionWords(permission: Permission): string {
+  switch (permission.type) {
+    case "read":
+      return `Read ${permission.path}`;
+    case "write":
+      return `Write in ${permission.path}`;
+    case "gitMetadata":
+      return `Write git's own files of ${permission.repository}`;
+    case "network":
+      return "Use the network";
+    case "host":
+      return `Connect to ${permission.host}${permission.port ? `:${permission.port}` : ""}`;
+    case "loopbackPort":
+      return `Listen on port ${permission.port} of this machine`;
+    case "unixSocket":
+      return `Use the socket ${permission.path}`;
+  }
+}
+
+/** What a question is about: its title, and the thing itself as code where it has one. */
+export function approvalWords(approval: Approval): { title: string; code: string | undefined; where: string | undefined; details: string[] } {
+  if ("command" in approval) {
+    return {
+      title: "Run this command?",
+      code: shellWords(approval.command),
+      where: `in ${approval.cwd.split(/[/\\]/).findLast(Boolean) ?? approval.cwd} · ${confinedWords[approval.confined]}`,
+      details: [approval.reason, approval.justification, approval.risk ? `Risk: ${approval.risk.level}. ${approval.risk.description}` : undefined].filter((one): one is string => Boolean(one)),
+    };
+  }
+  if ("server" in approval) {
+    return { title: `Call ${approval.title || approval.tool} of ${approval.server}?`, code: JSON.stringify(approval.arguments, undefined, 2), where: undefined, details: [approval.reason] };
+  }
+  const wanted = approval.permissions?.length ? approval.permissions.map(permissionWords) : approval.folders.map((folder) => `Write in ${folder}`);
+  return { title: approval.permissions?.length ? "Allow more than the sandbox does?" : "Allow writing outside the workspace?", code: wanted.join("\n"), where: undefined, details: [approval.reason] };
+}
+
+/** What a yes for the session covers, in words. */
+export function scopeWords(approval: Approval): string | undefined {
+  const scope = "sessionScope" in approval ? approval.sessionScope : "";
+  return scope === "" || !approval.availableDecisions.includes("acceptForSession") ? undefined : `“For this session” covers ${scope}.`;
+}
+
+/** An argument list as one would type it; a shell's `-c` is shown as its script. */
+export function shellWords(command: readonly string[]): string {
+  const script = command.length === 3 && /(^|\/)(ba|z|da|k|fi)?sh$/.test(command[0] ?? "") && /^-l?c$/.test(command[1] ?? "") ? command[2] : undefined;
+  return script ?? command.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)).join(" ");
+}
+
+/** What the button of a decision says. */
+export function decisionTitle(decision: ApprovalDecision, approval: Approval): string {
+  const isCommand = "command" in approval;
+  const isTool = "server" in approval;
+  const verb = isCommand ? "Run" : isTool ? "Call" : "Allow";
+  switch (decision) {
+    case "accept":
+      if (!isCommand && !isTool) return { command: "Allow for this command", turn: "Allow for this turn", session: "Allow for this session", always: "Allow always" }[approval.acceptCovers];
+      return `${verb} once`;
+    case "acceptForSession":
+      return `${verb} for this session`;
+    case "acceptAlways":
+      return `Always${"alwaysRule" in approval && approval.alwaysRule ? ` for ${cut(approval.alwaysRule.title, 60)}` : ""}`;
+    case "decline":
+      return "Deny";
+    case "cancel":
+      return "Stop the turn";
+  }
+}

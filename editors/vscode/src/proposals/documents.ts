@@ -1,0 +1,207 @@
+/**
+ * The outcome of a proposal as a document of its own, beside the file as it is. It follows what is typed in the file, and what is
+ * typed in it becomes the hunk's new text.
+ */
+import * as vscode from "vscode";
+import type { Proposal, ProposalFile } from "../protocol";
+import { edited, outcome } from "./regions";
+import type { Region } from "./regions";
+import type { Proposals } from "./store";
+
+export const SCHEME = "countersign-proposal";
+/** How long a person must have paused before what was typed is handed over. */
+const TYPING_MS = 400;
+
+interface Sheet {
+  text: string;
+  regions: Region[];
+  mtime: number;
+  /** Hunks that were edited since they were last handed over. */
+  readonly edited: Set<string>;
+  timer: NodeJS.Timeout | undefined;
+}
+
+/** Where a document of ours belongs. */
+export interface Place {
+  readonly proposalId: string;
+  readonly path: string;
+  readonly side: "before" | "after";
+}
+
+export function placeOf(uri: vscode.Uri): Place | undefined {
+  if (uri.scheme !== SCHEME) {
+    return undefined;
+  }
+  const query = new URLSearchParams(uri.query);
+  const proposalId = query.get("proposal");
+  const path = query.get("path");
+  return proposalId === null || path === null ? undefined : { proposalId, path, side: query.get("side") === "before" ? "before" : "after" };
+}
+
+export function uriOf(file: ProposalFile, proposalId: string, side: Place["side"]): vscode.Uri {
+  return vscode.Uri.parse(file.uri).with({ scheme: SCHEME, authority: "", query: new URLSearchParams({ proposal: proposalId, path: file.path, side }).toString() });
+}
+
+export class ProposalDocuments implements vscode.FileSystemProvider, vscode.Disposable {
+  private readonly sheets = new Map<string, Sheet>();
+  private readonly changes = new vscode.EventEmitter<vscode.FileChangeEvent[]>();
+  readonly onDidChangeFile = this.changes.event;
+  private readonly cleanup: { dispose(): unknown }[];
+
+  constructor(
+    private readonly proposals: Proposals,
+    private readonly log: vscode.LogOutputChannel,
+  ) {
+    this.cleanup = [
+      this.changes,
+      vscode.workspace.registerFileSystemProvider(SCHEME, this, { isCaseSensitive: true }),
+      proposals.onChange((proposal) => { this.refresh(proposal); }),
+      vscode.workspace.onDidChangeTextDocument((change) => { this.typed(change); }),
+      vscode.workspace.onDidCloseTextDocument((document) => {
+        if (document.uri.scheme === SCHEME) this.sheets.delete(document.uri.toString());
+      }),
+    ];
+  }
+
+  dispose(): void {
+    vscode.Disposable.from(...this.cleanup).dispose();
+  }
+
+  /** Where the hunks of a document lie, in characters. */
+  regions(uri: vscode.Uri): readonly Region[] {
+    return this.sheets.get(uri.toString())?.regions ?? [];
+  }
+
+  watch(): vscode.Disposable {
+    return new vscode.Disposable(() => undefined);
+  }
+
+  async stat(uri: vscode.Uri): Promise<vscode.FileStat> {
+    const sheet = await this.sheet(uri);
+    return { type: vscode.FileType.File, ctime: 0, mtime: sheet.mtime, size: Buffer.byteLength(sheet.text) };
+  }
+
+  async readFile(uri: vscode.Uri): Promise<Uint8Array> {
+    return Buffer.from((await this.sheet(uri)).text);
+  }
+
+  writeFile(uri: vscode.Uri, content: Uint8Array): void {
+    const sheet = this.sheets.get(uri.toString());
+    if (sheet === undefined) {
+      throw vscode.FileSystemError.FileNotFound(uri);
+    }
+    sheet.text = Buffer.from(content).toString();
+    sheet.mtime += 1;
+  }
+
+  readDirectory(uri: vscode.Uri): never {
+    throw vscode.FileSystemError.FileNotADirectory(uri);
+  }
+
+  createDirectory(uri: vscode.Uri): never {
+    throw vscode.FileSystemError.NoPermissions(uri);
+  }
+
+  delete(uri: vscode.Uri): never {
+    throw vscode.FileSystemError.NoPermissions(uri);
+  }
+
+  rename(uri: vscode.Uri): never {
+    throw vscode.FileSystemError.NoPermissions(uri);
+  }
+
+  private async sheet(uri: vscode.Uri): Promise<Sheet> {
+    return this.sheets.get(uri.toString()) ?? this.read(uri);
+  }
+
+  private async read(uri: vscode.Uri): Promise<Sheet> {
+    const place = placeOf(uri);
+    if (place === undefined) {
+      throw vscode.FileSystemError.FileNotFound(uri);
+    }
+    const proposal = await this.proposals.readWhole(place.proposalId).catch(() => undefined);
+    const file = proposal?.files.find((one) => one.path === place.path);
+    if (file === undefined) {
+      throw vscode.FileSystemError.FileNotFound(uri);
+    }
+    const made = place.side === "before" ? { text: file.before ?? "", regions: [] } : afterOf(file);
+    const before = this.sheets.get(uri.toString());
+    const sheet: Sheet = { ...made, mtime: (before?.mtime ?? 0) + 1, edited: before?.edited ?? new Set(), timer: before?.timer };
+    this.sheets.set(uri.toString(), sheet);
+    return sheet;
+  }
+
+  /** A change of the proposal reaches the documents that show it, but not while they are being typed in. */
+  private refresh(proposal: Proposal | undefined): void {
+    for (const key of this.sheets.keys()) {
+      const uri = vscode.Uri.parse(key);
+      const document = vscode.workspace.textDocuments.find((one) => one.uri.toString() === key);
+      if ((proposal === undefined || placeOf(uri)?.proposalId === proposal.id) && document?.isDirty !== true) {
+        void this.read(uri).then(
+          () => { this.changes.fire([{ type: vscode.FileChangeType.Changed, uri }]); },
+          // It is settled, or the server is gone: the document stays as it was.
+          () => undefined,
+        );
+      }
+    }
+  }
+
+  private typed({ document, contentChanges }: vscode.TextDocumentChangeEvent): void {
+    const sheet = document.uri.scheme === SCHEME ? this.sheets.get(document.uri.toString()) : undefined;
+    if (sheet === undefined || contentChanges.length === 0 || document.getText() === sheet.text) {
+      return;
+    }
+    for (const change of contentChanges) {
+      const next = edited(sheet.regions, { offset: change.rangeOffset, length: change.rangeLength, added: change.text.length });
+      if (next === undefined) {
+        vscode.window.setStatusBarMessage("$(info) Only the agent's change can be edited here. Edit the rest in the file itself.", 8000);
+        void this.revert(document);
+        return;
+      }
+      sheet.regions = next.regions;
+      sheet.edited.add(next.hunkId);
+    }
+    clearTimeout(sheet.timer);
+    sheet.timer = setTimeout(() => {
+      this.handOver(document, sheet).catch((error: unknown) => {
+        this.log.warn(`An edited change was not taken: ${String(error)}`);
+        void vscode.window.showWarningMessage(`Your edit of the agent's change was not taken: ${error instanceof Error ? error.message : String(error)}`);
+      });
+    }, TYPING_MS);
+  }
+
+  private async handOver(document: vscode.TextDocument, sheet: Sheet): Promise<void> {
+    const place = placeOf(document.uri);
+    const text = document.getText();
+    const hunks = [...sheet.edited];
+    sheet.edited.clear();
+    for (const id of hunks) {
+      const region = sheet.regions.find((one) => one.hunkId === id);
+      if (place !== undefined && region !== undefined) {
+        await this.proposals.edit(place.proposalId, id, text.slice(region.start, region.end));
+      }
+    }
+    // It is with the server now; as a document it counts as saved.
+    if (document.getText() === text) {
+      await document.save();
+    }
+  }
+
+  private async revert(document: vscode.TextDocument): Promise<void> {
+    const sheet = await this.read(document.uri);
+    const edit = new vscode.WorkspaceEdit();
+    edit.replace(document.uri, new vscode.Range(0, 0, document.lineCount, 0), sheet.text);
+    await vscode.workspace.applyEdit(edit);
+    await document.save();
+  }
+}
+
+function afterOf(file: ProposalFile): { text: string; regions: Region[] } {
+  if (file.kind.type === "delete") {
+    return { text: "", regions: [] };
+  }
+  const made = outcome(file.current ?? "", file.hunks);
+  const result = file.result ?? made.text;
+  // The server's word counts; where the two differ nothing can be edited, but all can be read.
+  return made.text === result ? made : { text: result, regions: [] };
+}

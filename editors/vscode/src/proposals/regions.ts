@@ -1,0 +1,46 @@
+/**
+ * Which hunk of a proposal an edit of its outcome belongs to. The outcome is the unchanged text with the hunks' new texts between; a
+ * person may edit those, and nothing else.
+ */
+import type { Hunk } from "../protocol";
+
+export interface Region {
+  readonly hunkId: string;
+  /** Characters of the outcome, half open. */
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Today's text with each hunk that is in it, and where those lie. A rejected or conflicting hunk leaves its lines as they are. */
+export function outcome(current: string, hunks: readonly Hunk[]): { text: string; regions: Region[] } {
+  const lines = current.split(/(?<=\n)/);
+  const taken = hunks.filter((hunk) => hunk.status === "pending" || hunk.status === "accepted").sort((a, b) => a.range.start - b.range.start);
+  let text = "";
+  let line = 0;
+  const regions: Region[] = [];
+  for (const hunk of taken) {
+    text += lines.slice(line, hunk.range.start).join("");
+    const start = text.length;
+    text += hunk.newText;
+    regions.push({ hunkId: hunk.id, start, end: text.length });
+    line = Math.max(line, hunk.range.end);
+  }
+  return { text: text + lines.slice(line).join(""), regions };
+}
+
+/** What a change of the text does to the regions; undefined if it touches what no hunk put there. */
+export function edited(regions: readonly Region[], change: { readonly offset: number; readonly length: number; readonly added: number }): { regions: Region[]; hunkId: string } | undefined {
+  const end = change.offset + change.length;
+  const hit = regions.find((region) => change.offset >= region.start && end <= region.end);
+  if (hit === undefined) {
+    return undefined;
+  }
+  const grown = change.added - change.length;
+  return {
+    hunkId: hit.hunkId,
+    regions: regions.map((region) => {
+      if (region === hit) return { ...region, end: region.end + grown };
+      return region.start >= hit.end ? { ...region, start: region.start + grown, end: region.end + grown } : region;
+    }),
+  };
+}

@@ -1,0 +1,214 @@
+/**
+ * The person's way through a proposal: diff editors, the next hunk, deciding where one is.
+ */
+import * as vscode from "vscode";
+import type { Proposal, ProposalFile } from "../protocol";
+import { placeOf, SCHEME, uriOf } from "./documents";
+import type { ProposalDocuments } from "./documents";
+import { isOpen, isWaiting } from "./store";
+import type { Proposals, Target } from "./store";
+
+const REVIEW = "Review";
+const ACCEPT = "Accept All";
+const REJECT = "Reject All";
+
+export class Review implements vscode.CodeLensProvider, vscode.Disposable {
+  private readonly lensChanges = new vscode.EventEmitter<void>();
+  readonly onDidChangeCodeLenses = this.lensChanges.event;
+  private readonly goes = vscode.window.createTextEditorDecorationType({
+    isWholeLine: true,
+    backgroundColor: new vscode.ThemeColor("diffEditor.removedLineBackground"),
+    overviewRulerColor: new vscode.ThemeColor("editorOverviewRuler.modifiedForeground"),
+  });
+  private readonly comes = vscode.window.createTextEditorDecorationType({
+    isWholeLine: true,
+    borderStyle: "solid",
+    borderWidth: "1px 0 0 0",
+    borderColor: new vscode.ThemeColor("editorOverviewRuler.addedForeground"),
+    overviewRulerColor: new vscode.ThemeColor("editorOverviewRuler.addedForeground"),
+  });
+  private readonly cleanup: { dispose(): unknown }[];
+
+  constructor(
+    private readonly proposals: Proposals,
+    private readonly documents: ProposalDocuments,
+    private readonly isSeen: (threadId: string) => boolean,
+    private readonly isPreviewed: () => boolean,
+  ) {
+    this.cleanup = [
+      this.lensChanges,
+      this.goes,
+      this.comes,
+      vscode.languages.registerCodeLensProvider({ scheme: SCHEME }, this),
+      vscode.window.onDidChangeVisibleTextEditors(() => { this.draw(); }),
+      proposals.onChange((proposal) => {
+        this.draw();
+        this.lensChanges.fire();
+        if (proposal !== undefined && !isWaiting(proposal)) void this.close(proposal);
+      }),
+      proposals.onArrival((proposal) => { void this.tell(proposal); }),
+      vscode.workspace.onDidChangeTextDocument(({ document }) => {
+        if (document.uri.scheme === SCHEME) this.lensChanges.fire();
+      }),
+    ];
+  }
+
+  dispose(): void {
+    vscode.Disposable.from(...this.cleanup).dispose();
+  }
+
+  provideCodeLenses(document: vscode.TextDocument): vscode.CodeLens[] {
+    const place = placeOf(document.uri);
+    const file = place?.side === "after" ? this.fileAt(document.uri)?.file : undefined;
+    if (place === undefined || file === undefined) {
+      return [];
+    }
+    const target = (hunkId: string): Target => ({ proposalId: place.proposalId, path: place.path, hunkIds: [hunkId] });
+    return this.documents.regions(document.uri).flatMap(({ hunkId, start }) => {
+      const hunk = file.hunks.find((one) => one.id === hunkId);
+      if (hunk === undefined) return [];
+      const range = new vscode.Range(document.positionAt(start), document.positionAt(start));
+      const lens = (title: string, command: string): vscode.CodeLens => new vscode.CodeLens(range, { title, command, arguments: [target(hunkId)] });
+      return hunk.status === "accepted"
+        ? [lens("✓ Accepted: take back", "countersign.proposal.reset")]
+        : [lens("✓ Accept", "countersign.proposal.accept"), lens("✗ Reject", "countersign.proposal.reject"), lens("Reject with words…", "countersign.proposal.rejectWithWords")];
+    });
+  }
+
+  /** Shows a file of a proposal as it is and as it would be; the first that waits, where none is named. */
+  async open(target: Target): Promise<void> {
+    const proposal = this.proposals.get(target.proposalId) ?? (await this.proposals.readWhole(target.proposalId));
+    const file = proposal.files.find((one) => one.path === target.path) ?? proposal.files.find((one) => one.hunks.some(isOpen)) ?? proposal.files[0];
+    if (file === undefined) {
+      return;
+    }
+    const line = file.hunks.find((hunk) => target.hunkIds?.includes(hunk.id))?.range.start ?? file.hunks.find(isOpen)?.range.start;
+    const before = file.kind.type === "add" || !isWaiting(proposal) ? uriOf(file, proposal.id, "before") : vscode.Uri.parse(file.uri);
+    const name = vscode.workspace.asRelativePath(file.path);
+    await vscode.commands.executeCommand("vscode.diff", before, uriOf(file, proposal.id, "after"), `${name} (proposed)`, {
+      preview: true,
+      ...(line === undefined ? {} : { selection: new vscode.Range(line, 0, line, 0) }),
+    });
+  }
+
+  /** What a command is about: its argument, or the file in view. */
+  target(given: unknown): Target | undefined {
+    if (isTarget(given)) {
+      return given;
+    }
+    const uri = given instanceof vscode.Uri ? given : vscode.window.activeTextEditor?.document.uri;
+    const found = uri === undefined ? undefined : this.fileAt(uri);
+    if (found !== undefined) {
+      return { proposalId: found.proposal.id, path: found.file.path };
+    }
+    const [only, ...others] = this.proposals.waiting;
+    return only !== undefined && others.length === 0 ? { proposalId: only.id } : undefined;
+  }
+
+  async decide(given: unknown, decision: "accept" | "reject" | "reset"): Promise<void> {
+    const target = this.target(given);
+    if (target === undefined) {
+      void vscode.window.showInformationMessage("No change of the agent waits here.");
+      return;
+    }
+    await this.proposals.decide(target, decision);
+  }
+
+  async rejectWithWords(given: unknown): Promise<void> {
+    const target = this.target(given);
+    if (target === undefined) {
+      return;
+    }
+    const words = await vscode.window.showInputBox({ title: "Reject", prompt: "What should be otherwise? The agent is told.", ignoreFocusOut: true });
+    if (words !== undefined) {
+      await this.proposals.decide(target, "reject", words.trim() === "" ? undefined : words.trim());
+    }
+  }
+
+  /** Goes to the next (or previous) hunk that waits: in this file, else in the next one. */
+  async go(step: 1 | -1): Promise<void> {
+    const editor = vscode.window.activeTextEditor;
+    const here = editor === undefined ? undefined : this.fileAt(editor.document.uri);
+    const all = this.proposals.waiting.flatMap((proposal) => proposal.files.flatMap((file) => file.hunks.filter(isOpen).map((hunk) => ({ proposal, file, hunk }))));
+    if (all.length === 0) {
+      void vscode.window.showInformationMessage("No change of the agent waits.");
+      return;
+    }
+    const inFile = all.filter((one) => here !== undefined && one.proposal.id === here.proposal.id && one.file.path === here.file.path);
+    const line = editor?.selection.active.line ?? -1;
+    const lineOf = (hunkId: string, start: number): number => {
+      if (editor?.document.uri.scheme !== SCHEME) return start;
+      const region = this.documents.regions(editor.document.uri).find((one) => one.hunkId === hunkId);
+      return region === undefined ? start : editor.document.positionAt(region.start).line;
+    };
+    const next = step === 1 ? inFile.find((one) => lineOf(one.hunk.id, one.hunk.range.start) > line) : inFile.findLast((one) => lineOf(one.hunk.id, one.hunk.range.start) < line);
+    if (next !== undefined && editor !== undefined) {
+      const at = lineOf(next.hunk.id, next.hunk.range.start);
+      editor.selection = new vscode.Selection(at, 0, at, 0);
+      editor.revealRange(editor.selection, vscode.TextEditorRevealType.InCenterIfOutsideViewport);
+      return;
+    }
+    const from = here === undefined ? -1 : all.findIndex((one) => one.proposal.id === here.proposal.id && one.file.path === here.file.path);
+    const last = step === 1 ? all.findLastIndex((one) => one.file === here?.file) : from;
+    const other = all[(last + step + all.length) % all.length] ?? all[0];
+    if (other !== undefined) {
+      await this.open({ proposalId: other.proposal.id, path: other.file.path, hunkIds: [other.hunk.id] });
+    }
+  }
+
+  private fileAt(uri: vscode.Uri): { proposal: Proposal; file: ProposalFile } | undefined {
+    const place = placeOf(uri);
+    if (place !== undefined) {
+      const proposal = this.proposals.get(place.proposalId);
+      const file = proposal?.files.find((one) => one.path === place.path);
+      return proposal === undefined || file === undefined ? undefined : { proposal, file };
+    }
+    return this.proposals.hunksOf(uri)[0];
+  }
+
+  /** Says that a proposal has come, where no chat shows it. It waits whether or not this is read. */
+  private async tell(proposal: Proposal): Promise<void> {
+    if (this.isSeen(proposal.threadId) || this.isPreviewed()) {
+      return;
+    }
+    const names = proposal.files.map((file) => vscode.workspace.asRelativePath(file.path));
+    const shown = names.slice(0, 4).join(", ") + (names.length > 4 ? ` and ${names.length - 4} more` : "");
+    const chosen = await vscode.window.showInformationMessage(`The agent proposes changes to ${shown}.`, REVIEW, ACCEPT, REJECT);
+    if (this.proposals.get(proposal.id) === undefined) {
+      return;
+    }
+    if (chosen === REVIEW) await this.open({ proposalId: proposal.id });
+    else if (chosen === ACCEPT) await this.proposals.decide({ proposalId: proposal.id }, "accept");
+    else if (chosen === REJECT) await this.proposals.decide({ proposalId: proposal.id }, "reject");
+  }
+
+  private draw(): void {
+    for (const editor of vscode.window.visibleTextEditors) {
+      if (editor.document.uri.scheme !== "file" && editor.document.uri.scheme !== "untitled") continue;
+      const hunks = this.isPreviewed() ? [] : this.proposals.hunksOf(editor.document.uri);
+      const marks = (empty: boolean): vscode.DecorationOptions[] =>
+        hunks
+          .filter(({ hunk }) => (hunk.range.start === hunk.range.end) === empty)
+          .map(({ hunk }) => ({ range: new vscode.Range(hunk.range.start, 0, Math.max(hunk.range.start, hunk.range.end - 1), 0), hoverMessage: new vscode.MarkdownString().appendCodeblock(hunk.newText || "(nothing)", editor.document.languageId) }));
+      editor.setDecorations(this.goes, marks(false));
+      editor.setDecorations(this.comes, marks(true));
+    }
+  }
+
+  /** The documents of a proposal that is settled show nothing any more. */
+  private async close(proposal: Proposal): Promise<void> {
+    const tabs = vscode.window.tabGroups.all
+      .flatMap((group) => group.tabs)
+      .filter(({ input }) => {
+        const uri = input instanceof vscode.TabInputTextDiff ? input.modified : input instanceof vscode.TabInputText ? input.uri : undefined;
+        return uri !== undefined && placeOf(uri)?.proposalId === proposal.id;
+      });
+    if (tabs.length > 0) {
+      await vscode.window.tabGroups.close(tabs, true);
+    }
+  }
+}
+
+function isTarget(given: unknown): given is Target {
+  return typeof given === "object" && given !== null && "proposalId" in given && typeof given.proposalId === "string";
+}

@@ -1,0 +1,134 @@
+/**
+ * The proposals that wait for the person, as the server tells of them.
+ */
+import * as vscode from "vscode";
+import type { Threads } from "../chat/threads";
+import type { Hunk, Proposal, ProposalDecision, ProposalFile } from "../protocol";
+import type { ThreadEvent } from "../rpc";
+
+const WAITING: ReadonlySet<Proposal["status"]> = new Set(["proposed", "partlyDecided", "conflicting", "stale"]);
+
+/** What a decision is about: a whole proposal, a file of it, or some hunks. */
+export interface Target {
+  readonly proposalId: string;
+  readonly path?: string | null;
+  readonly hunkIds?: readonly string[] | null;
+}
+
+export class Proposals implements vscode.Disposable {
+  private readonly proposals = new Map<string, Proposal>();
+  private readonly changes = new vscode.EventEmitter<Proposal | undefined>();
+  private readonly arrivals = new vscode.EventEmitter<Proposal>();
+  /** With the proposal that changed; undefined if it may be any. */
+  readonly onChange = this.changes.event;
+  /** A proposal that asks the person. */
+  readonly onArrival = this.arrivals.event;
+  private readonly cleanup: { dispose(): unknown }[];
+
+  constructor(private readonly threads: Threads) {
+    this.cleanup = [
+      this.changes,
+      this.arrivals,
+      threads.onEvent((event) => { this.take(event); }),
+      threads.onConnection((connected) => {
+        this.proposals.clear();
+        this.changes.fire(undefined);
+        if (connected) void this.read();
+      }),
+    ];
+  }
+
+  dispose(): void {
+    vscode.Disposable.from(...this.cleanup).dispose();
+  }
+
+  get waiting(): Proposal[] {
+    return [...this.proposals.values()].filter(isWaiting);
+  }
+
+  get(id: string): Proposal | undefined {
+    return this.proposals.get(id);
+  }
+
+  /** The waiting hunks of a file, with their proposals. */
+  hunksOf(uri: vscode.Uri): { proposal: Proposal; file: ProposalFile; hunk: Hunk }[] {
+    const wanted = uri.toString();
+    return this.waiting.flatMap((proposal) =>
+      proposal.files.filter((file) => vscode.Uri.parse(file.uri).toString() === wanted).flatMap((file) => file.hunks.filter(isOpen).map((hunk) => ({ proposal, file, hunk }))),
+    );
+  }
+
+  async readWhole(id: string): Promise<Proposal> {
+    return (await this.threads.request("countersign/proposal/read", { proposalId: id })).proposal;
+  }
+
+  async decide(target: Target, decision: ProposalDecision, feedback?: string): Promise<void> {
+    const { proposal } = await this.threads.request("countersign/proposal/decide", {
+      proposalId: target.proposalId,
+      decision,
+      path: target.hunkIds ? null : (target.path ?? null),
+      hunkIds: target.hunkIds ? [...target.hunkIds] : null,
+      feedback: feedback ?? null,
+    });
+    this.put(proposal);
+  }
+
+  async edit(proposalId: string, hunkId: string, newText: string): Promise<void> {
+    const { proposal } = await this.threads.request("countersign/proposal/edit", { proposalId, hunkId, newText });
+    this.put(proposal);
+  }
+
+  private async read(): Promise<void> {
+    const { data } = await this.threads.request("countersign/proposal/list", {});
+    for (const proposal of data) {
+      this.proposals.set(proposal.id, proposal);
+    }
+    this.changes.fire(undefined);
+  }
+
+  private put(proposal: Proposal): void {
+    this.proposals.set(proposal.id, proposal);
+    if (!isWaiting(proposal)) {
+      this.proposals.delete(proposal.id);
+    }
+    this.changes.fire(proposal);
+  }
+
+  private take(event: ThreadEvent): void {
+    switch (event.method) {
+      case "countersign/proposal/created":
+        this.put(event.params.proposal);
+        if (isWaiting(event.params.proposal) && event.params.proposal.autoApproved !== true) {
+          this.arrivals.fire(event.params.proposal);
+        }
+        break;
+      case "countersign/proposal/updated":
+        this.put(event.params.proposal);
+        break;
+      case "countersign/proposal/moved": {
+        const proposal = this.proposals.get(event.params.proposalId);
+        if (proposal === undefined) return;
+        proposal.status = event.params.status;
+        for (const moved of event.params.files) {
+          const hunks = new Map(moved.hunks.map((hunk) => [hunk.id, hunk]));
+          for (const hunk of proposal.files.find((file) => file.uri === moved.uri)?.hunks ?? []) {
+            const now = hunks.get(hunk.id);
+            if (now !== undefined) Object.assign(hunk, { range: now.range, status: now.status, conflict: now.conflict ?? null });
+          }
+        }
+        this.changes.fire(proposal);
+        break;
+      }
+      default:
+    }
+  }
+}
+
+export function isWaiting(proposal: Proposal): boolean {
+  return WAITING.has(proposal.status);
+}
+
+/** Whether a hunk waits for a decision. */
+export function isOpen(hunk: Hunk): boolean {
+  return hunk.status === "pending" || hunk.status === "conflicting";
+}

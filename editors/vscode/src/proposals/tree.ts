@@ -1,0 +1,105 @@
+/**
+ * The proposals that wait, in the side bar: files, and their hunks.
+ */
+import * as path from "node:path";
+import * as vscode from "vscode";
+import { counts, hunkLines } from "../chat/diff";
+import type { Hunk, Proposal, ProposalFile } from "../protocol";
+import { isOpen } from "./store";
+import type { Proposals, Target } from "./store";
+
+export type Entry = Target & { readonly proposal: Proposal; readonly file?: ProposalFile; readonly hunk?: Hunk };
+
+export const VIEW = "countersign.proposals";
+
+export class ProposalTree implements vscode.TreeDataProvider<Entry>, vscode.Disposable {
+  private readonly changes = new vscode.EventEmitter<undefined>();
+  readonly onDidChangeTreeData = this.changes.event;
+  private readonly view: vscode.TreeView<Entry>;
+  private readonly cleanup: { dispose(): unknown }[];
+
+  constructor(
+    private readonly proposals: Proposals,
+    private readonly titleOf: (proposal: Proposal) => string,
+  ) {
+    this.view = vscode.window.createTreeView(VIEW, { treeDataProvider: this, showCollapseAll: true });
+    this.cleanup = [this.view, this.changes, proposals.onChange(() => { this.update(); })];
+    this.update();
+  }
+
+  dispose(): void {
+    vscode.Disposable.from(...this.cleanup).dispose();
+  }
+
+  private update(): void {
+    this.changes.fire(undefined);
+    const hunks = this.proposals.waiting.flatMap((proposal) => proposal.files.flatMap((file) => file.hunks.filter(isOpen))).length;
+    this.view.badge = hunks === 0 ? undefined : { value: hunks, tooltip: hunks === 1 ? "One change waits for you" : `${hunks} changes wait for you` };
+    void vscode.commands.executeCommand("setContext", "countersign.hasProposals", this.proposals.waiting.length > 0);
+  }
+
+  getChildren(entry?: Entry): Entry[] {
+    if (entry === undefined) {
+      return this.proposals.waiting.sort((a, b) => b.createdAtMs - a.createdAtMs).map((proposal) => ({ proposal, proposalId: proposal.id }));
+    }
+    const { proposal, file } = entry;
+    if (file === undefined) {
+      return proposal.files.map((one) => ({ proposal, proposalId: proposal.id, file: one, path: one.path }));
+    }
+    return entry.hunk === undefined ? file.hunks.map((hunk) => ({ proposal, proposalId: proposal.id, file, path: file.path, hunk, hunkIds: [hunk.id] })) : [];
+  }
+
+  getTreeItem(entry: Entry): vscode.TreeItem {
+    const item = entry.hunk !== undefined && entry.file !== undefined ? hunkItem(entry.hunk, entry.file) : entry.file !== undefined ? fileItem(entry.file) : this.proposalItem(entry.proposal);
+    item.id = [entry.proposalId, entry.path, entry.hunk?.id].filter(Boolean).join("|");
+    if (entry.file !== undefined) {
+      item.command = { command: "countersign.proposal.open", title: "Show", arguments: [entry] };
+    }
+    return item;
+  }
+
+  getParent(): undefined {
+    return undefined;
+  }
+
+  private proposalItem(proposal: Proposal): vscode.TreeItem {
+    const item = new vscode.TreeItem(this.titleOf(proposal), vscode.TreeItemCollapsibleState.Expanded);
+    const { added, removed } = counts(proposal.files.flatMap((file) => file.hunks.flatMap((hunk) => hunkLines(hunk.oldText, hunk.newText))));
+    item.description = `${proposal.files.length === 1 ? "1 file" : `${proposal.files.length} files`} · +${added} −${removed}`;
+    item.tooltip = proposal.reason ?? undefined;
+    item.iconPath = new vscode.ThemeIcon(proposal.status === "conflicting" || proposal.status === "stale" ? "warning" : "git-pull-request-draft");
+    item.contextValue = "waiting-proposal";
+    return item;
+  }
+}
+
+function fileItem(file: ProposalFile): vscode.TreeItem {
+  const uri = vscode.Uri.parse(file.uri);
+  const item = new vscode.TreeItem(path.basename(file.path), file.hunks.length > 0 ? vscode.TreeItemCollapsibleState.Expanded : vscode.TreeItemCollapsibleState.None);
+  item.resourceUri = uri;
+  const folder = path.dirname(vscode.workspace.asRelativePath(uri));
+  const kind = { add: "new", delete: "deleted", update: undefined }[file.kind.type];
+  const moved = file.kind.type === "update" && file.kind.movePath ? `→ ${vscode.workspace.asRelativePath(file.kind.movePath)}` : undefined;
+  item.description = [folder === "." ? undefined : folder, kind, moved, file.unsaved === true ? "unsaved" : undefined].filter(Boolean).join(" · ");
+  item.iconPath = vscode.ThemeIcon.File;
+  item.contextValue = file.hunks.some(isOpen) ? "waiting-file" : "decided-file";
+  return item;
+}
+
+function hunkItem(hunk: Hunk, file: ProposalFile): vscode.TreeItem {
+  const lines = hunkLines(hunk.oldText, hunk.newText);
+  const { added, removed } = counts(lines);
+  const shown = lines.find((line) => line.kind === "added") ?? lines.find((line) => line.kind === "removed");
+  const item = new vscode.TreeItem(shown?.text.trim() === "" || shown === undefined ? `Line ${hunk.range.start + 1}` : shown.text.trim().slice(0, 80));
+  const state = { pending: "", accepted: " · accepted", rejected: " · rejected", conflicting: " · in conflict", applied: " · applied" }[hunk.status];
+  item.description = `line ${hunk.range.start + 1} · +${added} −${removed}${state}`;
+  const icon = { pending: "circle-outline", accepted: "check", rejected: "close", conflicting: "warning", applied: "pass-filled" }[hunk.status];
+  item.iconPath = new vscode.ThemeIcon(icon);
+  const tooltip = new vscode.MarkdownString();
+  if (hunk.conflict) tooltip.appendText(`${hunk.conflict}\n\n`);
+  tooltip.appendCodeblock(lines.map((line) => `${{ added: "+", removed: "-", same: " ", head: "" }[line.kind]}${line.text}`).join("\n"), "diff");
+  item.tooltip = tooltip;
+  item.contextValue = isOpen(hunk) ? "waiting-hunk" : "decided-hunk";
+  item.accessibilityInformation = { label: `${path.basename(file.path)}, line ${hunk.range.start + 1}, ${added} lines added, ${removed} removed${state}` };
+  return item;
+}

@@ -1,0 +1,195 @@
+/**
+ * Questions to the person. A chat that shows the thread asks in line; otherwise a message asks, which takes no key and no focus. Who
+ * answers first counts. A question that is closed is denied.
+ */
+import * as vscode from "vscode";
+import { fieldsOf, valueOf } from "./chat/form";
+import { safeLink } from "./chat/markdown";
+import type { Question } from "./chat/view";
+import { approvalWords, cut, decisionTitle, scopeWords } from "./chat/words";
+import type { Approval, ApprovalDecision, ApprovalResponse, JsonValue, McpElicitation, McpElicitationResponse, UserInputRequest, UserInputResponse } from "./protocol";
+
+type Answer = ApprovalResponse | UserInputResponse | McpElicitationResponse | null;
+
+interface Waiting {
+  readonly question: Question;
+  readonly threadId: string;
+  readonly settle: (answer: Answer) => void;
+  isShown: boolean;
+}
+
+const WHY = "Deny and Say Why…";
+const MORE = "More…";
+const ANSWER = "Answer…";
+const NO_ANSWER = "Do Not Answer";
+const OTHER = "In Other Words…";
+const DECLINE = "Decline";
+const OPEN_LINK = "Open Link";
+
+export class Questions {
+  private readonly waiting = new Map<string, Waiting>();
+
+  /** `isSeen`: whether the person sees a thread in a chat, which asks there. */
+  constructor(private readonly isSeen: (threadId: string) => boolean) {}
+
+  get count(): number {
+    return this.waiting.size;
+  }
+
+  approval(approval: Approval, token: vscode.CancellationToken): Promise<ApprovalResponse> {
+    return this.ask(approval.id, approval.threadId, { kind: "approval", approval }, { decision: "decline" }, token) as Promise<ApprovalResponse>;
+  }
+
+  userInput(request: UserInputRequest, token: vscode.CancellationToken): Promise<UserInputResponse | null> {
+    return this.ask(request.id, request.threadId, { kind: "userInput", request }, null, token) as Promise<UserInputResponse | null>;
+  }
+
+  elicitation(elicitation: McpElicitation, token: vscode.CancellationToken): Promise<McpElicitationResponse> {
+    return this.ask(elicitation.id, elicitation.threadId, { kind: "elicitation", elicitation }, { action: "cancel" }, token) as Promise<McpElicitationResponse>;
+  }
+
+  /** An answer from a chat. False if the question does not wait here any more. */
+  answer(id: string, answer: Answer): boolean {
+    const waiting = this.waiting.get(id);
+    waiting?.settle(answer);
+    return waiting !== undefined;
+  }
+
+  /** The server is gone, and its questions with it. */
+  clear(): void {
+    for (const waiting of [...this.waiting.values()]) {
+      waiting.settle(null);
+    }
+  }
+
+  /** Looks which questions no chat shows any more, and asks them by message. */
+  look(): void {
+    for (const [id, waiting] of this.waiting) {
+      if (!waiting.isShown && !this.isSeen(waiting.threadId)) {
+        waiting.isShown = true;
+        void this.byMessage(id, waiting);
+      }
+    }
+  }
+
+  private ask(id: string, threadId: string, question: Question, denied: Answer, token: vscode.CancellationToken): Promise<Answer> {
+    return new Promise((resolve) => {
+      const cancelled = token.onCancellationRequested(() => { settle(denied); });
+      const settle = (answer: Answer): void => {
+        cancelled.dispose();
+        this.waiting.delete(id);
+        resolve(answer);
+      };
+      this.waiting.set(id, { question, threadId, settle, isShown: false });
+      this.look();
+    });
+  }
+
+  private async byMessage(id: string, { question, settle }: Waiting): Promise<void> {
+    const answer = question.kind === "approval" ? await approve(question.approval) : question.kind === "userInput" ? await answerAll(question.request) : await elicit(question.elicitation);
+    // A message cannot be taken back; pressed late it decides nothing.
+    if (this.waiting.has(id)) {
+      settle(answer);
+    } else if (answer !== null && !("decision" in answer && answer.decision === "decline")) {
+      vscode.window.setStatusBarMessage("$(info) Countersign: that question was settled before.", 6000);
+    }
+  }
+}
+
+function asks(agent: string | null | undefined): string {
+  return agent ? `The agent ${agent} asks. ` : "";
+}
+
+async function approve(approval: Approval): Promise<ApprovalResponse> {
+  const { title, code, where, details } = approvalWords(approval);
+  const message = `${asks(approval.agent)}${title} ${cut(code ?? "", 400)}${where === undefined ? "" : ` (${where})`} ${details.join(" ")}`.trim();
+  const titled = (decision: ApprovalDecision): string => decisionTitle(decision, approval);
+  const offered = approval.availableDecisions;
+  // A message has room for three buttons; the rest is one press further.
+  const buttons = (["accept", "decline"] as const).filter((one) => offered.includes(one)).map(titled);
+  for (;;) {
+    const chosen = await vscode.window.showWarningMessage(message, ...buttons, MORE);
+    if (chosen !== MORE) {
+      return { decision: offered.find((one) => titled(one) === chosen) ?? "decline" };
+    }
+    const scope = scopeWords(approval);
+    const rule = "alwaysRule" in approval ? approval.alwaysRule?.text : undefined;
+    const details: Partial<Record<ApprovalDecision, string | undefined>> = { acceptForSession: scope, acceptAlways: rule };
+    const picked = await vscode.window.showQuickPick(
+      [...offered.map((decision) => ({ label: titled(decision), detail: details[decision] ?? "", decision, why: false })), ...(offered.includes("decline") ? [{ label: WHY, detail: "", decision: "decline" as const, why: true }] : [])],
+      { title, placeHolder: code ?? title, ignoreFocusOut: true },
+    );
+    const feedback = picked?.why === true ? await vscode.window.showInputBox({ title: WHY, prompt: "What should the agent do instead?", ignoreFocusOut: true }) : "";
+    // Who goes back is asked again.
+    if (picked !== undefined && feedback !== undefined) {
+      return feedback === "" ? { decision: picked.decision } : { decision: picked.decision, feedback };
+    }
+  }
+}
+
+async function answerAll(request: UserInputRequest): Promise<UserInputResponse | null> {
+  const [first] = request.questions;
+  const more = request.questions.length > 1 ? ` (and ${request.questions.length - 1} more)` : "";
+  const simple = request.questions.length === 1 && first !== undefined && first.options.length > 0 && first.options.length <= 3;
+  const buttons = simple ? [...first.options.map((one) => one.label), ...(first.isOther ? [OTHER] : [])] : [ANSWER, NO_ANSWER];
+  const chosen = await vscode.window.showInformationMessage(`${asks(request.agent)}${cut(first?.question ?? "", 400)}${more}`, ...buttons);
+  if (chosen === undefined || chosen === NO_ANSWER || first === undefined) {
+    return null;
+  }
+  if (simple && chosen !== OTHER) {
+    return { answers: { [first.id]: { answers: [chosen] } } };
+  }
+  const answers: UserInputResponse["answers"] = {};
+  for (const question of request.questions) {
+    const other = `$(edit) ${OTHER}`;
+    const picked = question.options.length === 0 || chosen === OTHER ? other : await pick(question.header, question.question, [...question.options.map((one) => ({ label: one.label, detail: one.description })), ...(question.isOther ? [{ label: other, detail: "" }] : [])]);
+    const words = picked === other ? await vscode.window.showInputBox({ title: question.header, prompt: question.question, ignoreFocusOut: true }) : picked;
+    if (words !== undefined && words !== "") {
+      answers[question.id] = { answers: [words] };
+    }
+  }
+  return Object.keys(answers).length > 0 ? { answers } : null;
+}
+
+async function pick(title: string, placeHolder: string, items: readonly vscode.QuickPickItem[]): Promise<string | undefined> {
+  return (await vscode.window.showQuickPick(items, { title, placeHolder, ignoreFocusOut: true }))?.label;
+}
+
+async function elicit(elicitation: McpElicitation): Promise<McpElicitationResponse> {
+  const message = `The tool server ${elicitation.server} asks: ${cut(elicitation.message, 400)}`;
+  if (elicitation.mode === "url") {
+    const link = safeLink(elicitation.url);
+    if (link === undefined || !/^https?:/i.test(link)) {
+      void vscode.window.showWarningMessage(`${message} Its link was not offered, because it is not one of the web: ${cut(elicitation.url, 200)}`);
+      return { action: "decline" };
+    }
+    const chosen = await vscode.window.showInformationMessage(`${message} It wants to open ${cut(link, 200)}`, OPEN_LINK, DECLINE);
+    if (chosen === OPEN_LINK) {
+      return { action: (await vscode.env.openExternal(vscode.Uri.parse(link, true))) ? "accept" : "cancel" };
+    }
+    return { action: chosen === DECLINE ? "decline" : "cancel" };
+  }
+  const chosen = await vscode.window.showInformationMessage(message, ANSWER, DECLINE);
+  if (chosen !== ANSWER) {
+    return { action: chosen === DECLINE ? "decline" : "cancel" };
+  }
+  const content: Record<string, JsonValue> = {};
+  for (const field of fieldsOf(elicitation.requestedSchema)) {
+    const prompt = field.description ?? field.title;
+    const choices = field.kind === "boolean" ? [{ value: "true", title: "Yes" }, { value: "false", title: "No" }] : field.choices;
+    const given = choices.length > 0 ? await chosenOf(field.title, prompt, choices) : await vscode.window.showInputBox({ title: field.title, prompt, value: String(field.initial ?? ""), ignoreFocusOut: true, validateInput: (value) => valueOf(field, value).problem });
+    if (given === undefined) {
+      return { action: "cancel" };
+    }
+    const { value } = valueOf(field, given);
+    if (value !== undefined) {
+      content[field.name] = value;
+    }
+  }
+  return { action: "accept", content };
+}
+
+async function chosenOf(title: string, prompt: string, choices: readonly { value: string; title: string }[]): Promise<string | undefined> {
+  const picked = await pick(title, prompt, choices.map((one) => ({ label: one.title })));
+  return choices.find((one) => one.title === picked)?.value;
+}

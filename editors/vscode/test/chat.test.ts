@@ -1,0 +1,211 @@
+import * as assert from "node:assert/strict";
+import { test } from "node:test";
+import { BackOff } from "../src/backoff";
+import { counts, hunkLines, unifiedLines } from "../src/chat/diff";
+import { fieldsOf, valueOf } from "../src/chat/form";
+import { highlighted } from "../src/chat/highlight";
+import { InputHistory } from "../src/chat/history";
+import { complete, mention, ownCommand, triggerAt } from "../src/chat/mentions";
+import { screen } from "../src/chat/terminal";
+import { Heights } from "../src/chat/virtual";
+import { cut, duration, percentUsed, shellWords, tokens } from "../src/chat/words";
+import { edited, outcome } from "../src/proposals/regions";
+import type { Hunk } from "../src/protocol";
+import { patchText } from "../src/rename_patch";
+
+test("what is being mentioned or called at the cursor", () => {
+  const table: [text: string, kind: string | undefined, query?: string][] = [
+    ["@", "mention", ""],
+    ["see @src/ma", "mention", "src/ma"],
+    ["(@x", "mention", "x"],
+    ['@"my no', "mention", "my no"],
+    ["mail ada@example", undefined],
+    ["@done ", undefined],
+    ["```\n@x", undefined],
+    ["```\na\n```\n@x", "mention", "x"],
+    ["/", "slash", ""],
+    ["/rev", "slash", "rev"],
+    ["/review now", undefined],
+    ["say /rev", undefined],
+    ["", undefined],
+  ];
+  for (const [text, kind, query] of table) {
+    const found = triggerAt(text, text.length);
+    assert.equal(found?.kind, kind, text);
+    if (kind !== undefined) assert.equal(found?.query, query, text);
+  }
+  assert.equal(triggerAt("@src rest", 4)?.query, "src");
+});
+
+test("a choice takes the place of what was typed", () => {
+  const text = "see @sr and";
+  const trigger = triggerAt(text, 7);
+  assert.ok(trigger !== undefined);
+  assert.deepEqual(complete(text, 7, trigger, "@src/main.rs"), { text: "see @src/main.rs and", caret: 17 });
+  const end = triggerAt("@a", 2);
+  assert.ok(end !== undefined);
+  assert.deepEqual(complete("@a", 2, end, "@abc"), { text: "@abc ", caret: 5 });
+});
+
+test("mentions are written as the server reads them", () => {
+  assert.equal(mention("src/main.rs"), "@src/main.rs");
+  assert.equal(mention("my notes.md", { start: 3, end: 3 }), '@"my notes.md"#L3');
+  assert.equal(mention("a.rs", { start: 3, end: 9 }), "@a.rs#L3-9");
+});
+
+test("a prompt of the person's comes before a command of the composer's", () => {
+  assert.equal(ownCommand("/compact", []), "compact");
+  assert.equal(ownCommand("/compact  ", []), "compact");
+  assert.equal(ownCommand("/compact", ["compact"]), undefined);
+  assert.equal(ownCommand("/compact now", []), undefined);
+  assert.equal(ownCommand("/nothing", []), undefined);
+});
+
+test("the arrow keys go back and forth, and the draft comes back", () => {
+  const history = new InputHistory(["new", "old"]);
+  assert.equal(history.newer(), undefined);
+  assert.equal(history.older("draft"), "new");
+  assert.equal(history.older("new"), "old");
+  assert.equal(history.older("old"), undefined);
+  assert.equal(history.newer(), "new");
+  assert.equal(history.newer(), "draft");
+  history.add("old");
+  assert.equal(history.older(""), "old");
+  assert.equal(history.older("old"), "new");
+  assert.equal(history.older("new"), undefined);
+});
+
+test("heights: sums, places and windows agree with counting by hand", () => {
+  const heights = new Heights();
+  const plain: number[] = [];
+  let seed = 7;
+  const next = (most: number): number => {
+    seed = (seed * 1103515245 + 12345) % 2147483648;
+    return seed % most;
+  };
+  for (let i = 0; i < 700; i++) {
+    const height = next(90);
+    heights.push(height);
+    plain.push(height);
+  }
+  for (let round = 0; round < 300; round++) {
+    const row = next(plain.length);
+    const height = next(90);
+    assert.equal(heights.set(row, height), height - (plain[row] ?? 0));
+    plain[row] = height;
+    const sum = plain.slice(0, row).reduce((a, b) => a + b, 0);
+    assert.equal(heights.offset(row), sum);
+    const y = next(heights.total + 200);
+    let at = 0;
+    let rest = y;
+    while (at < plain.length - 1 && rest >= (plain[at] ?? 0)) rest -= plain[at++] ?? 0;
+    assert.equal(heights.at(y), at, `at ${y}`);
+  }
+  heights.reset(Array.from({ length: 10_000 }, () => 50));
+  const { first, end } = heights.window(250_000, 800);
+  assert.ok(first < 5000 && end > 5016 && end - first < 60, `${first}-${end}`);
+  assert.deepEqual(new Heights().window(0, 100), { first: 0, end: 0 });
+  assert.equal(heights.set(99_999, 3), 0);
+});
+
+test("a terminal's output as plain lines", () => {
+  const plain = (text: string): string => screen(text).map((span) => span.text).join("");
+  assert.equal(plain("a\nb"), "a\nb");
+  assert.equal(plain("10%\r20%\r\ndone"), "20%\ndone");
+  assert.equal(plain("abc\b\bX"), "aXc");
+  assert.equal(plain("\u001b]0;title\u0007x\u001b]8;;https://example.org\u001b\\y"), "xy");
+  assert.equal(plain("\u001b[2J\u001b[Hx\u001b[?25l"), "x");
+  assert.equal(plain("long line\r\u001b[Kx"), "x");
+  assert.equal(plain("a\tb"), "a       b");
+  assert.equal(plain("\u001bPq secret \u001b\\x\u0007"), "x");
+  assert.equal(plain("\u001b[31"), "");
+  assert.deepEqual(screen("\u001b[1;31mred\u001b[0m ok"), [{ text: "red", classes: ["bold", "fg-1"] }, { text: " ok", classes: [] }]);
+  assert.deepEqual(screen("\u001b[38;5;9mx\u001b[39my\u001b[38;2;1;2;3mz"), [{ text: "x", classes: ["fg-9"] }, { text: "yz", classes: [] }]);
+  assert.equal(plain("x\n".repeat(5000)).split("\n").length, 400);
+});
+
+test("a hunk's lines", () => {
+  const signs = (a: string, b: string): string => hunkLines(a, b).map((line) => ({ added: "+", removed: "-", same: " ", head: "@" })[line.kind] + line.text).join("|");
+  assert.equal(signs("a\nb\nc\n", "a\nB\nc\n"), " a|-b|+B| c");
+  assert.equal(signs("", "a\n"), "+a");
+  assert.equal(signs("a\n", ""), "-a");
+  assert.equal(signs("a\nb\nc\nd\n", "b\nc\nx\nd\ne\n"), "-a| b| c|+x| d|+e");
+  assert.equal(signs("a\r\n", "a\n"), " a");
+  assert.deepEqual(counts(hunkLines("a\nb\n", "c\n")), { added: 1, removed: 2 });
+  assert.deepEqual(unifiedLines("--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y\n z\n\\ No newline at end of file\n").map((line) => line.kind), ["head", "removed", "added", "same"]);
+  assert.equal(hunkLines("x\n".repeat(3000), "y\n".repeat(3000)).length, 6000);
+});
+
+test("colours leave the text as it is", () => {
+  const samples: [string, string][] = [["let x = \"a\\\"b\"; // c\n/* d */ fn y() {}", "rust"], ["def f():\n  '''doc'''\n  return 1.5e3 # x", "python"], ["\"unclosed", "js"], ["/* unclosed", "c"], ["+a\n-b\n@@", "diff"], ["x", "no-language"], ["𝒳 = 1", "python"], ["toString", "constructor"], ["`a\nb`", "ts"]];
+  for (const [code, language] of samples) {
+    assert.equal(highlighted(code, language).map((part) => part.text).join(""), code, language);
+  }
+  assert.deepEqual(highlighted("return 1", "rs").map((part) => part.kind), ["keyword", undefined, "number"]);
+});
+
+test("a form: its fields and what was filled in", () => {
+  const [name, age, kind, yes] = fieldsOf({ type: "object", required: ["name"], properties: { name: { type: "string", title: "Name", minLength: 2 }, age: { type: "integer", minimum: 1, maximum: 9 }, kind: { enum: ["a", "b"], enumNames: ["A", "B"] }, yes: { type: "boolean", default: true } } });
+  assert.ok(name && age && kind && yes);
+  assert.deepEqual([name.kind, age.kind, kind.kind, yes.kind], ["text", "integer", "choice", "boolean"]);
+  assert.deepEqual(kind.choices, [{ value: "a", title: "A" }, { value: "b", title: "B" }]);
+  assert.ok(valueOf(name, "").problem);
+  assert.ok(valueOf(name, "x").problem);
+  assert.deepEqual(valueOf(name, "xy"), { value: "xy" });
+  assert.deepEqual(valueOf(age, ""), {});
+  for (const bad of ["0", "10", "1.5", "x"]) assert.ok(valueOf(age, bad).problem, bad);
+  assert.deepEqual(valueOf(age, "5"), { value: 5 });
+  assert.ok(valueOf(kind, "c").problem);
+  assert.deepEqual(valueOf(yes, false), { value: false });
+  for (const odd of [null, 1, "x", [], {}, { properties: [] }, { properties: { a: null } }]) fieldsOf(odd);
+});
+
+test("words", () => {
+  assert.deepEqual([5, 999, 1500, 61_000, 3_700_000].map(duration), ["5 ms", "999 ms", "1.5 s", "1 min 1 s", "1 h 1 min"]);
+  assert.deepEqual([5, 1234, 123_456, 2_500_000].map(tokens), ["5", "1.2k", "123k", "2.5M"]);
+  assert.equal(cut("🍐🍐🍐", 2), "🍐…");
+  assert.equal(shellWords(["bash", "-lc", "ls | wc"]), "ls | wc");
+  assert.equal(shellWords(["echo", "it's", "a b"]), "echo 'it'\\''s' 'a b'");
+  const usage = { inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, reasoningOutputTokens: 0, totalTokens: 50 };
+  assert.equal(percentUsed({ last: usage, total: usage, modelContextWindow: 200 }), 25);
+  assert.equal(percentUsed({ last: usage, total: usage, modelContextWindow: null }), undefined);
+});
+
+test("a server that ends is started later each time, and left alone at last", () => {
+  const backOff = new BackOff(1000, 8000, 60_000, 5);
+  const waits: (number | undefined)[] = [];
+  for (let i = 0; i < 6; i++) {
+    backOff.started(0);
+    waits.push(backOff.ended(10));
+  }
+  assert.deepEqual(waits, [1000, 2000, 4000, 8000, 8000, undefined]);
+  backOff.started(0);
+  assert.equal(backOff.ended(70_000), 1000);
+  backOff.reset();
+  assert.equal(backOff.ended(0), 1000);
+});
+
+const hunk = (id: string, start: number, end: number, newText: string, status: Hunk["status"] = "pending"): Hunk => ({ id, status, range: { start, end }, oldText: "", newText });
+
+test("the outcome of a proposal, and which hunk an edit of it belongs to", () => {
+  const current = "a\nb\nc\nd\n";
+  const made = outcome(current, [hunk("2", 3, 3, "x\n"), hunk("1", 1, 2, "B1\nB2\n"), hunk("3", 0, 1, "no\n", "rejected")]);
+  assert.equal(made.text, "a\nB1\nB2\nc\nx\nd\n");
+  assert.deepEqual(made.regions, [{ hunkId: "1", start: 2, end: 8 }, { hunkId: "2", start: 10, end: 12 }]);
+  const typed = edited(made.regions, { offset: 4, length: 0, added: 3 });
+  assert.ok(typed !== undefined);
+  assert.equal(typed.hunkId, "1");
+  assert.deepEqual(typed.regions, [{ hunkId: "1", start: 2, end: 11 }, { hunkId: "2", start: 13, end: 15 }]);
+  assert.equal(edited(made.regions, { offset: 0, length: 1, added: 0 }), undefined);
+  assert.equal(edited(made.regions, { offset: 7, length: 3, added: 0 }), undefined, "over the edge");
+  assert.equal(edited(made.regions, { offset: 9, length: 0, added: 1 }), undefined, "between");
+});
+
+test("a rename as a patch", () => {
+  const text = "one\ntwo x\nthree\nfour\nfive\nsix\nseven\neight\nnine x x\n";
+  const at = (line: number, character: number): { start: { line: number; character: number }; end: { line: number; character: number }; text: string } => ({ start: { line, character }, end: { line, character: character + 1 }, text: "yy" });
+  assert.equal(
+    patchText([{ path: "a.txt", text, edits: [at(8, 7), at(1, 4), at(8, 5)] }]),
+    ["*** Begin Patch", "*** Update File: a.txt", "@@", " one", "-two x", "+two yy", " three", " four", " five", "@@", " six", " seven", " eight", "-nine x x", "+nine yy yy", "*** End Patch", ""].join("\n"),
+  );
+});

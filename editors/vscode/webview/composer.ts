@@ -1,0 +1,361 @@
+/**
+ * Where the person writes: mentions, calls, history, pictures, the mode and the model.
+ */
+import { InputHistory } from "../src/chat/history";
+import { COMMANDS, complete, mention, ownCommand, triggerAt } from "../src/chat/mentions";
+import type { Trigger } from "../src/chat/mentions";
+import type { Choices, SymbolEntry, ToPage } from "../src/chat/wire";
+import type { FileMatch, Mode, Model, ThreadSettings } from "../src/protocol";
+import { button, el, iconButton } from "./dom";
+import { post } from "./host";
+
+const MOST_IMAGE_BYTES = 15 << 20;
+const MODES: Readonly<Record<Mode, { title: string; means: string }>> = {
+  ask: { title: "Ask", means: "Only answers: no tools that change anything" },
+  plan: { title: "Plan", means: "Looks around and plans; the sandbox keeps it from writing" },
+  agent: { title: "Agent", means: "Works: runs commands in the sandbox and proposes changes" },
+};
+
+interface Offer {
+  readonly label: string;
+  readonly detail: string;
+  readonly text: string;
+}
+
+export class Composer {
+  readonly text = el("textarea", { label: "Message to the agent", attrs: { rows: "1", placeholder: "Ask, or tell what to do. @ mentions, / calls, ! runs a command", "aria-autocomplete": "list", "aria-controls": "offers" } });
+  private readonly offers = el("ul", { class: "offers", role: "listbox", attrs: { id: "offers" } });
+  private readonly images = el("div", { class: "images" });
+  private readonly chips = el("div", { class: "chips" });
+  private readonly mode = el("select", { label: "Mode", title: "What the agent may do" });
+  private readonly model = el("select", { label: "Model", title: "Model" });
+  private readonly effort = el("select", { label: "Effort", title: "How much the model thinks" });
+  private readonly sendButton = button("", () => { this.send(false); }, { class: "send primary", label: "Send", icon: "send" });
+  private readonly queueButton = button("Queue", () => { this.send(true); }, { class: "small", title: "Give it a turn of its own after the running one (Alt+Enter)" });
+  private readonly stopButton = button("", () => { post({ type: "command", name: "stop" }); }, { class: "send stop", label: "Stop the turn (Escape)", title: "Stop the turn (Escape)", icon: "stop" });
+  readonly root: HTMLElement;
+
+  private readonly history = new InputHistory();
+  private pictures: string[] = [];
+  private prompts: { name: string; description?: string | null; argumentHint: string }[] = [];
+  private models: readonly Model[] = [];
+  private chosen: { mode?: Mode; model?: { id: string; provider: string }; effort?: string } = {};
+  private settings: ThreadSettings | undefined;
+  private shown: Offer[] = [];
+  private picked = 0;
+  private trigger: Trigger | undefined;
+  private token = 0;
+  private readonly leaveOut = new Set<"activeFile" | "selection">();
+  private attention: { activeFile: string | null; lines: { start: number; end: number } | null } = { activeFile: null, lines: null };
+  private running = false;
+
+  constructor(private readonly onDraft: (text: string) => void) {
+    const file = el("input", { attrs: { type: "file", accept: "image/png,image/jpeg,image/gif,image/webp", multiple: "" }, on: { change: () => { this.addFiles(file.files); } } });
+    file.hidden = true;
+    for (const [id, { title, means }] of Object.entries(MODES)) {
+      this.mode.append(el("option", { attrs: { value: id, title: means } }, title));
+    }
+    this.mode.value = "agent";
+    this.mode.addEventListener("change", () => { this.chosen.mode = this.mode.value as Mode; });
+    this.model.addEventListener("change", () => {
+      const model = this.models[Number(this.model.value)];
+      if (model !== undefined) {
+        this.chosen.model = { id: model.id, provider: model.provider };
+        this.drawEfforts();
+      }
+    });
+    this.effort.addEventListener("change", () => { this.chosen.effort = this.effort.value; });
+    this.offers.hidden = true;
+    this.stopButton.hidden = true;
+    this.queueButton.hidden = true;
+    this.root = el("div", { class: "composer", role: "form", label: "Composer" },
+      this.offers,
+      this.chips,
+      this.images,
+      this.text,
+      el("div", { class: "composer-bar" }, this.mode, this.model, this.effort, el("span", { class: "grow" }), file, iconButton("image", "Add a picture", () => { file.click(); }), this.queueButton, this.stopButton, this.sendButton));
+    this.text.addEventListener("input", () => { this.edited(); });
+    this.text.addEventListener("keydown", (event) => { this.key(event); });
+    this.text.addEventListener("click", () => { this.look(); });
+    this.text.addEventListener("blur", () => { setTimeout(() => { this.offer([]); }, 150); });
+    this.text.addEventListener("paste", (event) => {
+      if (this.addFiles(event.clipboardData?.files)) event.preventDefault();
+    });
+    this.root.addEventListener("dragover", (event) => { event.preventDefault(); });
+    this.root.addEventListener("drop", (event) => {
+      event.preventDefault();
+      if (!this.addFiles(event.dataTransfer?.files)) this.addUris(event.dataTransfer?.getData("text/uri-list") ?? "");
+    });
+  }
+
+  focus(): void {
+    this.text.focus();
+  }
+
+  set(text: string): void {
+    this.text.value = text;
+    this.edited();
+  }
+
+  insert(text: string): void {
+    const { selectionStart, value } = this.text;
+    const blank = selectionStart === 0 || /\s$/.test(value.slice(0, selectionStart)) ? "" : " ";
+    this.text.setRangeText(`${blank}${text} `, selectionStart, this.text.selectionEnd, "end");
+    this.edited();
+    this.focus();
+  }
+
+  setRunning(running: boolean): void {
+    this.running = running;
+    this.stopButton.hidden = !running;
+    this.queueButton.hidden = !running;
+    this.text.placeholder = running ? "Say more while it works. Escape stops it" : "Ask, or tell what to do. @ mentions, / calls, ! runs a command";
+  }
+
+  setSettings(settings: ThreadSettings | undefined): void {
+    this.settings = settings;
+    this.mode.value = this.chosen.mode ?? settings?.mode ?? "agent";
+    this.drawModels();
+  }
+
+  /** What was chosen is in force, or another thread is shown. */
+  forget(): void {
+    this.chosen = {};
+    this.setSettings(this.settings);
+  }
+
+  takeLists(message: Extract<ToPage, { type: "models" | "prompts" | "history" }>): void {
+    if (message.type === "models") {
+      this.models = message.models;
+      this.drawModels();
+    } else if (message.type === "prompts") {
+      this.prompts = [...message.prompts];
+    } else {
+      this.history.load(message.entries);
+    }
+  }
+
+  setAttention(activeFile: string | null, lines: { start: number; end: number } | null): void {
+    this.attention = { activeFile, lines };
+    this.drawChips();
+  }
+
+  found(token: number, files: readonly FileMatch[], symbols: readonly SymbolEntry[]): void {
+    if (token !== this.token || this.trigger?.kind !== "mention") {
+      return;
+    }
+    const { query } = this.trigger;
+    const special = ["selection", "diagnostics"].filter((name) => name.startsWith(query)).map((name): Offer => ({ label: `@${name}`, detail: name === "selection" ? "what is selected in the editor" : "the problems that the editor shows", text: `@${name}` }));
+    this.offer([
+      ...files.map((file): Offer => ({ label: file.fileName, detail: file.path, text: mention(file.matchType === "directory" ? `${file.path.replace(/\/$/, "")}/` : file.path) })),
+      ...symbols.map((symbol): Offer => ({ label: symbol.name, detail: `${symbol.kind} · ${symbol.container}`, text: symbol.mention })),
+      ...special,
+    ]);
+  }
+
+  private drawModels(): void {
+    const id = this.chosen.model?.id ?? this.settings?.model;
+    const provider = this.chosen.model?.provider ?? this.settings?.modelProvider;
+    const at = this.models.findIndex((one) => one.id === id && (provider === undefined || one.provider === provider));
+    const options = this.models.map((one, i) => el("option", { attrs: { value: String(i) } }, one.displayName));
+    if (at < 0) {
+      options.unshift(el("option", { attrs: { value: "" } }, id ?? "Default model"));
+    }
+    this.model.replaceChildren(...options);
+    this.model.value = at < 0 ? "" : String(at);
+    this.drawEfforts();
+  }
+
+  private drawEfforts(): void {
+    const model = this.models[Number(this.model.value || "-1")];
+    const efforts = model?.supportedReasoningEfforts ?? [];
+    this.effort.hidden = efforts.length === 0;
+    this.effort.replaceChildren(...efforts.map((one) => el("option", { attrs: { value: one } }, one)));
+    const effort = this.chosen.effort ?? this.settings?.effort ?? model?.defaultReasoningEffort;
+    if (effort) this.effort.value = effort;
+  }
+
+  private drawChips(): void {
+    const { activeFile, lines } = this.attention;
+    const chip = (kind: "activeFile" | "selection", text: string): HTMLElement => {
+      const out = this.leaveOut.has(kind);
+      return button(text, () => {
+        if (out) this.leaveOut.delete(kind);
+        else this.leaveOut.add(kind);
+        this.drawChips();
+      }, { class: out ? "chip out" : "chip", title: out ? "Not told to the agent. Press to tell it" : "Told to the agent. Press to leave it out", attrs: { "aria-pressed": String(!out) } });
+    };
+    this.chips.replaceChildren(
+      ...(activeFile === null ? [] : [chip("activeFile", activeFile)]),
+      ...(activeFile === null || lines === null || this.leaveOut.has("activeFile") ? [] : [chip("selection", lines.end > lines.start ? `lines ${lines.start}–${lines.end}` : `line ${lines.start}`)]),
+    );
+  }
+
+  private edited(): void {
+    this.text.style.height = "auto";
+    this.text.style.height = `${Math.min(this.text.scrollHeight + 2, 240)}px`;
+    this.root.classList.toggle("shell", this.text.value.startsWith("!"));
+    this.onDraft(this.text.value);
+    this.history.reset();
+    this.look();
+  }
+
+  /** Offers what fits to what is being typed. */
+  private look(): void {
+    this.trigger = triggerAt(this.text.value, this.text.selectionStart);
+    this.token += 1;
+    if (this.trigger === undefined) {
+      this.offer([]);
+    } else if (this.trigger.kind === "mention") {
+      post({ type: "searchFiles", token: this.token, query: this.trigger.query });
+    } else {
+      const { query } = this.trigger;
+      const all = [
+        ...this.prompts.map((one): Offer => ({ label: `/${one.name}`, detail: [one.argumentHint, one.description].filter(Boolean).join(" · "), text: `/${one.name}` })),
+        ...COMMANDS.filter((one) => !this.prompts.some((prompt) => prompt.name === one.name)).map((one): Offer => ({ label: `/${one.name}`, detail: one.description, text: `/${one.name}` })),
+      ];
+      this.offer(all.filter((one) => one.label.slice(1).toLowerCase().startsWith(query.toLowerCase())));
+    }
+  }
+
+  private offer(offers: Offer[]): void {
+    this.shown = offers.slice(0, 20);
+    this.picked = 0;
+    this.offers.hidden = this.shown.length === 0;
+    this.drawOffers();
+  }
+
+  private drawOffers(): void {
+    this.offers.replaceChildren(
+      ...this.shown.map((one, i) => {
+        const row = el("li", { role: "option", class: i === this.picked ? "picked" : "", attrs: { id: `offer-${i}`, "aria-selected": String(i === this.picked) } }, el("span", { class: "offer-label" }, one.label), el("span", { class: "dim" }, one.detail));
+        row.addEventListener("mousedown", (event) => {
+          event.preventDefault();
+          this.take(one);
+        });
+        return row;
+      }),
+    );
+    this.offers.children[this.picked]?.scrollIntoView({ block: "nearest" });
+    if (this.shown.length > 0) this.text.setAttribute("aria-activedescendant", `offer-${this.picked}`);
+    else this.text.removeAttribute("aria-activedescendant");
+  }
+
+  private take(offer: Offer): void {
+    if (this.trigger !== undefined) {
+      const done = complete(this.text.value, this.text.selectionStart, this.trigger, offer.text);
+      this.text.value = done.text;
+      this.text.setSelectionRange(done.caret, done.caret);
+      this.edited();
+      this.offer([]);
+    }
+  }
+
+  private key(event: KeyboardEvent): void {
+    if (event.isComposing) {
+      return;
+    }
+    if (this.shown.length > 0 && this.offerKey(event)) {
+      event.preventDefault();
+      return;
+    }
+    const { selectionStart, selectionEnd, value } = this.text;
+    if (event.key === "Enter" && !event.shiftKey) {
+      event.preventDefault();
+      this.send(event.altKey);
+    } else if (event.key === "Escape" && this.running) {
+      event.preventDefault();
+      post({ type: "command", name: "stop" });
+    } else if (event.key === "ArrowUp" && selectionStart === selectionEnd && !value.slice(0, selectionStart).includes("\n")) {
+      this.recall(event, this.history.older(value));
+    } else if (event.key === "ArrowDown" && selectionStart === selectionEnd && !value.slice(selectionEnd).includes("\n")) {
+      this.recall(event, this.history.newer());
+    }
+  }
+
+  private offerKey(event: KeyboardEvent): boolean {
+    const chosen = this.shown[this.picked];
+    switch (event.key) {
+      case "ArrowDown":
+      case "ArrowUp":
+        this.picked = (this.picked + (event.key === "ArrowDown" ? 1 : this.shown.length - 1)) % this.shown.length;
+        this.drawOffers();
+        return true;
+      case "Tab":
+      case "Enter":
+        // A call that is written out is sent, not completed.
+        if (event.key === "Enter" && (event.shiftKey || chosen?.text === this.text.value)) return false;
+        if (chosen !== undefined) this.take(chosen);
+        return true;
+      case "Escape":
+        this.offer([]);
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  private recall(event: KeyboardEvent, text: string | undefined): void {
+    if (text === undefined) {
+      return;
+    }
+    event.preventDefault();
+    this.text.value = text;
+    this.text.setSelectionRange(text.length, text.length);
+    this.text.style.height = "auto";
+    this.text.style.height = `${Math.min(this.text.scrollHeight + 2, 240)}px`;
+    this.onDraft(text);
+  }
+
+  private send(queue: boolean): void {
+    const text = this.text.value.trim();
+    if (text === "" && this.pictures.length === 0) {
+      return;
+    }
+    const own = ownCommand(text, this.prompts.map((one) => one.name));
+    if (own !== undefined && this.pictures.length === 0) {
+      post({ type: "command", name: own });
+    } else {
+      const choices: Choices = { ...this.chosen };
+      post({ type: "send", text, images: this.pictures, queue, choices, leaveOut: [...this.leaveOut] });
+      this.chosen = {};
+    }
+    this.history.add(text);
+    this.pictures = [];
+    this.drawPictures();
+    this.text.value = "";
+    this.edited();
+  }
+
+  /** True if there was a picture among them. */
+  private addFiles(files: FileList | null | undefined): boolean {
+    const pictures = [...(files ?? [])].filter((file) => /^image\/(png|jpeg|gif|webp)$/.test(file.type) && file.size <= MOST_IMAGE_BYTES);
+    for (const file of pictures) {
+      const reader = new FileReader();
+      reader.addEventListener("load", () => {
+        if (typeof reader.result === "string") {
+          this.pictures.push(reader.result);
+          this.drawPictures();
+        }
+      });
+      reader.readAsDataURL(file);
+    }
+    return pictures.length > 0;
+  }
+
+  private addUris(list: string): void {
+    for (const uri of list.split(/\r?\n/).filter((one) => one.startsWith("file://"))) {
+      this.insert(mention(decodeURIComponent(new URL(uri).pathname)));
+    }
+  }
+
+  private drawPictures(): void {
+    this.images.replaceChildren(
+      ...this.pictures.map((url, i) => el("span", { class: "picture" }, el("img", { attrs: { src: url, alt: `Picture ${i + 1}` } }), button("", () => {
+        this.pictures.splice(i, 1);
+        this.drawPictures();
+      }, { class: "icon-button", label: `Take picture ${i + 1} out`, icon: "close" }))),
+    );
+  }
+}
+

@@ -1,0 +1,70 @@
+/**
+ * Making elements. Nothing here takes HTML: texts are texts.
+ */
+type Child = Node | string | undefined | false;
+
+interface Props {
+  class?: string;
+  title?: string;
+  label?: string;
+  role?: string;
+  href?: string;
+  attrs?: Readonly<Record<string, string>>;
+  on?: Partial<{ [K in keyof HTMLElementEventMap]: (event: HTMLElementEventMap[K]) => void }>;
+}
+
+export function el<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props = {}, ...children: Child[]): HTMLElementTagNameMap[K] {
+  const made = document.createElement(tag);
+  if (props.class !== undefined) made.className = props.class;
+  if (props.title !== undefined) made.title = props.title;
+  if (props.label !== undefined) made.setAttribute("aria-label", props.label);
+  if (props.role !== undefined) made.setAttribute("role", props.role);
+  for (const [name, value] of Object.entries(props.attrs ?? {})) made.setAttribute(name, value);
+  for (const [name, handler] of Object.entries(props.on ?? {})) made.addEventListener(name, handler as EventListener);
+  made.append(...children.filter((child): child is Node | string => child !== undefined && child !== false));
+  return made;
+}
+
+const PATHS = {
+  add: "M8 3v10M3 8h10",
+  list: "M2.5 4h11M2.5 8h11M2.5 12h11",
+  send: "M8 13V3M3.5 7.5 8 3l4.5 4.5",
+  stop: "M4.5 4.5h7v7h-7z",
+  check: "M3 8.5 6.5 12 13 4.5",
+  close: "M4 4l8 8M12 4l-8 8",
+  edit: "M3 13l.7-3L10.500 3.2l2.300 2.300L6 12.300z",
+  copy: "M5.5 5.500h7v8h-7zM3.500 10.500v-8h7",
+  up: "M8 12V4M4.500 7.500 8 4l3.500 3.500",
+  down: "M8 4v8M4.500 8.500 8 12l3.500-3.500",
+  window: "M2.500 3.500h11v9h-11zM2.500 6.500h11",
+  image: "M2.500 3.500h11v9h-11zM2.500 11l3.500-3.500 2.500 2.500 2-2 3 3",
+  fork: "M5 3v7M5 10a1.500 1.500 0 1 0 .01 0M11 3.500a1.500 1.500 0 1 0 .01 0M11 6.500c0 3-6 1.500-6 4",
+  archive: "M2.500 3.500h11v3h-11zM3.500 6.500v6h9v-6M6.500 9h3",
+  trash: "M3 4.500h10M6 4.500v-2h4v2M4.500 4.500l.500 9h6l.500-9",
+  back: "M12 8H4M7.500 4.500 4 8l3.500 3.500",
+} as const;
+
+export type Icon = keyof typeof PATHS;
+
+export function icon(name: Icon): SVGSVGElement {
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  svg.setAttribute("viewBox", "0 0 16 16");
+  svg.setAttribute("class", "icon");
+  svg.setAttribute("aria-hidden", "true");
+  const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+  path.setAttribute("d", PATHS[name]);
+  svg.append(path);
+  return svg;
+}
+
+export function button(text: string, press: () => void, props: Props & { icon?: Icon } = {}): HTMLButtonElement {
+  const made = el("button", { ...props, attrs: { type: "button", ...props.attrs }, on: { ...props.on, click: () => { press(); } } });
+  if (props.icon !== undefined) made.append(icon(props.icon));
+  if (text !== "") made.append(text);
+  return made;
+}
+
+/** A button of a picture alone. */
+export function iconButton(name: Icon, label: string, press: () => void): HTMLButtonElement {
+  return button("", press, { class: "icon-button", title: label, label, icon: name });
+}

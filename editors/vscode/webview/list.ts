@@ -1,0 +1,195 @@
+/**
+ * The list of a thread's rows. Only those in view are in the page; the rest is blank space of the right height.
+ */
+import type { Row } from "../src/chat/view";
+import { Heights } from "../src/chat/virtual";
+import { el } from "./dom";
+
+/** A row that is drawn. */
+export interface Drawn {
+  readonly root: HTMLElement;
+  /** Draws what has changed. */
+  update(row: Row): void;
+}
+
+export class RowList {
+  readonly root = el("div", { class: "rows-scroll", role: "feed", label: "Conversation", attrs: { tabindex: "0" } });
+  private readonly above = el("div", { class: "rows-space" });
+  private readonly below = el("div", { class: "rows-space" });
+  private readonly body = el("div", { class: "rows" });
+  private readonly heights = new Heights();
+  private readonly drawn = new Map<string, { drawn: Drawn; rev: number; index: number }>();
+  private rows: readonly Row[] = [];
+  /** Whether the end is in view, which is then kept in view. */
+  private atEnd = true;
+  private frame = 0;
+  private readonly sizes = new ResizeObserver((entries) => { this.measured(entries); });
+
+  constructor(
+    private readonly draw: (row: Row) => Drawn,
+    private readonly onEnd: (atEnd: boolean) => void,
+  ) {
+    this.root.append(this.above, this.body, this.below);
+    this.root.addEventListener("scroll", () => {
+      const { scrollTop, scrollHeight, clientHeight } = this.root;
+      this.atEnd = scrollHeight - scrollTop - clientHeight < 24;
+      this.onEnd(this.atEnd);
+      this.schedule();
+    }, { passive: true });
+    new ResizeObserver(() => { this.schedule(); }).observe(this.root);
+    this.root.addEventListener("keydown", (event) => { this.key(event); });
+  }
+
+  /** Another thread, or the same made anew. */
+  reset(rows: readonly Row[]): void {
+    this.rows = rows;
+    this.heights.reset(rows.map(estimate));
+    for (const { drawn } of this.drawn.values()) {
+      this.sizes.unobserve(drawn.root);
+      drawn.root.remove();
+    }
+    this.drawn.clear();
+    this.atEnd = true;
+    this.onEnd(true);
+    this.schedule();
+  }
+
+  /** Rows have come at the end, or have changed. */
+  changed(): void {
+    for (let i = this.heights.count; i < this.rows.length; i++) {
+      const row = this.rows[i];
+      if (row !== undefined) this.heights.push(estimate(row));
+    }
+    this.schedule();
+  }
+
+  /** Draws a row again for something that is not in it. */
+  touch(key: string): void {
+    const entry = this.drawn.get(key);
+    const row = entry === undefined ? undefined : this.rows[entry.index];
+    if (row !== undefined) entry?.drawn.update(row);
+  }
+
+  toEnd(): void {
+    this.atEnd = true;
+    this.onEnd(true);
+    this.schedule();
+  }
+
+  toRow(index: number): void {
+    this.atEnd = false;
+    this.root.scrollTop = Math.max(0, this.heights.offset(index) - 40);
+    this.schedule();
+  }
+
+  private schedule(): void {
+    this.frame ||= requestAnimationFrame(() => {
+      this.frame = 0;
+      this.layout();
+    });
+  }
+
+  private layout(): void {
+    const height = this.root.clientHeight || 600;
+    const top = this.atEnd ? Math.max(0, this.heights.total - height) : this.root.scrollTop;
+    const { first, end } = this.heights.window(top, height);
+    for (const [key, { drawn, index }] of this.drawn) {
+      if (index < first || index >= end) {
+        this.sizes.unobserve(drawn.root);
+        drawn.root.remove();
+        this.drawn.delete(key);
+      }
+    }
+    let before: Element | null = null;
+    for (let i = first; i < end; i++) {
+      const row = this.rows[i];
+      if (row === undefined) continue;
+      const root = this.place(row, i);
+      // Moving a node would take the focus and the selection from it.
+      const wanted: Element | null = before === null ? this.body.firstElementChild : before.nextElementSibling;
+      if (root !== wanted) {
+        this.body.insertBefore(root, wanted);
+      }
+      before = root;
+    }
+    this.above.style.height = `${this.heights.offset(first)}px`;
+    this.below.style.height = `${this.heights.total - this.heights.offset(end)}px`;
+    if (this.atEnd) {
+      this.root.scrollTop = this.root.scrollHeight;
+    }
+  }
+
+  private place(row: Row, index: number): HTMLElement {
+    const known = this.drawn.get(row.key);
+    if (known !== undefined) {
+      if (known.rev !== row.rev) {
+        known.drawn.update(row);
+        known.rev = row.rev;
+      }
+      known.index = index;
+      known.drawn.root.setAttribute("aria-setsize", String(this.rows.length));
+      return known.drawn.root;
+    }
+    const drawn = this.draw(row);
+    const { root } = drawn;
+    root.tabIndex = -1;
+    root.dataset["key"] = row.key;
+    root.setAttribute("role", "article");
+    root.setAttribute("aria-posinset", String(index + 1));
+    root.setAttribute("aria-setsize", String(this.rows.length));
+    this.drawn.set(row.key, { drawn, rev: row.rev, index });
+    this.sizes.observe(root);
+    return root;
+  }
+
+  private measured(entries: readonly ResizeObserverEntry[]): void {
+    let moved = 0;
+    let changed = false;
+    const top = this.root.scrollTop;
+    for (const { target } of entries) {
+      const entry = target instanceof HTMLElement ? this.drawn.get(target.dataset["key"] ?? "") : undefined;
+      if (entry === undefined || !entry.drawn.root.isConnected) continue;
+      const isAbove = this.heights.offset(entry.index) + this.heights.height(entry.index) <= top;
+      const grown = this.heights.set(entry.index, entry.drawn.root.getBoundingClientRect().height);
+      changed ||= grown !== 0;
+      // What is read stays where it is when something above turns out to have another height.
+      if (isAbove) moved += grown;
+    }
+    if (moved !== 0 && !this.atEnd) {
+      this.root.scrollTop = top + moved;
+    }
+    if (changed) {
+      this.schedule();
+    }
+  }
+
+  /** From row to row by the arrow keys, where the focus is on a row and not in it. */
+  private key(event: KeyboardEvent): void {
+    const { target } = event;
+    if (!(target instanceof HTMLElement) || (target !== this.root && target.parentElement !== this.body)) {
+      return;
+    }
+    if (event.key === "End" || event.key === "Home") {
+      event.preventDefault();
+      if (event.key === "End") this.toEnd();
+      else this.toRow(0);
+      return;
+    }
+    const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+    if (step === 0) {
+      return;
+    }
+    const shown = [...this.body.children].filter((one): one is HTMLElement => one instanceof HTMLElement);
+    const at = target === this.root ? (step === 1 ? -1 : shown.length) : shown.indexOf(target);
+    const next = shown[at + step];
+    if (next !== undefined) {
+      event.preventDefault();
+      next.focus();
+      next.scrollIntoView({ block: "nearest" });
+    }
+  }
+}
+
+function estimate(row: Row): number {
+  return row.body.kind === "item" ? 80 : 60;
+}

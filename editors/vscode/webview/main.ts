@@ -1,0 +1,274 @@
+/**
+ * The chat page: a thread, the list of threads, the composer, and what comes from the extension.
+ */
+import { ThreadModel } from "../src/chat/view";
+import type { ThreadView } from "../src/chat/view";
+import type { ToPage } from "../src/chat/wire";
+import { cut, duration, percentUsed, tokens } from "../src/chat/words";
+import type { ThreadEvent } from "../src/rpc";
+import { Composer } from "./composer";
+import { button, el, iconButton } from "./dom";
+import { keep, kept, post } from "./host";
+import { RowList } from "./list";
+import { drawRow, textOf } from "./rows";
+import { ThreadList } from "./threads";
+import "./style.css";
+
+let model: ThreadModel | undefined;
+let threadId = kept().threadId;
+let draft = kept().draft;
+
+const view = (): ThreadView | undefined => model?.view;
+const title = el("button", { class: "title-button", title: "Conversations", attrs: { type: "button" } });
+const context = { view, folds: new Map<string, boolean>() };
+const toEnd = button("", () => { list.toEnd(); }, { class: "to-end", label: "Go to the end", icon: "down" });
+const list = new RowList((row) => drawRow(row, context), (atEnd) => { toEnd.hidden = atEnd; });
+toEnd.hidden = true;
+const threads = new ThreadList(closeThreads, () => threadId ?? undefined);
+const composer = new Composer((text) => {
+  draft = text;
+  remember();
+});
+const empty = el("div", { class: "empty" });
+const activity = el("div", { class: "activity" });
+const queue = el("div", { class: "queue", label: "Waiting messages", role: "group" });
+const meters = el("div", { class: "meters" });
+/** What a screen reader is told; the rows themselves would be told again with each scroll. */
+const live = el("div", { class: "sr-only", attrs: { "aria-live": "polite" } });
+const urgent = el("div", { class: "sr-only", attrs: { "aria-live": "assertive" } });
+const notices = el("div", { class: "notices" });
+const chat = el("main", { class: "chat" }, el("div", { class: "list-box" }, list.root, empty, toEnd), notices, activity, queue, composer.root, meters);
+
+title.addEventListener("click", () => { openThreads(); });
+document.body.append(
+  el("header", {}, iconButton("list", "Conversations", openThreads), title, iconButton("window", "Open in an editor tab", () => { if (threadId !== null) post({ type: "threadAction", action: "editor", threadId }); }), iconButton("add", "New conversation", () => { post({ type: "new" }); })),
+  threads.root,
+  chat,
+  live,
+  urgent,
+);
+
+function openThreads(): void {
+  chat.hidden = true;
+  threads.show();
+}
+
+function closeThreads(): void {
+  threads.hide();
+  chat.hidden = false;
+  composer.focus();
+}
+
+const WAITING: ReadonlySet<string> = new Set(["proposed", "partlyDecided", "conflicting", "stale"]);
+
+function remember(): void {
+  keep({ threadId, draft });
+}
+
+function notice(severity: "info" | "error", text: string): void {
+  const box = el("div", { class: `notice notice-${severity}`, role: severity === "error" ? "alert" : "status" }, el("span", {}, text), iconButton("close", "Close", () => { box.remove(); }));
+  notices.replaceChildren(box);
+}
+
+function show(next: ThreadView | null): void {
+  const isOther = next?.id !== model?.view.id;
+  model = next === null ? undefined : new ThreadModel(next);
+  threadId = next?.id ?? null;
+  remember();
+  if (isOther) {
+    context.folds.clear();
+    notices.replaceChildren();
+  }
+  if (!threads.root.hidden) closeThreads();
+  list.reset(model?.view.rows ?? []);
+  head();
+}
+
+/** All but the rows. */
+function head(): void {
+  const shown = view();
+  title.textContent = shown === undefined ? "New conversation" : (shown.name ?? (cut(shown.preview, 80) || "New conversation"));
+  empty.hidden = (shown?.rows.length ?? 0) > 0;
+  composer.setRunning(shown?.running !== undefined);
+  composer.setSettings(shown?.settings);
+  drawActivity();
+  drawQueue();
+  drawMeters();
+}
+
+function drawActivity(): void {
+  const shown = view();
+  const open = model?.open().length ?? 0;
+  const first = model?.open()[0];
+  const plan = shown?.plan;
+  const reviews = shown !== undefined && Object.values(shown.proposals).some((one) => WAITING.has(one.status));
+  const step = plan?.find((one) => one.status === "inProgress");
+  activity.hidden = shown?.running === undefined && open === 0;
+  const since = shown?.running === undefined || shown.running.startedAtMs === 0 ? "" : duration(Math.max(0, Date.now() - shown.running.startedAtMs));
+  const words = shown?.retry ?? (open > 0 ? "Waits for your answer" : reviews ? "Waits for your review" : step === undefined ? "Working" : step.step);
+  activity.replaceChildren(
+    el("span", { class: open > 0 || reviews ? "dot waits" : "dot", attrs: { "aria-hidden": "true" } }),
+    el("span", { class: "grow" }, words),
+    ...(plan === undefined ? [] : [el("span", { class: "dim" }, `${plan.filter((one) => one.status === "completed").length}/${plan.length}`)]),
+    el("span", { class: "dim" }, since),
+    ...(first === undefined ? [] : [button("Show the question", () => {
+      list.toRow(model?.position(first.key) ?? 0);
+      requestAnimationFrame(() => { requestAnimationFrame(() => { document.querySelector<HTMLElement>(`[data-key="${CSS.escape(first.key)}"] button`)?.focus(); }); });
+    }, { class: "small" })]),
+  );
+}
+
+function drawQueue(): void {
+  const waiting = view()?.queue;
+  queue.hidden = waiting === undefined;
+  if (waiting === undefined) {
+    return;
+  }
+  const act = (action: "remove" | "up" | "down", queuedId: string) => (): void => { post({ type: "queue", action, queuedId, text: "" }); };
+  queue.replaceChildren(
+    el("div", { class: "title" }, waiting.paused ? "Paused" : "Next", ...(waiting.paused ? [button("Go on", () => { post({ type: "queue", action: "resume", queuedId: "", text: "" }); }, { class: "small" })] : [])),
+    ...waiting.inputs.map((one, i) => {
+      const text = textOf(one.input);
+      const row = el("div", { class: "queued" }, el("span", { class: "grow" }, cut(text, 200)), iconButton("edit", "Edit", () => {
+        const box = el("input", { label: "Message", attrs: { type: "text" } });
+        box.value = text;
+        box.addEventListener("keydown", (event) => {
+          if (event.key === "Enter") post({ type: "queue", action: "edit", queuedId: one.id, text: box.value });
+          if (event.key === "Escape" || event.key === "Enter") drawQueue();
+        });
+        row.replaceChildren(box);
+        box.focus();
+      }), ...(i > 0 ? [iconButton("up", "Earlier", act("up", one.id))] : []), ...(i < waiting.inputs.length - 1 ? [iconButton("down", "Later", act("down", one.id))] : []), iconButton("close", "Take out", act("remove", one.id)));
+      return row;
+    }),
+  );
+}
+
+function drawMeters(): void {
+  const shown = view();
+  const used = percentUsed(shown?.usage);
+  const limit = (name: string, window: { usedPercent: number; resetsAt?: number | null } | null | undefined): HTMLElement[] =>
+    window ? [meter(name, window.usedPercent, `${name}: ${Math.round(window.usedPercent)} % used${window.resetsAt ? `, anew ${new Date(window.resetsAt * 1000).toLocaleString()}` : ""}`)] : [];
+  meters.replaceChildren(
+    ...(shown?.usage === undefined ? [] : used === undefined ? [el("span", { class: "dim" }, `${tokens(shown.usage.total.totalTokens)} tokens`)] : [meter("Context", used, `${tokens(shown.usage.last.totalTokens)} of ${tokens(shown.usage.modelContextWindow ?? 0)} tokens of the model's context window; ${tokens(shown.usage.total.totalTokens)} used in all`)]),
+    ...limit("Limit", shown?.limits?.primary),
+    ...limit("Week", shown?.limits?.secondary),
+    ...(shown === undefined ? [] : [el("span", { class: "dim grow end", title: shown.cwd }, shown.cwd.split(/[/\\]/).at(-1) ?? "")]),
+  );
+}
+
+function meter(name: string, percent: number, words: string): HTMLElement {
+  const bar = el("span", { class: percent > 85 ? "bar full" : "bar" });
+  bar.style.width = `${Math.max(2, Math.min(100, percent))}%`;
+  return el("span", { class: "meter", title: words, role: "meter", label: words, attrs: { "aria-valuenow": String(Math.round(percent)), "aria-valuemin": "0", "aria-valuemax": "100" } }, el("span", { class: "dim" }, `${name} ${Math.round(percent)} %`), el("span", { class: "track" }, bar));
+}
+
+/** Says aloud what somebody who does not see the page should know. */
+function tell(event: ThreadEvent): void {
+  switch (event.method) {
+    case "countersign/turn/completed":
+      live.textContent = event.params.turn.status === "completed" ? `The agent says: ${cut(event.params.lastAgentMessage ?? "done", 600)}` : event.params.turn.status === "failed" ? `The turn failed. ${event.params.turn.error?.message ?? ""}` : "The turn was stopped.";
+      break;
+    case "countersign/approval/requested":
+    case "countersign/userInput/requested":
+    case "countersign/mcp/elicitationRequested":
+      urgent.textContent = "The agent waits for your answer.";
+      break;
+    case "countersign/proposal/created":
+      live.textContent = "The agent proposes changes to files.";
+      break;
+    default:
+  }
+}
+
+function take(events: readonly ThreadEvent[]): void {
+  if (model === undefined) {
+    return;
+  }
+  for (const event of events) {
+    model.apply(event);
+    tell(event);
+    if (event.method === "countersign/thread/configured") composer.forget();
+  }
+  list.changed();
+  head();
+}
+
+window.addEventListener("message", ({ data }: MessageEvent<ToPage>) => {
+  switch (data.type) {
+    case "hello":
+      empty.replaceChildren(...welcome(data.folder, data.trouble));
+      document.body.classList.toggle("offline", !data.running);
+      if (data.trouble !== null && view() !== undefined) notice("error", data.trouble);
+      break;
+    case "thread":
+      show(data.view);
+      break;
+    case "events":
+      take(data.events);
+      break;
+    case "threads":
+      threads.take(data.entries, data.more, data.append);
+      break;
+    case "found":
+      composer.found(data.token, data.files, data.symbols);
+      break;
+    case "models":
+    case "prompts":
+    case "history":
+      composer.takeLists(data);
+      break;
+    case "notice":
+      notice(data.severity, data.text);
+      break;
+    case "attention":
+      composer.setAttention(data.activeFile, data.lines);
+      break;
+    case "insert":
+      composer.insert(data.text);
+      break;
+    case "sent":
+      list.toEnd();
+      break;
+    case "focus":
+      if (!threads.root.hidden) closeThreads();
+      composer.focus();
+  }
+});
+
+function welcome(folder: string, trouble: string | null): Node[] {
+  if (trouble !== null) {
+    return [el("h2", {}, "Countersign is not running"), el("p", {}, trouble), el("div", { class: "buttons" }, button("Start the server", () => { post({ type: "help", action: "restart" }); }, { class: "primary" }), button("Show the log", () => { post({ type: "help", action: "log" }); }))];
+  }
+  const try_ = (text: string): HTMLElement => button(text, () => { composer.set(text); composer.focus(); }, { class: "suggestion" });
+  return [
+    el("h2", {}, "What shall we do?"),
+    el("p", { class: "dim" }, folder === "" ? "Nothing changes before you accept it." : `The agent works in ${folder}. Nothing changes before you accept it.`),
+    try_("Explain how this project is built up."),
+    try_("Run the tests and mend what fails."),
+    try_("/review"),
+  ];
+}
+
+window.addEventListener("put-back", (event) => {
+  if (event instanceof CustomEvent && typeof event.detail === "string") {
+    composer.set(event.detail);
+    composer.focus();
+  }
+});
+document.addEventListener("keydown", (event) => {
+  // From anywhere that takes no text, writing goes to the composer.
+  if (event.key === "/" && event.target === document.body) {
+    event.preventDefault();
+    composer.focus();
+  }
+});
+setInterval(() => {
+  if (view()?.running !== undefined) drawActivity();
+}, 1000);
+
+
+composer.set(draft);
+head();
+empty.replaceChildren(...welcome("", null));
+post({ type: "ready", threadId });

@@ -1,0 +1,338 @@
+/**
+ * Draws the rows of a thread: what was said, thought, run, changed and asked.
+ */
+import { counts, hunkLines, unifiedLines } from "../src/chat/diff";
+import type { DiffLine } from "../src/chat/diff";
+import { screen } from "../src/chat/terminal";
+import type { Row, ThreadView } from "../src/chat/view";
+import { confinedWords, cut, duration, tokens } from "../src/chat/words";
+import type { ItemStatus, Proposal, ProposalFile, ThreadItem, TurnError, UserInput } from "../src/protocol";
+import { button, el, icon } from "./dom";
+import { post } from "./host";
+import type { Drawn } from "./list";
+import { MarkdownView, markdown } from "./markdown";
+import { questionBody } from "./questions";
+
+export interface RowContext {
+  readonly view: () => ThreadView | undefined;
+  /** What was unfolded or folded by hand, by key: rows in and out of view keep it. */
+  readonly folds: Map<string, boolean>;
+}
+
+export function drawRow(row: Row, context: RowContext): Drawn {
+  const { body } = row;
+  if (body.kind === "item" && body.item.type === "agentMessage") {
+    return agentMessage(row);
+  }
+  if (body.kind === "item" && body.item.type === "commandExecution") {
+    return command(row, context);
+  }
+  const root = el("div", {});
+  let wasSettled: string | undefined | null = null;
+  const update = (now: Row): void => {
+    // What is being typed into a question must not be drawn over.
+    if (now.body.kind === "question") {
+      if (wasSettled === now.body.settled) return;
+      wasSettled = now.body.settled;
+    }
+    root.className = `row row-${kindOf(now)}`;
+    root.setAttribute("aria-label", labelOf(now));
+    root.replaceChildren(...contents(now, context));
+  };
+  update(row);
+  return { root, update };
+}
+
+function kindOf(row: Row): string {
+  return row.body.kind === "item" ? row.body.item.type : row.body.kind;
+}
+
+/** What a newer server adds has no name here yet. */
+const LABELS: Readonly<Partial<Record<string, string>>> = {
+  userMessage: "You",
+  agentMessage: "Agent",
+  reasoning: "Reasoning",
+  plan: "Plan",
+  commandExecution: "Command",
+  fileChange: "Changes to files",
+  mcpToolCall: "Tool call",
+  toolCall: "Tool call",
+  collabAgentToolCall: "Agents",
+  agentMail: "Message from an agent",
+  enteredReviewMode: "Review begins",
+  exitedReviewMode: "Review",
+  undo: "Undo",
+  contextCompaction: "Conversation summed up",
+};
+
+function labelOf(row: Row): string {
+  const what = row.body.kind === "item" ? (LABELS[row.body.item.type] ?? row.body.item.type) : { question: "Question", error: "Error", note: "Note", unanswered: "Not sent" }[row.body.kind];
+  return row.startedAtMs === undefined ? what : `${what}, ${new Date(row.startedAtMs).toLocaleTimeString()}`;
+}
+
+function time(row: Row): HTMLElement | undefined {
+  const at = row.startedAtMs ?? row.completedAtMs;
+  if (at === undefined || at === 0) return undefined;
+  const date = new Date(at);
+  return el("time", { title: date.toLocaleString(), attrs: { datetime: date.toISOString() } }, date.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" }));
+}
+
+function agentMessage(row: Row): Drawn {
+  const view = new MarkdownView();
+  const root = el("div", { class: "row row-agentMessage" });
+  const foot = el("div", { class: "row-foot" });
+  root.append(view.root, foot);
+  const update = (now: Row): void => {
+    if (now.body.kind !== "item" || now.body.item.type !== "agentMessage") return;
+    const { item, live } = now.body;
+    root.setAttribute("aria-label", labelOf(now));
+    root.setAttribute("aria-busy", String(live));
+    root.classList.toggle("live", live);
+    view.update(item.text);
+    foot.replaceChildren(...[item.partial === true ? el("span", { class: "dim" }, "broken off") : "", time(now) ?? ""].filter((one) => one !== ""));
+  };
+  update(row);
+  return { root, update };
+}
+
+function fold(key: string, summary: (Node | string | undefined)[], body: () => (Node | string)[], open: boolean, context: RowContext, className: string): HTMLElement {
+  const isOpen = context.folds.get(key) ?? open;
+  const details = el("details", { class: className }, el("summary", {}, ...summary.filter((one) => one !== undefined)));
+  details.open = isOpen;
+  let filled = false;
+  const fill = (): void => {
+    if (details.open && !filled) {
+      filled = true;
+      details.append(...body());
+    }
+  };
+  fill();
+  details.addEventListener("toggle", () => {
+    context.folds.set(key, details.open);
+    fill();
+  });
+  return details;
+}
+
+function status(of: ItemStatus, ok: string): HTMLElement {
+  const words: Record<ItemStatus, string> = { inProgress: "running", completed: ok, failed: "failed", declined: "denied", interrupted: "stopped", background: "runs on" };
+  return el("span", { class: `status status-${of}` }, words[of]);
+}
+
+function command(row: Row, context: RowContext): Drawn {
+  const root = el("div", { class: "row row-commandExecution" });
+  const head = el("div", { class: "command-head" });
+  const line = el("code", { class: "command-line" });
+  const facts = el("div", { class: "facts" });
+  const output = el("pre", { class: "terminal", label: "Output", attrs: { tabindex: "0" } });
+  const buttons = el("div", { class: "buttons" });
+  const box = el("details", { class: "command" }, el("summary", {}, head), output, buttons);
+  root.append(box);
+  let shown: string | undefined;
+  box.addEventListener("toggle", () => { context.folds.set(row.key, box.open); });
+  const update = (now: Row): void => {
+    if (now.body.kind !== "item" || now.body.item.type !== "commandExecution") return;
+    const { item, live } = now.body;
+    root.setAttribute("aria-label", `${labelOf(now)}: ${cut(item.command, 200)}`);
+    root.setAttribute("aria-busy", String(live));
+    line.textContent = item.command;
+    const action = item.actions[0];
+    const words = item.source === "user" ? "Your command" : action === undefined || action.type === "unknown" ? undefined : action.type === "read" ? `reads ${action.name}` : action.type === "listFiles" ? `lists ${action.path ?? "files"}` : action.type === "search" ? `searches${action.query ? ` for ${action.query}` : ""}` : action.words;
+    const ended = item.exitCode === null || item.exitCode === undefined ? undefined : el("span", { class: item.exitCode === 0 ? "status status-completed" : "status status-failed" }, `exit ${item.exitCode}`);
+    const facts_ = [ended ?? status(item.status, "done"), item.durationMs ? duration(item.durationMs) : undefined, item.source === "user" ? "your shell" : confinedWords[item.confined], words];
+    facts.replaceChildren(...facts_.filter((one) => one !== undefined).map((one) => (typeof one === "string" ? el("span", { class: one === confinedWords.outside ? "fact outside" : "fact" }, one) : one)), ...[time(now)].filter((one) => one !== undefined));
+    head.replaceChildren(el("span", { class: "prompt", attrs: { "aria-hidden": "true" } }, "$"), line, facts);
+    const text = item.aggregatedOutput ?? now.body.output ?? "";
+    if (text !== shown) {
+      shown = text;
+      const atEnd = output.scrollHeight - output.scrollTop - output.clientHeight < 30;
+      output.replaceChildren(...screen(text).map((span) => (span.classes.length === 0 ? document.createTextNode(span.text) : el("span", { class: span.classes.map((one) => `ansi-${one}`).join(" ") }, span.text))));
+      if (atEnd) output.scrollTop = output.scrollHeight;
+    }
+    output.hidden = text === "";
+    const terminal = item.terminalId;
+    const runsOn = terminal !== undefined && terminal !== null && item.status === "background";
+    buttons.replaceChildren(
+      ...[
+        item.reason ? el("span", { class: "dim" }, item.reason) : undefined,
+        runsOn ? button("Stop it", () => { post({ type: "killTerminal", terminalId: terminal }); }) : undefined,
+        item.source === "user" && !live ? button("Send the output to the agent", () => { post({ type: "sendOutput", itemId: item.id }); }) : undefined,
+      ].filter((one) => one !== undefined),
+    );
+    const wanted = context.folds.get(row.key) ?? (live || runsOn || item.source === "user" || item.status === "failed");
+    if (box.open !== wanted && !context.folds.has(row.key)) {
+      box.open = wanted;
+      // Setting it tells of a toggle, which is not the person's.
+      queueMicrotask(() => context.folds.delete(row.key));
+    } else {
+      box.open = wanted;
+    }
+  };
+  update(row);
+  return { root, update };
+}
+
+function contents(row: Row, context: RowContext): (Node | string)[] {
+  const { body } = row;
+  switch (body.kind) {
+    case "question":
+      return questionBody(body.question, body.settled);
+    case "error":
+      return errorBody(body.error);
+    case "note": {
+      const overruled = row.key.startsWith("guardian:") && body.severity === "warning" ? [button("Allow it this once", () => { post({ type: "overrule", assessmentId: row.key.slice("guardian:".length) }); })] : [];
+      return [el("p", { class: `note note-${body.severity}`, role: "note" }, body.text), ...overruled];
+    }
+    case "unanswered":
+      return [el("p", { class: "note note-warning" }, "This was not read by the agent, because the turn was stopped before."), el("div", { class: "user-text" }, textOf(body.input)), button("Put it back", () => { window.dispatchEvent(new CustomEvent("put-back", { detail: textOf(body.input) })); })];
+    case "item":
+      return itemBody(row, body, context);
+  }
+}
+
+export function textOf(input: readonly UserInput[]): string {
+  return input.map((one) => (one.type === "text" ? one.text : one.type === "mention" ? `@${one.path}` : "")).filter(Boolean).join("\n");
+}
+
+function errorBody(error: TurnError): Node[] {
+  const help = (text: string, action: "doctor" | "log" | "settings"): HTMLElement => button(text, () => { post({ type: "help", action }); });
+  const actions = {
+    missingKey: [help("Open settings", "settings"), help("Run the doctor", "doctor")],
+    unauthorized: [help("Open settings", "settings"), help("Run the doctor", "doctor")],
+    modelNotFound: [help("Open settings", "settings")],
+    contextWindowExceeded: [button("Sum up the conversation", () => { post({ type: "command", name: "compact" }); })],
+    sandboxError: [help("Run the doctor", "doctor")],
+  } as Partial<Record<TurnError["kind"], HTMLElement[]>>;
+  const again = button("Try again", () => { post({ type: "send", text: "Please go on.", images: [], queue: false, choices: {}, leaveOut: [] }); });
+  return [el("div", { class: "error", role: "alert" }, el("p", {}, error.message), el("div", { class: "buttons" }, ...(actions[error.kind] ?? []), again, help("Show the log", "log")))];
+}
+
+function itemBody(row: Row, body: Extract<Row["body"], { kind: "item" }>, context: RowContext): (Node | string)[] {
+  const { item } = body;
+  const foot = [time(row)].filter((one) => one !== undefined);
+  switch (item.type) {
+    case "userMessage": {
+      const images = item.content.flatMap((one) => (one.type === "image" && one.url.startsWith("data:image/") ? [el("img", { attrs: { src: one.url, alt: "A picture that you sent" } })] : []));
+      const sent = (item.context ?? []).map((one) => el("span", { class: "chip", title: [one.path, one.note].filter(Boolean).join(" · ") }, one.label));
+      return [el("div", { class: "user-text" }, textOf(item.content)), ...images, ...(sent.length > 0 ? [el("div", { class: "chips", label: "Sent along" }, ...sent)] : []), el("div", { class: "row-foot" }, ...foot)];
+    }
+    case "reasoning": {
+      const parts = item.summary.length > 0 ? item.summary : item.content;
+      const title = /\*\*(.+?)\*\*/.exec(parts.at(-1) ?? "")?.[1];
+      if (parts.every((part) => part.trim() === "")) return body.live ? [el("p", { class: "dim thinking" }, "Thinking…")] : [];
+      return [fold(row.key, [body.live ? "Thinking" : "Thought", title === undefined ? undefined : el("span", { class: "dim" }, ` · ${title}`)], () => parts.map((part) => markdown(part)), false, context, "reasoning")];
+    }
+    case "plan":
+      return [
+        el("div", { class: "plan" },
+          el("div", { class: "title" }, "Plan", el("span", { class: "dim" }, ` ${item.steps.filter((step) => step.status === "completed").length} of ${item.steps.length}`)),
+          item.explanation ? el("p", { class: "dim" }, item.explanation) : undefined,
+          el("ol", {}, ...item.steps.map((step) => el("li", { class: `step step-${step.status}`, label: `${{ pending: "To do", inProgress: "In progress", completed: "Done" }[step.status]}: ${step.step}` }, el("span", { class: "tick", attrs: { "aria-hidden": "true" } }, ...(step.status === "completed" ? [icon("check")] : [])), step.step)))),
+      ];
+    case "fileChange":
+      return fileChange(row, item, context);
+    case "mcpToolCall":
+      return [tool(row, `${item.server}: ${item.title || item.tool}`, item.status, item.arguments, item.error ?? (item.result ? JSON.stringify(item.result, undefined, 2) : undefined), item.durationMs, body.progress, context)];
+    case "toolCall":
+      return [tool(row, item.title || item.tool, item.status, item.arguments, item.output ?? undefined, item.durationMs, undefined, context)];
+    case "collabAgentToolCall": {
+      const agents = item.receiverThreadIds.map((id) => {
+        const state = context.view()?.agents[id] ?? item.agentsStates[id];
+        return el("li", {}, button(state?.name ?? "agent", () => { post({ type: "open", threadId: id }); }, { class: "link" }), el("span", { class: "dim" }, ` ${state?.status ?? ""}${state?.message ? `: ${cut(state.message, 160)}` : ""}`));
+      });
+      const title = { spawnAgent: "Starts an agent", sendMessage: "Writes to an agent", wait: "Waits for agents", listAgents: "Looks at its agents", closeAgent: "Closes an agent" }[item.tool];
+      return [el("div", { class: "tool agents" }, el("div", { class: "title" }, title, status(item.status, "")), item.prompt ? el("p", { class: "dim" }, cut(item.prompt, 300)) : undefined, el("ul", {}, ...agents))];
+    }
+    case "agentMail":
+      return [el("div", { class: "tool" }, el("div", { class: "title" }, `From ${item.author}`), markdown(item.text))];
+    case "enteredReviewMode":
+      return [el("p", { class: "note note-info" }, `A reviewer looks at ${item.review}.`)];
+    case "exitedReviewMode": {
+      const findings = item.output?.findings ?? [];
+      return [
+        el("div", { class: "tool" },
+          el("div", { class: "title" }, findings.length === 0 ? "The review found nothing." : findings.length === 1 ? "The review found one thing." : `The review found ${findings.length} things.`),
+          markdown(item.output?.overallExplanation ?? item.review),
+          el("ul", { class: "findings" }, ...findings.map((finding) => {
+            const at = finding.codeLocation;
+            return el("li", {}, at ? button(finding.title, () => { post({ type: "file", path: at.absoluteFilePath, line: at.lineRange.start }); }, { class: "link" }) : finding.title, el("span", { class: "dim" }, ` P${finding.priority}`), markdown(finding.body));
+          }))),
+      ];
+    }
+    case "undo":
+      return [el("div", { class: "tool" }, el("div", { class: "title" }, "Undo", status(item.status, "done")), item.message ? el("p", {}, item.message) : undefined, el("ul", { class: "files" }, ...item.files.map((file) => el("li", {}, fileLink(file.path), el("span", { class: "dim" }, ` ${file.result}${file.message ? `: ${file.message}` : ""}`)))))];
+    case "contextCompaction": {
+      const saved = item.tokensBefore && item.tokensAfter ? ` ${tokens(item.tokensBefore)} → ${tokens(item.tokensAfter)} tokens` : "";
+      return [fold(row.key, [item.status === "inProgress" ? "Summing up the conversation…" : `Conversation summed up${saved}`], () => [markdown(item.summary ?? item.message ?? "")], false, context, "reasoning")];
+    }
+    case "agentMessage":
+    case "commandExecution":
+      return [];
+    default:
+      // A newer server may tell of more than this page knows.
+      return [el("p", { class: "note" }, (item as { type: string }).type)];
+  }
+}
+
+function tool(row: Row, title: string, state: ItemStatus, given: unknown, result: string | undefined, ms: number | null | undefined, progress: string | undefined, context: RowContext): HTMLElement {
+  return fold(row.key, [el("span", { class: "title" }, title), status(state, ""), el("span", { class: "dim" }, [progress, ms ? duration(ms) : undefined].filter(Boolean).join(" · "))], () => [el("pre", { class: "terminal", label: "Arguments" }, JSON.stringify(given, undefined, 2)), ...(result === undefined ? [] : [el("pre", { class: "terminal", label: "Result" }, cut(result, 20_000))])], false, context, "tool");
+}
+
+function fileLink(path: string, line: number | null = null): HTMLElement {
+  const cwd = path.split(/[/\\]/).at(-1) ?? path;
+  return button(cwd, () => { post({ type: "file", path, line }); }, { class: "link", title: path });
+}
+
+function diffBox(lines: readonly DiffLine[]): HTMLElement {
+  const shown = lines.slice(0, 400);
+  const sign = { added: "+", removed: "−", same: " ", head: "" };
+  const names = { added: "added: ", removed: "removed: ", same: "", head: "" };
+  return el("div", { class: "diff", attrs: { tabindex: "0" }, role: "group", label: "Change" }, ...shown.map((line) => el("div", { class: `diff-line diff-${line.kind}`, attrs: line.kind === "same" ? {} : { "aria-label": names[line.kind] + line.text } }, el("span", { class: "sign", attrs: { "aria-hidden": "true" } }, sign[line.kind]), line.text || " ")), lines.length > shown.length ? el("div", { class: "dim" }, `… ${lines.length - shown.length} more lines`) : undefined);
+}
+
+function fileChange(row: Row, item: Extract<ThreadItem, { type: "fileChange" }>, context: RowContext): Node[] {
+  const proposal = item.proposalId ? context.view()?.proposals[item.proposalId] : undefined;
+  const waits = proposal !== undefined && ["proposed", "partlyDecided", "conflicting", "stale"].includes(proposal.status);
+  const head = el("div", { class: "title" }, waits ? "Proposes changes" : "Changes", proposal === undefined ? status(item.status, "done") : el("span", { class: `status status-${proposal.status}` }, proposalWords(proposal)));
+  const decide = (decision: "accept" | "reject") => (): void => { if (proposal !== undefined) post({ type: "decide", proposalId: proposal.id, decision, path: null, hunkIds: null }); };
+  const buttons = waits
+    ? el("div", { class: "buttons" },
+        button("Accept all", decide("accept"), { class: "primary", icon: "check" }),
+        button("Reject all", decide("reject"), { icon: "close" }),
+        button("Reject with words…", () => { post({ type: "rejectWithWords", proposalId: proposal.id, hunkIds: null }); }))
+    : undefined;
+  // Of what went well the model is told in words of its own.
+  const outcome = ["failed", "declined"].includes(item.status) || proposal?.status === "failed" ? (proposal?.outcome ?? item.outcome ?? undefined) : undefined;
+  const files = proposal === undefined ? item.changes.map((change) => fold(`${row.key}|${change.path}`, [fileLink(change.path), el("span", { class: "dim" }, ` ${change.kind.type === "update" ? "" : change.kind.type === "add" ? "new" : "deleted"}`), countsOf(unifiedLines(change.diff))], () => [diffBox(unifiedLines(change.diff))], false, context, "file")) : proposal.files.map((file) => proposalFile(row.key, proposal, file, waits, context));
+  return [el("div", { class: waits ? "proposal waits" : "proposal" }, head, proposal?.reason ? el("p", { class: "dim" }, proposal.reason) : undefined, ...files, buttons, outcome === undefined ? undefined : el("p", { class: "note note-warning" }, outcome))];
+}
+
+function proposalWords(proposal: Proposal): string {
+  return { proposed: "waits for you", partlyDecided: "partly decided", conflicting: "in conflict with what was typed", stale: "its files have changed", accepted: "accepted", applied: "applied", rejected: "rejected", failed: "failed", superseded: "replaced by a later one", withdrawn: "withdrawn", undone: "undone" }[proposal.status];
+}
+
+function countsOf(lines: readonly DiffLine[]): HTMLElement {
+  const { added, removed } = counts(lines);
+  return el("span", { class: "counts", label: `${added} lines added, ${removed} removed` }, el("span", { class: "plus" }, `+${added}`), el("span", { class: "minus" }, `−${removed}`));
+}
+
+function proposalFile(key: string, proposal: Proposal, file: ProposalFile, waits: boolean, context: RowContext): HTMLElement {
+  const all = file.hunks.flatMap((hunk) => hunkLines(hunk.oldText, hunk.newText));
+  const decide = (decision: "accept" | "reject" | "reset", hunkId: string) => (): void => { post({ type: "decide", proposalId: proposal.id, decision, path: null, hunkIds: [hunkId] }); };
+  return fold(
+    `${key}|${file.path}`,
+    [fileLink(file.path, file.hunks[0]?.range.start ?? null), el("span", { class: "dim" }, file.kind.type === "update" ? "" : file.kind.type === "add" ? "new" : "deleted"), countsOf(all), waits ? button("Open diff", () => { post({ type: "showProposal", proposalId: proposal.id, path: file.path }); }, { class: "small" }) : undefined],
+    () => file.hunks.map((hunk, i) =>
+      el("div", { class: `hunk hunk-${hunk.status}` },
+        el("div", { class: "hunk-head" },
+          el("span", { class: "dim" }, `line ${hunk.range.start + 1}${hunk.status === "pending" ? "" : ` · ${hunk.status === "conflicting" ? "in conflict" : hunk.status}`}`),
+          waits && hunk.status === "pending" ? button("Accept", decide("accept", hunk.id), { class: "small", label: `Accept change ${i + 1} of ${file.path}` }) : undefined,
+          waits && (hunk.status === "pending" || hunk.status === "conflicting") ? button("Reject", decide("reject", hunk.id), { class: "small", label: `Reject change ${i + 1} of ${file.path}` }) : undefined,
+          waits && (hunk.status === "accepted" || hunk.status === "rejected") ? button("Take back", decide("reset", hunk.id), { class: "small" }) : undefined),
+        hunk.conflict ? el("p", { class: "note note-warning" }, hunk.conflict) : undefined,
+        diffBox(hunkLines(hunk.oldText, hunk.newText)))),
+    waits,
+    context,
+    "file",
+  );
+}

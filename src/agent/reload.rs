@@ -1,0 +1,91 @@
+//! The configuration as threads that are live have it: taken up anew when the person has changed it.
+
+use super::thread::ThreadHandle;
+use super::{Agent, AgentError};
+use crate::config::{self, ConfigError, Loaded};
+use crate::ids::ThreadId;
+use crate::protocol::config::ConfigWarning;
+use std::path::Path;
+use std::time::SystemTime;
+
+/// What tells that the person's file has been written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stamp(Option<(SystemTime, u64)>);
+
+impl Stamp {
+    pub(super) fn of(home: &Path) -> Self {
+        let meta = std::fs::metadata(home.join("config.toml")).ok();
+        Self(meta.and_then(|meta| Some((meta.modified().ok()?, meta.len()))))
+    }
+}
+
+impl Agent {
+    /// Reads the configuration again for one live thread, or all; their next turns take it up. What is wrong in it is told in
+    /// each thread, and given here.
+    ///
+    /// # Errors
+    /// The person's file cannot be read or is no TOML: then every thread keeps what it has. Or what a request gave a thread
+    /// does not fit any more.
+    pub async fn reload_config(&self, thread: Option<&ThreadId>) -> Result<Vec<ConfigWarning>, AgentError> {
+        let threads = match thread {
+            Some(id) => vec![self.reach(id).await?],
+            None => self.live(),
+        };
+        let stamp = Stamp::of(&self.desk().home);
+        let mut warnings = self.blocking_load(None).await?.warnings;
+        for thread in threads {
+            let loaded = self.blocking_load(Some(&thread)).await?;
+            for warning in &loaded.warnings {
+                if !warnings.contains(warning) {
+                    warnings.push(warning.clone());
+                }
+            }
+            thread.take_up(loaded).await?;
+        }
+        self.set_stamp(stamp);
+        Ok(warnings)
+    }
+
+    /// The same for all threads, if the person's file was written since it was last looked at. A file that cannot be used is
+    /// told in the thread that is about to go on.
+    pub async fn follow_config(&self, thread: &ThreadHandle) {
+        let stamp = Stamp::of(&self.desk().home);
+        if self.set_stamp(stamp) == stamp {
+            return;
+        }
+        if let Err(error) = self.reload_config(None).await {
+            let words = format!("The changed configuration is not taken up; this thread keeps the one it has. {error}");
+            thread.conversation().warn(None, words);
+        }
+    }
+
+    fn set_stamp(&self, stamp: Stamp) -> Stamp {
+        let mut last = self
+            .shared
+            .config_stamp
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        std::mem::replace(&mut last, stamp)
+    }
+
+    /// The configuration of a thread as the files are now. A broken file does not count as an empty one: what it forbade must
+    /// not be allowed because of a slip of the pen.
+    async fn blocking_load(&self, thread: Option<&ThreadHandle>) -> Result<Loaded, ConfigError> {
+        let agent = self.clone();
+        let place = thread.map(|thread| (thread.settings().cwd, thread.config()));
+        let loaded = tokio::task::spawn_blocking(move || {
+            config::saved(&agent.desk().home)?;
+            match place {
+                Some((cwd, config)) => agent.load_config(Some(&cwd), Some(&config.overrides)),
+                None => agent.load_config(None, None),
+            }
+        });
+        // It only ends early with the process.
+        loaded.await.unwrap_or_else(|error| {
+            Err(ConfigError::Unreadable {
+                path: self.desk().home.join("config.toml"),
+                cause: error.to_string(),
+            })
+        })
+    }
+}

@@ -1,0 +1,186 @@
+//! `countersign/account/…`: how the person is known to the provider.
+
+use crate::account::{AccountError, Announce, Notice, OwnTerms};
+use crate::agent::AgentError;
+use crate::lsp::error::RequestError;
+use crate::protocol::account::{
+    AccountLoginCancelParams, AccountLoginCancelResult, AccountLoginStartParams, AccountLoginStartResult,
+    AccountLogoutParams, AccountLogoutResult, AccountRateLimitsReadParams, AccountRateLimitsReadResult,
+    AccountReadParams, AccountReadResult, AccountStatusParams, AccountStatusResult,
+};
+use crate::protocol::method;
+use crate::server::after_reply;
+use crate::server::outbound::Outbound;
+use crate::server::session::Session;
+use std::sync::{Arc, Mutex, PoisonError};
+
+impl From<AccountError> for RequestError {
+    fn from(error: AccountError) -> Self {
+        Self::failed(error.kind(), error.to_string())
+    }
+}
+
+pub async fn read(session: &Session, params: AccountReadParams) -> Result<AccountReadResult, RequestError> {
+    let terms = terms(session)?;
+    let account = &session.agent().desk().account;
+    if params.refresh_token == Some(true) {
+        account.refresh(&terms.login).await;
+    }
+    let requires_openai_auth = terms.provider.requires_openai_auth;
+    let known = account.known(terms.terms());
+    Ok(AccountReadResult {
+        account: known.filter(|_| requires_openai_auth),
+        requires_openai_auth,
+    })
+}
+
+pub async fn status(session: &Session, params: AccountStatusParams) -> Result<AccountStatusResult, RequestError> {
+    let terms = terms(session)?;
+    let requires_openai_auth = terms.provider.requires_openai_auth;
+    if !requires_openai_auth {
+        return Ok(AccountStatusResult {
+            auth_method: None,
+            auth_token: None,
+            requires_openai_auth,
+        });
+    }
+    let account = &session.agent().desk().account;
+    if params.refresh_token == Some(true) {
+        account.refresh(&terms.login).await;
+    }
+    let (auth_method, auth_token) = account.method(terms.terms()).unzip();
+    Ok(AccountStatusResult {
+        auth_method,
+        auth_token: auth_token.filter(|_| params.include_token == Some(true)),
+        requires_openai_auth,
+    })
+}
+
+pub async fn login_start(
+    session: &Session,
+    params: AccountLoginStartParams,
+) -> Result<AccountLoginStartResult, RequestError> {
+    let announce = after_the_answer(session.outbound());
+    let terms = terms(session)?;
+    let account = session.agent().desk().account.clone();
+    // What is begun is brought to its end, also where the client takes its request back.
+    let begun = tokio::spawn(async move {
+        Ok(match params {
+            AccountLoginStartParams::ApiKey { api_key } => {
+                account.login_with_key(terms.terms(), &api_key, &announce).await?;
+                AccountLoginStartResult::ApiKey {}
+            }
+            AccountLoginStartParams::Browser {} => {
+                let begun = account.login_in_browser(terms.terms(), &announce).await?;
+                AccountLoginStartResult::Browser {
+                    login_id: begun.id,
+                    auth_url: begun.url,
+                }
+            }
+            AccountLoginStartParams::DeviceCode {} => {
+                let begun = account.login_by_code(terms.terms(), &announce).await?;
+                AccountLoginStartResult::DeviceCode {
+                    login_id: begun.id,
+                    user_code: begun.code,
+                    verification_url: begun.page,
+                    verification_url_complete: begun.filled_page,
+                }
+            }
+        })
+    });
+    brought_to_its_end(begun.await)
+}
+
+pub fn login_cancel(
+    session: &Session,
+    params: &AccountLoginCancelParams,
+) -> Result<AccountLoginCancelResult, RequestError> {
+    let announce = after_the_answer(session.outbound());
+    session.agent().desk().account.cancel(&params.login_id, &announce)?;
+    Ok(AccountLoginCancelResult {})
+}
+
+pub async fn logout(session: &Session, _params: AccountLogoutParams) -> Result<AccountLogoutResult, RequestError> {
+    let announce = after_the_answer(session.outbound());
+    let terms = terms(session)?;
+    let account = session.agent().desk().account.clone();
+    let done = tokio::spawn(async move { account.logout(terms.terms(), &announce).await });
+    brought_to_its_end(done.await).map(|()| AccountLogoutResult {})
+}
+
+pub async fn rate_limits_read(
+    session: &Session,
+    _params: AccountRateLimitsReadParams,
+) -> Result<AccountRateLimitsReadResult, RequestError> {
+    let terms = terms(session)?;
+    let rate_limits = session.agent().desk().account.rate_limits(terms.terms()).await?;
+    Ok(AccountRateLimitsReadResult { rate_limits })
+}
+
+fn brought_to_its_end<T>(done: Result<Result<T, AccountError>, tokio::task::JoinError>) -> Result<T, RequestError> {
+    match done {
+        Ok(outcome) => Ok(outcome?),
+        Err(error) => Err(RequestError::internal(format!(
+            "What was asked of the account broke off: {error}."
+        ))),
+    }
+}
+
+/// What holds for the configured provider, as the files say now.
+pub(super) fn terms(session: &Session) -> Result<OwnTerms, RequestError> {
+    let agent = session.agent();
+    let root = session.workspace().roots().into_iter().next();
+    let config = agent
+        .load_config(root.as_deref(), None)
+        .map_err(AgentError::from)?
+        .config;
+    Ok(OwnTerms {
+        // One that is not described needs nothing.
+        provider: config
+            .providers
+            .get(&config.model_provider)
+            .cloned()
+            .unwrap_or_default(),
+        login: config.login,
+        env: agent.desk().env.clone(),
+    })
+}
+
+/// Sends what is told, in its order and not before the answer to the request that is being handled.
+fn after_the_answer(outbound: &Outbound) -> Announce {
+    let waiting = Arc::new(Mutex::new(Some(Vec::new())));
+    let release = (waiting.clone(), outbound.clone());
+    after_reply(move || {
+        let (waiting, outbound) = release;
+        // Sent while the lock is held, so that nothing overtakes it.
+        let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        for notice in waiting.take().unwrap_or_default() {
+            send(&outbound, notice);
+        }
+    });
+    let outbound = outbound.clone();
+    Arc::new(move |notice| {
+        let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *waiting {
+            Some(waiting) => waiting.push(notice),
+            None => send(&outbound, notice),
+        }
+    })
+}
+
+/// Tells our plugins at once what comes of something that no request asked for; other clients are told in words.
+pub(super) fn to_plugins(session: &Session) -> Announce {
+    let (outbound, plugin) = (session.outbound().clone(), session.client().can.plugin);
+    Arc::new(move |notice| {
+        if plugin {
+            send(&outbound, notice);
+        }
+    })
+}
+
+fn send(outbound: &Outbound, notice: Notice) {
+    match notice {
+        Notice::Completed(completed) => outbound.notify(method::ACCOUNT_LOGIN_COMPLETED, completed),
+        Notice::Updated(updated) => outbound.notify(method::ACCOUNT_UPDATED, updated),
+    }
+}

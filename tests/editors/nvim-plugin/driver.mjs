@@ -1,0 +1,149 @@
+// A person at a Neovim with the plugin, in a terminal: keys in, the screen out; what it holds is read over its socket.
+import fs from "node:fs";
+import path from "node:path";
+import { Neovim } from "../nvim/driver.mjs";
+import { chooseFix } from "../person.mjs";
+import { here, state, until } from "../stage.mjs";
+import { Terminal } from "../terminal.mjs";
+
+const program = process.env.JOURNEY_NVIM;
+
+const socket = path.join(state, "nvim.sock");
+
+export async function start() {
+  const editor = new WithPlugin({ on: () => undefined }, socket);
+  await editor.begin();
+  const { major, minor, patch } = await editor.lua("return vim.version()");
+  editor.version = `Neovim ${major}.${minor}.${patch} with the plugin`;
+  return editor;
+}
+
+class WithPlugin extends Neovim {
+  async begin() {
+    this.typed = 0;
+    this.terminal = new Terminal([program, "-n", "-i", "NONE", "-u", path.join(here, "nvim-plugin", "init.lua"), "--listen", socket]);
+    await until("the editor to start", () => fs.existsSync(socket));
+    await until("the editor to answer", () => this.lua("return true"));
+  }
+
+  /** Closes the editor and opens it again. */
+  async restart() {
+    await this.close();
+    await until("the socket to go", () => !fs.existsSync(socket));
+    await this.begin();
+  }
+
+  /** Runs a sub-command of the plugin. */
+  command(words) {
+    return this.typeOut(`<Cmd>Countersign ${words}<CR>`);
+  }
+
+  fix() {
+    return chooseFix(this, () => this.actions());
+  }
+
+  async actions() {
+    await this.type("<Cmd>Countersign actions<CR>");
+    return this.actionList();
+  }
+
+  /** What the plugin marks in the shown file. */
+  hints() {
+    return this.lua(`local found = {}
+      for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(0, vim.api.nvim_create_namespace('countersign.inline'), 0, -1, { details = true })) do
+        local chunks = vim.list_extend(vim.deepcopy(mark[4].virt_text or {}), (mark[4].virt_lines or {})[1] or {})
+        for _, chunk in ipairs(chunks) do
+          if chunk[1]:find('change %d') then
+            table.insert(found, chunk[1])
+          end
+        end
+      end
+      return found`);
+  }
+
+  /** The changes that wait: none is asked about, all are announced. */
+  async proposal() {
+    const text = await until("the proposal", () =>
+      this.lua(`local proposal = require('countersign.proposals').list()[1]
+        return proposal and require('countersign.proposals').summary(proposal)`),
+    );
+    return {
+      text,
+      acceptAll: () => this.command("accept all"),
+      dismiss: () => this.command("reject all"),
+      decideInFiles: () => undefined,
+    };
+  }
+
+  undoTurn() {
+    return this.command("undo");
+  }
+
+  showTurn() {
+    return this.command("changes");
+  }
+
+  /** The text of the chat that is shown, folds open, and what stands beside its lines. */
+  chat() {
+    return this.lua(`for _, win in ipairs(vim.api.nvim_list_wins()) do
+        local buf = vim.api.nvim_win_get_buf(win)
+        if vim.bo[buf].filetype == 'countersign' then
+          local lines = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
+          for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(buf, vim.api.nvim_create_namespace('countersign.chat'), 0, -1, { details = true })) do
+            local function add(chunks)
+              lines[mark[2] + 1] = lines[mark[2] + 1] .. table.concat(vim.tbl_map(function(chunk) return chunk[1] end, chunks))
+            end
+            add(mark[4].virt_text or {})
+            for _, line in ipairs(mark[4].virt_lines or {}) do
+              add(vim.list_extend({ { '\\n' } }, line))
+            end
+          end
+          return table.concat(lines, '\\n')
+        end
+      end
+      return ''`);
+  }
+
+  /** Waits until the chat has a text. */
+  async chatHas(text) {
+    return until(`“${text}” in the chat`, async () => {
+      const chat = await this.chat();
+      return chat.includes(text) && chat;
+    });
+  }
+
+  /** Opens the chat and waits until its composer is written in. */
+  async openChat(words = "chat") {
+    await this.type(`<Cmd>Countersign ${words}<CR>`);
+    await until("the composer", async () => (await this.lua("return vim.bo.filetype .. vim.fn.mode()")) === "countersign-composeri");
+  }
+
+  /** Writes in the composer and sends it. */
+  async say(words) {
+    await this.typeOut(words.replaceAll("<", "<lt>"));
+    await this.typeOut("<Esc><Cmd>write<CR>");
+  }
+
+  /** Kills the server that this editor has started. */
+  async killServer() {
+    const own = (await this.lua("return vim.fn.getpid()")).toString();
+    const parent = (pid) => /^PPid:\s*(\d+)/m.exec(fs.readFileSync(`/proc/${pid}/status`, "utf8"))[1];
+    for (const pid of fs.readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
+      try {
+        if (parent(pid) === own && fs.readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("countersign")) process.kill(Number(pid), "SIGKILL");
+      } catch {
+        // It has ended meanwhile.
+      }
+    }
+  }
+
+  async shot(name) {
+    await this.terminal.shot(name);
+    await this.terminal.picture(name);
+  }
+
+  async close() {
+    await this.type("<Esc>:qall!<CR>").catch(() => undefined);
+    return until("the editor to close", () => !this.terminal.isOpen, 10000).catch(() => false);
+  }
+}

@@ -1,0 +1,70 @@
+-- What a journey needs in the Neovim under test: a Rig through which it answers questions and reads what was shown.
+vim.o.swapfile = false
+vim.o.hidden = true
+-- As a person's editor: languages are known, and a buffer's type starts language servers.
+vim.cmd('filetype plugin on')
+
+-- Every message is kept; the runner saves the log.
+vim.lsp.set_log_level('trace')
+
+Rig = { progress = {}, messages = {}, confirms = {} }
+
+--- Runs a file of Lua for the journey; its result as JSON.
+function Rig.run(path)
+  local result = dofile(path)
+  return vim.json.encode(result == nil and vim.NIL or result)
+end
+
+local open
+
+--- A picker that answers later, like the picker plugins do.
+vim.ui.select = function(items, opts, on_choice)
+  local format = opts.format_item or tostring
+  open = { items = items, opts = opts, on_choice = on_choice, texts = vim.tbl_map(format, items) }
+end
+
+function Rig.question()
+  return open and { text = open.opts.prompt, kind = open.opts.kind or '', choices = open.texts } or nil
+end
+
+function Rig.answer(title)
+  for i, text in ipairs(open and open.texts or {}) do
+    if vim.startswith(text, title) then
+      local question = open
+      open = nil
+      vim.schedule(function()
+        question.on_choice(question.items[i], i)
+      end)
+      return true
+    end
+  end
+  return false
+end
+
+--- Closes the question without a choice.
+function Rig.dismiss()
+  local question = open
+  open = nil
+  vim.schedule(function()
+    question.on_choice(nil, nil)
+  end)
+end
+
+-- Newer releases ask this way before an annotated edit. It would block the editor, and with it the journey.
+vim.fn.confirm = function(message)
+  table.insert(Rig.confirms, message)
+  return 1
+end
+
+local notify = vim.notify
+vim.notify = function(message, level, ...)
+  table.insert(Rig.messages, message)
+  return notify(message, level, ...)
+end
+
+vim.api.nvim_create_autocmd('LspProgress', {
+  callback = function(event)
+    local params = event.data.params
+    table.insert(Rig.progress, { token = tostring(params.token), value = params.value })
+  end,
+})

@@ -1,0 +1,187 @@
+local T = ...
+local tests = {}
+
+local function shown(buf)
+  return table.concat(vim.api.nvim_buf_get_lines(buf, 0, -1, false), '\n')
+end
+
+local function transcript()
+  local buf = vim.api.nvim_create_buf(false, true)
+  vim.api.nvim_win_set_buf(0, buf)
+  return require('countersign.chat.transcript').new(buf, true), buf
+end
+
+tests['a text that grows is only added to'] = function()
+  local view, buf = transcript()
+  local touched = {}
+  view:put('a', { lines = { 'first' } })
+  vim.api.nvim_buf_attach(buf, false, {
+    on_bytes = function(_, _, _, row, column, _, _, _, old)
+      touched[#touched + 1] = { row, column, old }
+    end,
+  })
+  local text = ''
+  for word in ('one two\nthree four\n\nfive'):gmatch('.') do
+    text = text .. word
+    view:put('b', { lines = vim.split(text, '\n') })
+  end
+  T.equal(shown(buf), 'first\n\none two\nthree four\n\nfive\n')
+  local removed = 0
+  for _, one in ipairs(touched) do
+    removed = removed + (type(one[3]) == 'number' and one[3] or 0)
+  end
+  T.check(removed <= 3, 'text was written over: ' .. vim.inspect(touched))
+end
+
+tests['blocks keep their places, whichever grows'] = function()
+  local view, buf = transcript()
+  math.randomseed(3)
+  local texts = {}
+  for round = 1, 400 do
+    local id = tostring(math.random(1, 12))
+    local lines = {}
+    for i = 1, math.random(1, 5) do
+      lines[i] = ('%s %d %s'):format(id, i, ('x'):rep(math.random(0, 4)))
+    end
+    if not texts[id] then
+      texts[#texts + 1] = id
+    end
+    texts[id] = lines
+    view:put(id, { lines = lines, status = { { ' s', 'Comment' } }, fold = { 1, #lines } }, nil, round % 3 == 0)
+  end
+  local wanted = {}
+  for _, id in ipairs(texts) do
+    vim.list_extend(wanted, texts[id])
+    wanted[#wanted + 1] = ''
+  end
+  T.equal(vim.api.nvim_buf_get_lines(buf, 0, -1, false), wanted)
+  for _, one in ipairs(view.shown) do
+    T.equal(vim.api.nvim_buf_get_lines(buf, one.row, one.row + 1, false)[1], one.lines[1])
+  end
+end
+
+tests['a window at the end follows, any other stays'] = function()
+  local view, buf = transcript()
+  for i = 1, 30 do
+    view:put(tostring(i), { lines = { 'line ' .. i } })
+  end
+  T.equal(vim.api.nvim_win_get_cursor(0)[1], vim.api.nvim_buf_line_count(buf))
+  vim.cmd('split')
+  local reader = vim.api.nvim_get_current_win()
+  vim.api.nvim_win_set_cursor(reader, { 5, 2 })
+  local top = vim.fn.line('w0')
+  vim.cmd('wincmd w')
+  view:put('31', { lines = { 'more', 'and more' } })
+  view:put('2', { lines = { 'line 2', 'grew', 'above' } })
+  T.equal(vim.api.nvim_win_get_cursor(0)[1], vim.api.nvim_buf_line_count(buf))
+  vim.api.nvim_set_current_win(reader)
+  T.equal(vim.api.nvim_get_current_line(), 'line 3')
+  T.check(vim.fn.line('w0') >= top)
+  T.equal(vim.bo[buf].modifiable, false)
+end
+
+tests['the words of others cannot break out of their block'] = function()
+  local words = require('countersign.chat.words')
+  local output = 'a\27[31mred\27[0m\r\n~~~~\n~~~~~~~ x\n10%\r20%\n\27]0;title\7b\0c'
+  local block = words.block({ type = 'commandExecution', id = 'i', command = 'x`y`\nrm -rf /', status = 'completed', confined = 'workspace', aggregatedOutput = output })
+  local fence
+  for _, line in ipairs(block.lines) do
+    T.check(not line:find('[%z\1-\8\11-\31]'), vim.inspect(line))
+    fence = fence or line:match('^(~+)output')
+  end
+  T.check(#fence > 7, fence)
+  T.equal(block.lines[#block.lines], fence)
+  T.check(vim.tbl_contains(block.lines, 'ared'), block.lines)
+  T.check(vim.tbl_contains(block.lines, '20%'), block.lines)
+  T.equal(block.fold, { 1, #block.lines })
+end
+
+tests['an item of any kind and shape is shown'] = function()
+  local words = require('countersign.chat.words')
+  for _, item in ipairs({
+    { type = 'userMessage', id = '1', content = { { type = 'text', text = 'a\nb' }, { type = 'localImage', path = '/x/y.png' }, { type = 'mention', path = '/a/b', lineRange = { start = 0, ['end'] = 2 } } } },
+    { type = 'agentMessage', id = '2', text = '', partial = true },
+    { type = 'reasoning', id = '3', summary = { 'a', '', 'b' }, content = {} },
+    { type = 'plan', id = '4', steps = { { step = 'x', status = 'inProgress' } } },
+    { type = 'commandExecution', id = '5', command = '', status = 'failed', confined = 'outside', exitCode = 3, durationMs = 61000, reason = 'why' },
+    { type = 'fileChange', id = '6', changes = { { path = '/a', kind = { type = 'add' }, diff = '+x' } }, status = 'inProgress', proposalId = 'p' },
+    { type = 'mcpToolCall', id = '7', server = 's', tool = 't', title = '', arguments = {}, status = 'failed', error = 'broken', result = { content = { { type = 'image' } } } },
+    { type = 'toolCall', id = '8', tool = 't', title = 'x', arguments = {}, status = 'completed', output = 'o' },
+    { type = 'collabAgentToolCall', id = '9', tool = 'spawnAgent', status = 'completed', agentsStates = { x = { name = 'ann' } }, prompt = 'do\nit' },
+    { type = 'agentMail', id = '10', author = 'ann', text = 'hi' },
+    { type = 'enteredReviewMode', id = '11', review = 'Review of x' },
+    { type = 'exitedReviewMode', id = '12', review = '' },
+    { type = 'undo', id = '13', turns = {}, files = { { path = '/a', result = 'restored' } }, status = 'completed' },
+    { type = 'contextCompaction', id = '14', reason = 'limit', status = 'completed', summary = 's' },
+    { type = 'of a later server', id = '15' },
+  }) do
+    local block = words.block(item)
+    T.check(block and #block.lines > 0, item.type)
+    for _, line in ipairs(block.lines) do
+      T.check(not line:find('\n'), item.type)
+    end
+  end
+  T.equal(words.block({ type = 'reasoning', id = 'x', summary = {}, content = {} }), nil)
+end
+
+tests['deltas and the final form come to the same'] = function()
+  local threads = require('countersign.threads')
+  local at = { threadId = 't', turnId = 'u', seq = 1 }
+  local function hear(kind, params)
+    threads.apply(kind, vim.tbl_extend('force', at, params), 1)
+  end
+  hear('thread/started', { thread = { id = 't', preview = 'p', cwd = '/x', status = 'idle' } })
+  hear('turn/started', { turn = { id = 'u', kind = 'regular', status = 'inProgress' } })
+  hear('item/started', { item = { type = 'agentMessage', id = 'm', text = '' } })
+  hear('item/agentMessage/delta', { itemId = 'm', delta = 'Hel' })
+  hear('item/agentMessage/delta', { itemId = 'm', delta = 'lo' })
+  hear('item/reasoning/textDelta', { itemId = 'nobody', index = 3, delta = 'x' })
+  hear('item/agentMessage/delta', { itemId = 'm', delta = '!', subscriptionId = 'other' })
+  local thread = threads.get('t')
+  T.equal(thread.by_id.m.text, 'Hello')
+  local chat = require('countersign.chat').buffer('t')
+  T.wait('the text', function()
+    return shown(chat.buf):find('Hello', 1, true) ~= nil
+  end)
+  hear('item/completed', { item = { type = 'agentMessage', id = 'm', text = 'Hello there.' } })
+  hear('item/agentMessage/delta', { itemId = 'm', delta = ' late' })
+  hear('turn/completed', { turn = { id = 'u', kind = 'regular', status = 'failed', items = {}, error = { message = 'No key. Set one.', kind = 'missingKey' } }, unanswered = {} })
+  T.wait('the end', function()
+    return shown(chat.buf):find('No key. Set one.', 1, true) ~= nil
+  end)
+  T.equal(thread.turn, nil)
+  T.equal(shown(chat.buf), '## Countersign\n\nHello there.\n\n**Failed:** No key. Set one.\n')
+end
+
+tests['the composer completes what stands before the cursor'] = function()
+  local complete = require('countersign.complete')
+  for _, row in ipairs({
+    { '@', true, 'file', 0, '' },
+    { 'see @src/m', false, 'file', 4, 'src/m' },
+    { '(@a', false, 'file', 1, 'a' },
+    { 'ada@example', false, nil },
+    { '@a b', false, nil },
+    { '/', true, 'prompt', 0, '' },
+    { '/rev', true, 'prompt', 0, 'rev' },
+    { '/rev', false, nil },
+    { 'a /rev', true, nil },
+    { '', true, nil },
+  }) do
+    local kind, from, word = complete.token(row[1], row[2])
+    T.equal({ kind, from, word }, { row[3], row[4], row[5] }, row[1])
+  end
+end
+
+tests['the bar tells what is left'] = function()
+  local bar = require('countersign.chat.bar')
+  T.equal(bar.tokens(999), '999')
+  T.equal(bar.tokens(1500), '1.5k')
+  T.equal(bar.tokens(272000), '272k')
+  local thread = { name = '100% sure', preview = '', settings = { model = 'm', mode = 'plan' }, usage = { last = { totalTokens = 30 }, modelContextWindow = 100 } }
+  T.equal({ bar.left(thread) }, { 70, 70 })
+  T.has(bar.text(thread), '100%% sure')
+  T.has(bar.text(thread), '70 tokens left (70%%)')
+  T.equal(require('countersign').statusline(), '')
+end
+
+return tests

@@ -1,0 +1,159 @@
+local T = ...
+local tests = {}
+
+local function hunk(id, from, to, new, status)
+  return { id = id, range = { start = from, ['end'] = to }, newText = new, oldText = '', status = status or 'pending' }
+end
+
+tests['edits of the after side find their hunks'] = function()
+  local edit = require('countersign.review.edit')
+  -- Of the file a b c d e f: b becomes B, then two lines come in before e, and f goes.
+  local hunks = { hunk('1', 1, 2, 'B\n'), hunk('2', 4, 4, 'x\ny\n'), hunk('3', 5, 6, '') }
+  local before = 'a\nB\nc\nd\nx\ny\ne\n'
+  local placed = edit.place(hunks)
+  T.equal(vim.tbl_map(function(one)
+    return { one.first, one.last }
+  end, placed), { { 1, 2 }, { 4, 6 }, { 7, 7 } })
+  for _, row in ipairs({
+    { before, {} },
+    { 'a\nBB\nc\nd\nx\ny\ne\n', { { '1', 'BB\n' } } },
+    { 'a\nB\nB2\nc\nd\nx\ny\ne\n', { { '1', 'B\nB2\n' } } },
+    { 'a\nc\nd\nx\ny\ne\n', { { '1', '' } } },
+    { 'a\nB1\nB2\nc\nd\nx\nz\ny\ne\n', { { '1', 'B1\nB2\n' }, { '2', 'x\nz\ny\n' } } },
+    { 'a\nB\nc\nd\nx\ny\ne\nkept\n', { { '3', 'kept\n' } } },
+    { 'a\nB\nc\nD\nx\ny\ne\n', 'line 4' },
+    { 'A\nB\nc\nd\nx\ny\ne\n', 'line 1' },
+    { 'a\nB\nC\nd\nx\ny\ne\n', 'line 3' },
+  }) do
+    local edited, problem = edit.texts(before, row[1], placed)
+    if type(row[2]) == 'string' then
+      T.equal(edited, nil, row[1])
+      T.has(problem, row[2])
+    else
+      T.equal(vim.tbl_map(function(one)
+        return { one.id, one.newText }
+      end, edited or {}), row[2], row[1])
+    end
+  end
+end
+
+tests['whatever is edited within the hunks is taken as it stands'] = function()
+  local edit = require('countersign.review.edit')
+  math.randomseed(7)
+  for round = 1, 300 do
+    local lines, hunks, row = {}, {}, 0
+    for i = 1, math.random(1, 4) do
+      for k = 1, math.random(2, 4) do
+        lines[#lines + 1] = ('keep %d %d %d'):format(round, i, k)
+        row = row + 1
+      end
+      local old, new = math.random(0, 2), {}
+      for k = 1, math.random(old == 0 and 1 or 0, 3) do
+        new[k] = ('new %d %d\n'):format(i, k)
+      end
+      hunks[i] = hunk(tostring(i), row, row + old, table.concat(new))
+      vim.list_extend(lines, vim.split(table.concat(new), '\n', { trimempty = true }))
+      row = row + old
+    end
+    lines[#lines + 1] = 'the end'
+    local placed = edit.place(hunks)
+    local wanted, after = {}, vim.list_slice(lines)
+    for i = #placed, 1, -1 do
+      if math.random() < 0.5 then
+        local mine = {}
+        for k = 1, math.random(0, 3) do
+          mine[k] = ('mine %d %d'):format(i, k)
+        end
+        for _ = 1, placed[i].last - placed[i].first do
+          table.remove(after, placed[i].first + 1)
+        end
+        for k = #mine, 1, -1 do
+          table.insert(after, placed[i].first + 1, mine[k])
+        end
+        wanted[tostring(i)] = #mine > 0 and table.concat(mine, '\n') .. '\n' or ''
+      end
+    end
+    local edited, problem = edit.texts(table.concat(lines, '\n') .. '\n', table.concat(after, '\n') .. '\n', placed)
+    T.check(edited, problem)
+    local got = {}
+    for _, one in ipairs(edited) do
+      got[one.id] = one.newText
+    end
+    for id, text in pairs(wanted) do
+      T.equal(got[id] or hunks[tonumber(id)].newText, text, 'round ' .. round)
+    end
+  end
+end
+
+local function proposal(path, hunks)
+  return { id = 'p', threadId = 't', turnId = 'u', status = 'proposed', diff = '', files = { { path = path, uri = vim.uri_from_fname(path), kind = { type = 'update' }, open = true, hunks = hunks } } }
+end
+
+local function marks(buf)
+  local list = {}
+  for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(buf, vim.api.nvim_create_namespace('countersign.inline'), 0, -1, { details = true })) do
+    local text = ''
+    for _, line in ipairs(mark[4].virt_lines or {}) do
+      for _, chunk in ipairs(line) do
+        text = text .. chunk[1]
+      end
+      text = vim.trim(text) .. '|'
+    end
+    for _, chunk in ipairs(mark[4].virt_text or {}) do
+      text = text .. chunk[1]
+    end
+    if text ~= '' then
+      list[#list + 1] = { mark[2], text }
+    end
+  end
+  return list
+end
+
+tests['what waits is drawn in its file, and what moved lies elsewhere'] = function()
+  require('countersign.review')
+  local proposals = require('countersign.proposals')
+  local path = vim.fn.tempname()
+  vim.fn.writefile({ 'one', 'two', 'three' }, path)
+  vim.cmd.edit(path)
+  local buf = vim.api.nvim_get_current_buf()
+  path = vim.api.nvim_buf_get_name(buf)
+  local first, second = hunk('1', 0, 1, 'ONE\n'), hunk('2', 3, 3, 'four\n')
+  first.oldText = 'one\n'
+  proposals.created({ proposal = proposal(path, { first, second }) }, 1)
+  local drawn = marks(buf)
+  T.equal(#drawn, 2)
+  T.has(drawn[1][2], 'ONE')
+  T.has(drawn[2][2], 'four')
+  T.equal(drawn[2][1], 2)
+  T.equal(proposals.at(path, 0).hunk.id, '1')
+  T.equal(proposals.at(path, 2).hunk.id, '2')
+  proposals.moved({ proposalId = 'p', status = 'conflicting', files = { { path = path, open = true, hunks = { { id = '1', status = 'conflicting', range = { start = 1, ['end'] = 2 }, conflict = 'typed into' } } } } })
+  T.has(marks(buf)[1][2], 'typed into')
+  T.equal(proposals.at(path, 1).hunk.id, '1')
+  require('countersign.review').quickfix()
+  T.equal(#vim.fn.getqflist(), 2)
+  T.equal(vim.fn.getqflist()[1].type, 'W')
+  vim.cmd.cclose()
+  local settled = proposal(path, { first, second })
+  settled.status = 'applied'
+  proposals.updated({ proposal = settled }, 1)
+  T.equal(marks(buf), {})
+  T.equal(proposals.list(), {})
+  vim.fn.delete(path)
+end
+
+tests['a hunk at the top of a file, in an empty one and behind its end can be drawn'] = function()
+  require('countersign.review')
+  local proposals = require('countersign.proposals')
+  for _, row in ipairs({ { {}, 0, 0 }, { { 'a' }, 0, 0 }, { { 'a' }, 1, 1 }, { { 'a' }, 7, 9 } }) do
+    local path = vim.fn.tempname()
+    vim.fn.writefile(row[1], path)
+    vim.cmd.edit(path)
+    proposals.reset()
+    proposals.created({ proposal = proposal(vim.api.nvim_buf_get_name(0), { hunk('1', row[2], row[3], 'new 🍐\n\tline') }) }, 1)
+    T.equal(#marks(0), 1, vim.inspect(row))
+    vim.fn.delete(path)
+  end
+end
+
+return tests

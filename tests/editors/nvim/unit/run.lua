@@ -1,0 +1,78 @@
+-- nvim --headless -u NONE -l tests/editors/nvim/unit/run.lua [NAME]... : the plugin's rooms by themselves, in this Neovim.
+-- Each file beside this one gives a table of tests by name. A line per test that fails, and the sum.
+local here = vim.fs.dirname(vim.fs.normalize(vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':p')))
+local root = vim.fs.normalize(here .. '/../../../..')
+local plugin = root .. '/editors/nvim'
+vim.opt.runtimepath:prepend(plugin)
+vim.o.swapfile = false
+
+local T = { root = root, plugin = plugin, messages = {} }
+
+vim.notify = function(message, level)
+  table.insert(T.messages, { message, level })
+end
+
+local function show(value)
+  return type(value) == 'string' and value or vim.inspect(value)
+end
+
+--- Fails unless both are the same, to the last field.
+function T.equal(got, wanted, what)
+  if not vim.deep_equal(got, wanted) then
+    error(('%sgot:\n%s\nwanted:\n%s'):format(what and what .. ': ' or '', show(got), show(wanted)), 2)
+  end
+end
+
+--- Fails unless it is true.
+function T.check(good, what)
+  if not good then
+    error(show(what or 'is not so'), 2)
+  end
+end
+
+--- Fails unless the text holds the part.
+function T.has(text, part)
+  if not tostring(text):find(part, 1, true) then
+    error(('%s\nlacks:\n%s'):format(show(text), part), 2)
+  end
+end
+
+--- Waits until `look` is true.
+function T.wait(what, look)
+  if not vim.wait(10000, look, 10) then
+    error('gave up waiting for ' .. what, 2)
+  end
+end
+
+--- Forgets what the plugin knows.
+function T.fresh(options)
+  for name in pairs(package.loaded) do
+    if vim.startswith(name, 'countersign') then
+      package.loaded[name] = nil
+    end
+  end
+  vim.cmd('silent! %bwipeout!')
+  T.messages = {}
+  require('countersign.config').set(options)
+end
+
+local chosen = _G.arg or {}
+local passed, failed = 0, 0
+for name, kind in vim.fs.dir(here) do
+  local topic = name:match('^(.*)%.lua$')
+  if kind == 'file' and topic and topic ~= 'run' and (#chosen == 0 or vim.tbl_contains(chosen, topic)) then
+    local tests = assert(loadfile(here .. '/' .. name))(T)
+    local names = vim.tbl_keys(tests)
+    table.sort(names)
+    for _, test in ipairs(names) do
+      T.fresh()
+      local good, why = xpcall(tests[test], function(problem)
+        return tostring(problem) .. '\n' .. debug.traceback('', 2)
+      end)
+      passed, failed = passed + (good and 1 or 0), failed + (good and 0 or 1)
+      io.write(good and ('ok    %s: %s\n'):format(topic, test) or ('FAIL  %s: %s\n      %s\n'):format(topic, test, why:gsub('\n', '\n      ')))
+    end
+  end
+end
+io.write(('%s: %d passed, %d failed\n'):format(tostring(vim.version()), passed, failed))
+vim.cmd(failed == 0 and passed > 0 and 'qall!' or 'cquit 1')

@@ -1,0 +1,36 @@
+// No chat is open: messages ask. One is closed, which is a no; the other is answered. None takes the focus.
+import { check, equal } from "../../checks.mjs";
+import { chooseFix } from "../../person.mjs";
+import { sleep, toldOf, until } from "../../stage.mjs";
+
+export async function play(editor) {
+  const { page, workbench } = editor;
+  await editor.open("cart.py");
+  await page.waitForSelector(".squiggly-error", { timeout: 60000 });
+  await workbench.goTo(13, 12);
+  await chooseFix({ shot: (name) => editor.shot(name), choose: (title) => workbench.chooseAction(title) }, () => workbench.codeActions());
+
+  const asked = await until("the question about the command", () => editor.message("Run once"), 60000);
+  check("it shows the command and where it would run", asked.text.includes("python3 -m unittest -q") && /sandbox/.test(asked.text), asked);
+  check("it offers a yes, a no and the rest", ["Run once", "Deny", "More…"].every((name) => asked.buttons.includes(name)), asked.buttons);
+  equal("the focus stays in the editor", await until("the focus", async () => (await workbench.focus()) === "editor" && "editor", 5000).catch(() => workbench.focus()), "editor");
+  await sleep(1000);
+  await editor.shot("message");
+  const toast = page.locator(".notification-toast", { hasText: "unittest" }).first();
+  await toast.hover();
+  await toast.locator(".codicon-notifications-clear, .codicon-close").first().click();
+
+  const second = await until("the model's question", () => editor.message("Cents"), 60000);
+  check("a closed message is a no", /rejected this command; it was not run/.test(toldOf("tests") ?? ""), toldOf("tests"));
+  check("choices are buttons", ["Cents", "Euros"].every((name) => second.buttons.includes(name)), second);
+  await second.press();
+  await until("the answer to reach the model", () => /Cents/.test(toldOf("unit") ?? ""), 30000);
+  check("the answer reaches the model", true);
+
+  const chat = await editor.openChat();
+  await chat.locator("header button[aria-label='Conversations']").click();
+  await chat.locator(".thread-open").first().click();
+  check("what a code action began can be read in the chat", await until("the answer", () => chat.locator(".row-agentMessage", { hasText: "Cents it is." }).isVisible(), 30000).catch(() => false), await chat.locator("body").innerText());
+  check("with what was decided", await chat.locator(".row-question .status", { hasText: "Denied" }).isVisible());
+  await editor.shot("chat");
+}

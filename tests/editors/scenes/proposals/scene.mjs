@@ -1,0 +1,56 @@
+// A proposal in the side bar: its tree, a diff editor that follows what is typed in the file and whose right side can be edited, decisions
+// by lens, by button and in the tree.
+import { check, equal } from "../../checks.mjs";
+import { before, isOnDisk, onDisk, toldOf, until } from "../../stage.mjs";
+
+export async function play(editor) {
+  const { page, workbench } = editor;
+  await editor.open("cart.py");
+  const chat = await editor.openChat();
+  await editor.say(chat, "mend the cart");
+  const row = (text) => page.locator(".pane-body .monaco-list-row", { hasText: text }).first();
+  await until("the tree of proposals", () => row("prices.py").isVisible(), 60000);
+  check("the tree has each file", (await row("cart.py").isVisible()) && (await row("NOTES.md").isVisible()));
+  check("and the lines of each hunk", /line 12/.test(await row("total += price_of(name) * count").innerText()), await row("total += price_of(name) * count").innerText());
+  check("the lines are marked in the file", await until("the lenses", async () => (await page.locator(".codelens-decoration", { hasText: "Accept" }).count()) > 0, 20000).catch(() => false));
+
+  await row("cart.py").click();
+  const tab = page.locator(".tab", { hasText: "(proposed)" }).first();
+  await until("the diff editor", () => tab.isVisible(), 20000);
+  const right = page.locator(".diff-editor-modified, .editor.modified").first();
+  await until("its right side", async () => (await right.innerText()).replaceAll("\u00a0", " ").includes("price_of(name) * count"), 20000);
+  check("the diff shows the outcome", true);
+  await editor.theme("light");
+  await editor.shot("diff-light");
+  await editor.theme("dark");
+  await editor.shot("diff-dark");
+
+  // The person makes the change better before taking it.
+  await right.locator(".view-line", { hasText: "count" }).last().click();
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("End");
+  await page.keyboard.insertText("  # each");
+  check("what is typed on the right is the change", await until("the edited hunk", async () => (await row("# each").count()) > 0, 20000).catch(() => false), await page.locator(".pane-body").allInnerTexts());
+
+  equal("nothing is changed before", editor.held("cart.py").text, before("cart.py"));
+  await workbench.command("Countersign: Accept");
+  await until("the decision", async () => (await row("# each").innerText()).includes("accepted"), 20000).catch(() => undefined);
+  check("the tree says what was decided", (await row("# each").innerText()).includes("accepted"), await row("# each").innerText());
+
+  await row("prices.py").hover();
+  await row("prices.py").locator(".action-label[aria-label^='Reject']").first().click();
+  await row("NOTES.md").hover();
+  await row("NOTES.md").locator(".action-label[aria-label^='Accept']").first().click();
+  await until("the change", () => editor.held("cart.py").text.includes("# each"), 30000).catch(() => undefined);
+  check("what was accepted is in the file, as edited", editor.held("cart.py").text.includes("price_of(name) * count  # each") || editor.held("cart.py").text.includes("return total  # each"), editor.held("cart.py").text);
+  await until("the saved file", () => onDisk("cart.py").includes("# each") && !editor.held("cart.py").dirty, 10000).catch(() => undefined);
+  check("a file that had no unsaved text is saved", onDisk("cart.py").includes("# each") && !editor.held("cart.py").dirty, { dirty: editor.held("cart.py").dirty, disk: onDisk("cart.py") });
+  check("the new file is there", await until("the new file", () => isOnDisk("NOTES.md"), 10000).catch(() => false));
+  equal("what was rejected is not changed", onDisk("prices.py"), before("prices.py"));
+  await until("the model to hear", () => toldOf("patch"), 20000).catch(() => undefined);
+  check("the model is told of each", /prices\.py/.test(toldOf("patch") ?? "") && /rejected/.test(toldOf("patch") ?? ""), toldOf("patch"));
+  check("the diff editor is closed", await until("the tab to go", async () => !(await tab.isVisible()), 10000).catch(() => false));
+  check("the tree is gone", await until("the tree to go", async () => !(await row("prices.py").isVisible()), 10000).catch(() => false));
+  await until("the end", () => chat.locator(".row-agentMessage", { hasText: "Done, as you decided." }).isVisible(), 30000);
+  await editor.shot("decided");
+}

@@ -1,0 +1,52 @@
+// The person saves a session with a chat in it, closes the editor, and comes back: the conversation is where it was, and goes on;
+// also from the list of conversations, and when the server dies.
+import { check, equal } from "../../checks.mjs";
+import { state, until } from "../../stage.mjs";
+import path from "node:path";
+
+export async function play(editor) {
+  const session = path.join(state, "Session.vim");
+  await editor.open("cart.py");
+  await editor.openChat();
+  await editor.say("Remember the pears");
+  await editor.chatHas("I remember the pears.");
+  await editor.idle();
+  const id = await editor.lua("return require('countersign.threads').list()[1].id");
+  await editor.typeOut(`<Esc><Cmd>mksession! ${session}<CR>`);
+  await editor.restart();
+
+  await editor.typeOut(`<Cmd>source ${session}<CR>`);
+  const chat = await editor.chatHas("I remember the pears.");
+  check("the conversation is back in its window", chat.includes("Remember the pears"), chat);
+  equal("it is the same", await editor.lua("return require('countersign.threads').list()[1].id"), id);
+  await editor.shot("restored");
+  await editor.openChat();
+  await editor.say("What was it?");
+  await editor.chatHas("It was the pears.");
+  await editor.idle();
+  const goneOn = await editor.chat();
+  check("it has gone on in one conversation", goneOn.indexOf("I remember") < goneOn.indexOf("It was the pears."), goneOn);
+
+  // The same without a session: from the list.
+  await editor.restart();
+  await editor.open("cart.py");
+  await editor.type("<Cmd>Countersign threads<CR>");
+  const asked = await editor.question("the list of conversations", "");
+  check("the list has it", asked.choices.length === 1 && asked.choices[0].includes("Remember the pears"), asked);
+  await editor.answer(asked.choices[0]);
+  const listed = await editor.chatHas("It was the pears.");
+  check("all of it is there", listed.includes("I remember the pears.") && listed.includes("What was it?"), listed);
+  await until("the composer", async () => (await editor.lua("return vim.bo.filetype")) === "countersign-composer");
+
+  // The server dies: another one is started, and the chat that is shown goes on.
+  const lost = await editor.lua("return vim.lsp.get_clients({ name = 'countersign' })[1].id");
+  await editor.killServer();
+  await until("another server", () => editor.lua(`local client = vim.lsp.get_clients({ name = 'countersign' })[1]
+    return client and client.id ~= ... and require('countersign.threads').list()[1].live`, lost));
+  await editor.typeOut("<Esc>");
+  await editor.openChat();
+  await editor.say("And now?");
+  await editor.chatHas("Still the pears.");
+  await editor.idle();
+  equal("one server runs", await editor.lua("return #vim.lsp.get_clients({ name = 'countersign' })"), 1);
+}

@@ -1,0 +1,127 @@
+//! What must show nowhere does not: after a whole story with every kind of trouble, all that was written, sent and handed on
+//! is searched for keys, tokens and codes.
+
+use super::scene::{Scene, Setting};
+use crate::support::authority::{Manner, browse};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+/// Files below a folder.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+        match entry.file_type().expect("a kind") {
+            kind if kind.is_dir() => found.extend(files(&entry.path())),
+            kind if kind.is_file() => found.push(entry.path()),
+            _ => {}
+        }
+    }
+    found
+}
+
+#[tokio::test]
+async fn secrets_show_nowhere() {
+    const KEY: &str = "sk-a-key-that-shows-nowhere";
+    let call =
+        |id: &str, command: Value| json!([{"call": {"tool": "shell", "arguments": {"command": command}, "id": id}}]);
+    let prepare = |authority: &crate::support::authority::Authority, setting: &mut Setting| {
+        let token = authority.access();
+        setting.top = "approval_policy = \"never\"\nsandbox_mode = \"workspace-write\"".to_owned();
+        let echo = json!({"error": {"message": format!("Unknown token {token}")}});
+        setting.script = Some(json!([
+            {"when": {"header": {"authorization": token}}, "repeat": true,
+                "outputs": [{"fail": {"status": 401, "body": echo}}]},
+            call("env", json!(["env"])),
+            call("cat", json!(["sh", "-c", "cat \"$HOME\"/home/auth.json 2>&1; ls -la"])),
+            {"outputs": [{"call": {"tool": "read_file", "arguments": {"path": "/var/tmp/none"}, "id": "none"}}]},
+            [{"say": "Done."}],
+            {"repeat": true, "outputs": [{"fail": {"status": 401, "body": {"error": {"message": "No."}}}}]},
+        ]));
+    };
+    let setting = Setting {
+        logged_in: true,
+        ..Setting::default()
+    };
+    let trace = tempfile::NamedTempFile::new().expect("a file");
+    let setting = Setting {
+        env: vec![("COUNTERSIGN_LOG".to_owned(), "trace".to_owned())],
+        args: vec!["--trace-file".to_owned(), trace.path().display().to_string()],
+        ..setting
+    };
+    let scene = Scene::after(setting, prepare).await;
+    let thread = scene.thread().await;
+    assert_eq!(scene.turn(&thread).await["status"], "completed");
+    // Trouble of every kind, which repeats what it was sent.
+    assert_eq!(scene.turn(&thread).await["status"], "failed");
+    let refresh = scene.stored().expect("kept")["tokens"]["refresh_token"].clone();
+    let echo =
+        json!({"error": "invalid_grant", "error_description": format!("No {}", refresh.as_str().expect("a token"))});
+    scene.authority.behave("refresh", Manner::Says(400, echo));
+    scene.turn(&thread).await;
+    scene.call("status", json!({"refreshToken": true})).await;
+    scene.call("read", json!({"refreshToken": true})).await;
+    scene.authority.behave("exchange", Manner::Html);
+    let (_, page) = scene.browser().await;
+    browse(&page).await.expect("a page");
+    scene.completed().await;
+    scene.authority.behave("exchange", Manner::Well);
+    scene.log_in().await;
+    scene.call("rateLimits/read", json!({})).await;
+    scene.client.call("countersign/config/read", json!({})).await;
+    let shown = scene.call("status", json!({"includeToken": true})).await;
+    assert_eq!(shown["authToken"], scene.authority.access());
+    let last = scene.stored();
+    scene
+        .call("login/start", json!({"type": "apiKey", "apiKey": KEY}))
+        .await;
+    scene.completed().await;
+    scene.updated().await;
+    scene
+        .fails(
+            "login/start",
+            json!({"type": "apiKey", "apiKey": format!("{KEY} {KEY}")}),
+        )
+        .await;
+    assert_ne!(scene.stored(), last);
+    scene.turn(&thread).await;
+    let Scene {
+        client,
+        model,
+        authority,
+        home,
+        dir,
+        _folder,
+    } = scene;
+    // What reached the model, but for the header that it is for.
+    let mut places: Vec<(String, String)> = model
+        .requests()
+        .iter()
+        .map(|request| (format!("request {}", request.number), request.body.to_string()))
+        .collect();
+    drop(client);
+    for path in files(&home)
+        .into_iter()
+        .chain(files(&dir))
+        .chain([trace.path().to_owned()])
+    {
+        if path != home.join("auth.json") {
+            let text = std::fs::read(&path).expect("bytes");
+            places.push((path.display().to_string(), String::from_utf8_lossy(&text).into_owned()));
+        }
+    }
+    assert!(places.iter().any(|(place, _)| place.ends_with("countersign.log")));
+    assert!(
+        places
+            .iter()
+            .any(|(place, text)| place == "request 3" && text.contains("PATH=")),
+        "the environment was seen"
+    );
+    let mut secrets = authority.secrets();
+    secrets.push(KEY.to_owned());
+    assert!(secrets.len() > 6);
+    for (place, text) in &places {
+        for secret in secrets.iter().map(String::as_str) {
+            assert!(!text.contains(secret), "{place} holds {secret}");
+        }
+    }
+}
