@@ -14,6 +14,9 @@ use crate::model::ModelClient;
 use crate::model::catalogue::{self, Login};
 use crate::protocol::settings::{Mode, SettingsOverride};
 use crate::protocol::thread::{ThreadListParams, ThreadResumeParams, ThreadStartParams};
+use crate::secrets::Secrets;
+use crate::telemetry::Telemetry;
+use crate::tools::Registry;
 use crate::workspace::Workspace;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -45,6 +48,8 @@ pub struct Setup {
     pub home: PathBuf,
     /// The environment that the process was started with.
     pub env: BTreeMap<String, String>,
+    /// What stands in nothing that leaves.
+    pub secrets: Secrets,
 }
 
 /// Serves one client until it closes its end or `stop` fires. All threads have ended when this returns.
@@ -61,7 +66,8 @@ pub async fn run(
     let mut lines = peer::read(input)?;
     let workspace = Workspace::new();
     let files = Files::new(peer.clone(), workspace.clone());
-    let agent = Agent::new(agent::Setup {
+    let telemetry = Telemetry::new(setup.secrets, &setup.env);
+    let parts = agent::Setup {
         workspace,
         editor: Arc::new(files.clone()),
         home: setup.home,
@@ -69,7 +75,8 @@ pub async fn run(
         client_config: None,
         user_agent: ModelClient::user_agent(),
         source: "acp".to_owned(),
-    });
+    };
+    let agent = Agent::with(parts, Registry::standard(), vec![Arc::new(telemetry.clone())]);
     for words in apply::recover_leftovers(&agent.desk().home).await {
         tracing::warn!("{words}");
     }
@@ -94,6 +101,8 @@ pub async fn run(
     if tokio::time::timeout(END, agent.shutdown()).await.is_err() {
         tracing::error!("not all threads have ended in time");
     }
+    // Bounded by itself.
+    telemetry.finish().await;
     // A client that does not read is not waited for.
     let _late = tokio::time::timeout(LAST_WORDS, peer.finish()).await;
     peer.gone();

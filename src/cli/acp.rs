@@ -1,6 +1,7 @@
 //! `countersign acp`: the Agent Client Protocol over standard input and output.
 
 use crate::acp::{self, Setup};
+use crate::secrets::Secrets;
 use crate::server::log::{self, LogOptions};
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -21,11 +22,15 @@ pub fn run(args: Args) -> ExitCode {
             "no home folder is known, so there is no place for configuration and threads; set COUNTERSIGN_HOME to a folder",
         );
     };
+    let env = crate::cli::environment();
+    let secrets = Secrets::of_environment(&env);
     let filter = std::env::var("COUNTERSIGN_LOG").ok();
     let options = LogOptions {
         folder: &home.join("log"),
         filter: filter.as_deref(),
         stderr: args.log_stderr,
+        secrets: &secrets,
+        ring: None,
     };
     if let Err(trouble) = log::install(&options) {
         say(&trouble);
@@ -43,10 +48,7 @@ pub fn run(args: Args) -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return fail(&format!("cannot start: {error}")),
     };
-    let setup = Setup {
-        home,
-        env: crate::cli::environment(),
-    };
+    let setup = Setup { home, env, secrets };
     let end = runtime.block_on(async {
         let stop = CancellationToken::new();
         tokio::spawn(end_on_signal(stop.clone()));

@@ -115,7 +115,7 @@ impl ModelClient {
             base_url: base_url.to_owned(),
             ..provider.clone()
         };
-        ModelClient::with_credential(&provider, credential.clone(), user_agent).with_headers(headers.iter().cloned())
+        Self::with_credential(&provider, credential.clone(), user_agent).with_headers(headers.iter().cloned())
     }
 
     /// The same client, with answers that come over this line.
@@ -156,6 +156,10 @@ impl ModelClient {
     /// The address, as people may see it.
     pub fn public_url(&self) -> &str {
         &self.shared.endpoint.url
+    }
+
+    pub(super) fn credential(&self) -> &Credential {
+        &self.shared.credential
     }
 
     pub fn provider(&self) -> &Provider {
@@ -281,14 +285,6 @@ impl ModelClient {
         tracing::info!("the provider does not accept the login, which is renewed");
         let bearer = login.renew(&bearer.token).await.map_err(ErrorKind::Login)?;
         self.ask_with(&ask, Some(&bearer), context, exchange).await
-    }
-
-    /// What a login has to show, fresh enough; nothing where there is a key, or neither.
-    pub(super) async fn bearer(&self) -> Result<Option<Bearer>, ErrorKind> {
-        match &self.shared.credential {
-            Credential::Login(login) => Ok(Some(login.current().await.map_err(ErrorKind::Login)?)),
-            Credential::None | Credential::Key { .. } => Ok(None),
-        }
     }
 
     async fn ask_with(

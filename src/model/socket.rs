@@ -2,6 +2,7 @@
 //! headers and key, and upgraded.
 
 use crate::model::client::{ModelClient, build, transport_kind};
+use crate::model::credential::{Bearer, Credential};
 use crate::model::error::{ErrorKind, ModelError};
 use crate::model::http;
 use reqwest::StatusCode;
@@ -26,11 +27,25 @@ impl ModelClient {
         self.try_open(path, query).await.map_err(|kind| self.error(kind))
     }
 
+    /// What belongs to a login is renewed once if the provider does not accept it.
     async fn try_open(&self, path: &str, query: &[(&str, &str)]) -> Result<Socket, ErrorKind> {
+        let Credential::Login(login) = self.credential() else {
+            return self.upgrade(path, query, None).await;
+        };
+        let bearer = login.current().await.map_err(ErrorKind::Login)?;
+        match self.upgrade(path, query, Some(&bearer)).await {
+            Err(ErrorKind::Unauthorized { status: Some(401), .. }) => {}
+            answered => return answered,
+        }
+        let bearer = login.renew(&bearer.token).await.map_err(ErrorKind::Login)?;
+        self.upgrade(path, query, Some(&bearer)).await
+    }
+
+    async fn upgrade(&self, path: &str, query: &[(&str, &str)], bearer: Option<&Bearer>) -> Result<Socket, ErrorKind> {
         let mut url = self.url(path)?;
         url.query_pairs_mut().extend_pairs(query);
         let key = generate_key();
-        let mut headers = self.headers(self.bearer().await?.as_ref())?;
+        let mut headers = self.headers(bearer)?;
         headers.insert("connection", HeaderValue::from_static("Upgrade"));
         headers.insert("upgrade", HeaderValue::from_static("websocket"));
         headers.insert("sec-websocket-version", HeaderValue::from_static("13"));
@@ -48,7 +63,12 @@ impl ModelClient {
         })?;
         let response = client.get(url).headers(headers).send().await.map_err(transport_kind)?;
         if response.status() != StatusCode::SWITCHING_PROTOCOLS {
-            let response = self.check(response, &self.context("")).await?;
+            let mut context = self.context("");
+            if let Some(bearer) = bearer {
+                // Not to be repeated in any message.
+                context.key = Some(bearer.token.clone());
+            }
+            let response = self.check(response, &context).await?;
             let status = response.status().as_u16();
             return Err(no_socket(format!(
                 "it answered with status {status} and opened no WebSocket"
