@@ -305,7 +305,7 @@ impl Task {
         }
         let _alone = running
             .told
-            .send(outcome.as_ref().map(|()| ()).map_err(ToString::to_string));
+            .send(outcome.as_ref().copied().map_err(ToString::to_string));
         outcome
     }
 }

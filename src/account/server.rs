@@ -375,7 +375,7 @@ mod tests {
             (502, "<html>Bad gateway", "status 502"),
             (302, "", "status 302"),
         ] {
-            let error = read(status, body).err().expect(body);
+            let error = read(status, body).expect_err(body);
             assert!(
                 error.contains(wanted) && !error.contains("the-sent-code"),
                 "{body}: {error}"
@@ -387,7 +387,7 @@ mod tests {
     fn codes_for_a_browser_elsewhere_are_checked() {
         let good = json!({"device_code": "d", "user_code": "AB-CD", "verification_uri": "https://a.example/x", "interval": "7"});
         let read = |value: &Value| Device::read(&answer(200, &value.to_string()));
-        let device = read(&good).ok().expect("a code");
+        let device = read(&good).expect("a code");
         assert_eq!((device.pause, device.limit), (Duration::from_secs(7), None));
         for (key, odd) in [
             ("device_code", json!("")),
@@ -409,7 +409,7 @@ mod tests {
         ] {
             let mut value = good.clone();
             value["interval"] = interval;
-            assert_eq!(read(&value).ok().expect("a code").pause, Duration::from_millis(wanted));
+            assert_eq!(read(&value).expect("a code").pause, Duration::from_millis(wanted));
         }
     }
 }

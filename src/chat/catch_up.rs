@@ -84,12 +84,12 @@ fn sections(chat: &Chat<'_>, tag: &str) -> usize {
 
 /// What stands in the last section of a turn that holds anything, with plain line ends.
 fn body(chat: &Chat<'_>, tag: &str) -> String {
-    let bodies = chat
+    let mut bodies = chat
         .sections
         .iter()
         .filter(|section| section.role == Role::Agent && section.tag.as_deref() == Some(tag))
         .map(|section| chat.text[section.body.clone()].replace("\r\n", "\n").trim().to_owned());
-    bodies.filter(|body| !body.is_empty()).next_back().unwrap_or_default()
+    bodies.rfind(|body| !body.is_empty()).unwrap_or_default()
 }
 
 /// What of an answer comes after what a section holds. The end of the section is looked for in the answer, line by line upwards,

@@ -64,7 +64,7 @@ fn what_is_typed_while_it_is_sent_stays_with_the_person() {
         let chat = Chat::read(&made);
         assert_eq!(chat.words(), now.trim_start_matches("Hello").trim(), "{made:?}");
         assert_eq!(chat.text[chat.sections[0].body.clone()].trim(), "Hello", "{made:?}");
-        if now != "" && !now.starts_with("Hallo") {
+        if !now.is_empty() && !now.starts_with("Hallo") {
             assert_eq!(made, expected);
         }
     }

@@ -287,7 +287,7 @@ mod tests {
     fn what_an_error_means_by_table() {
         let sqlite = |code| Error::SqliteFailure(ffi::Error::new(code), None);
         let connection = Connection::open_in_memory().expect("a database");
-        let no_table = connection.prepare("SELECT a FROM b").err().expect("no such table");
+        let no_table = connection.prepare("SELECT a FROM b").expect_err("no such table");
         connection
             .execute_batch("CREATE TABLE t (a); INSERT INTO t VALUES ('x')")
             .expect("a table");

@@ -133,7 +133,7 @@ fn one_that_is_plain_too_counts_once_and_damaged_ones_cost_only_themselves() {
     let page = store::list(home, &listing(), "openai").expect("a page");
     let plain_ones: Vec<_> = page.data.iter().filter(|thread| thread.id.as_str() == ID).collect();
     assert_eq!(plain_ones.len(), 1);
-    assert_eq!(plain_ones[0].path.as_deref(), Some(&plain).map(PathBuf::as_path));
+    assert_eq!(plain_ones[0].path.as_deref(), Some(plain.as_path()));
     assert!(page.data.len() <= 2, "{page:?}");
     let error = store::load(&damaged).expect_err("damaged");
     assert!(matches!(error, StoreError::Read { .. }), "{error}");

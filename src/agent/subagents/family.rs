@@ -310,10 +310,16 @@ impl Family {
         let is_quiet = self.quiet.contains(&root);
         let spent = self.spent.entry(root).or_default();
         spent.messages = spent.messages.saturating_add(1);
+        if spent.messages <= MOST_MESSAGES {
+            return match is_quiet {
+                true => Allowance::ReadQuietly,
+                false => Allowance::Wake,
+            };
+        }
+        if !std::mem::replace(&mut spent.told, true) {
+            return Allowance::ReadAndTell;
+        }
         match spent.messages {
-            0..=MOST_MESSAGES if is_quiet => Allowance::ReadQuietly,
-            0..=MOST_MESSAGES => Allowance::Wake,
-            _ if !std::mem::replace(&mut spent.told, true) => Allowance::ReadAndTell,
             ..=LAST_MESSAGE => Allowance::Read,
             _ => Allowance::None,
         }

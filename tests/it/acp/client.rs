@@ -254,15 +254,11 @@ impl Acp {
     /// Closes the pipe; the program ends in order.
     pub(super) async fn end(&mut self) {
         self.input = None;
-        loop {
-            match tokio::time::timeout(PATIENCE, self.lines.recv())
-                .await
-                .expect("it ends")
-            {
-                Some(_) => {}
-                None => break,
-            }
-        }
+        let next = async |lines: &mut tokio::sync::mpsc::UnboundedReceiver<_>| {
+            let line = tokio::time::timeout(PATIENCE, lines.recv());
+            line.await.expect("it ends").is_some()
+        };
+        while next(&mut self.lines).await {}
         let status = self.child.wait().expect("its status");
         assert!(status.success(), "{status}");
     }

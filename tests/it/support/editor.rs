@@ -167,6 +167,22 @@ impl Editor {
         self.state().type_at(path, line, text, &self.voice);
     }
 
+    /// The person types at a place, in bytes.
+    pub(crate) fn type_in(&self, path: &Path, at: usize, text: &str) {
+        let mut state = self.state();
+        state.type_in(path, at, text, &self.voice);
+    }
+
+    /// The same if the text is still the one that they looked at; false if not.
+    pub(crate) fn type_if(&self, path: &Path, looked_at: &str, at: usize, text: &str) -> bool {
+        let mut state = self.state();
+        let same = state.buffers.get(path).is_some_and(|buffer| buffer.text == looked_at);
+        if same {
+            state.type_in(path, at, text, &self.voice);
+        }
+        same
+    }
+
     pub(crate) fn close(&self, path: &Path) {
         self.state().close(path, &self.voice);
     }
@@ -269,6 +285,28 @@ impl State {
         buffer.text.insert_str(at, text);
         buffer.version += 1;
         let place = json!({ "line": line, "character": 0 });
+        let change = json!([{ "range": { "start": place, "end": place }, "text": text }]);
+        voice.notify("textDocument/didChange", buffer.change(change));
+    }
+
+    fn type_in(&mut self, path: &Path, at: usize, text: &str, voice: &Voice) {
+        let columns = self.columns;
+        let buffer = self.buffers.get_mut(path).expect("an open file");
+        let before = buffer.text[..at].replace("\r\n", "\n");
+        let line = before.matches('\n').count();
+        let start = buffer.text[..at].rfind('\n').map_or(0, |end| end + 1);
+        let character: usize = buffer.text[start..at]
+            .chars()
+            .map(|c| match columns {
+                Columns::Utf8 => c.len_utf8(),
+                Columns::Utf16 => c.len_utf16(),
+                Columns::Utf32 => 1,
+            })
+            .sum();
+        buffer.undo.push(buffer.text.clone());
+        buffer.text.insert_str(at, text);
+        buffer.version += 1;
+        let place = json!({ "line": line, "character": character });
         let change = json!([{ "range": { "start": place, "end": place }, "text": text }]);
         voice.notify("textDocument/didChange", buffer.change(change));
     }

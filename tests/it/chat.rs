@@ -1,0 +1,6 @@
+//! Conversations in a chat document: an editor without a plugin, the real server behind it.
+
+mod journey;
+mod person;
+mod room;
+mod shape;

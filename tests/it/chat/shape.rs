@@ -1,0 +1,133 @@
+//! Completion, folds, symbols and links of a chat document, and the list of conversations.
+
+use super::room::{NAME, Room};
+use crate::support::work::Setting;
+use countersign::workspace::uri;
+use serde_json::{Value, json};
+
+fn labels(answer: &Value) -> Vec<String> {
+    let items = answer["items"].as_array().expect("a list");
+    items
+        .iter()
+        .map(|item| item["label"].as_str().unwrap_or_default().to_owned())
+        .collect()
+}
+
+async fn complete(room: &Room, line: u32, character: u32) -> Vec<String> {
+    let params = json!({
+        "textDocument": { "uri": room.uri() },
+        "position": { "line": line, "character": character },
+    });
+    labels(&room.work.client.call("textDocument/completion", params).await)
+}
+
+#[tokio::test]
+async fn what_can_be_written_is_offered() {
+    let text = "---\nmode: \nmodel: \n---\n\n## ❯ You\n\n@a.t\n/com\n";
+    let room = Room::start("helix-25.07.1", text, json!([])).await;
+    assert_eq!(complete(&room, 1, 6).await, ["agent", "plan", "ask"]);
+    assert!(complete(&room, 2, 7).await.contains(&"rehearsal".to_owned()));
+    assert_eq!(complete(&room, 7, 4).await, ["a.txt"]);
+    assert_eq!(
+        complete(&room, 8, 4).await,
+        [""; 0],
+        "not at the beginning of a message"
+    );
+    let room = Room::start("helix-25.07.1", "/com", json!([])).await;
+    assert!(complete(&room, 0, 4).await.contains(&"compact".to_owned()));
+    // Nothing is said about other files.
+    room.work.open("a.txt");
+    let params = json!({
+        "textDocument": { "uri": uri::from_path(&room.work.path("a.txt")) },
+        "position": { "line": 0, "character": 0 },
+    });
+    assert_eq!(
+        room.work.client.call("textDocument/completion", params).await,
+        Value::Null
+    );
+}
+
+#[tokio::test]
+async fn a_document_has_folds_symbols_and_links() {
+    let script = json!([[{ "think": "I look at it." }, { "say": "See `a.txt:2` and `/etc/passwd`." }]]);
+    let room = Room::start("helix-25.07.1", "", script).await;
+    room.send("What is in @a.txt?").await;
+    room.sees("passwd").await;
+    room.rests().await;
+    let document = json!({ "textDocument": { "uri": room.uri() } });
+    let symbols = room
+        .work
+        .client
+        .call("textDocument/documentSymbol", document.clone())
+        .await;
+    let names: Vec<_> = symbols
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["You: What is in @a.txt?", "Agent", "You"]);
+    assert_eq!(symbols[1]["children"][0]["name"], "Thinking");
+    let folds = room
+        .work
+        .client
+        .call("textDocument/foldingRange", document.clone())
+        .await;
+    assert!(folds.as_array().unwrap().len() >= 4, "{folds}");
+    let links = room.work.client.call("textDocument/documentLink", document).await;
+    let targets: Vec<_> = links
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|link| link["target"].as_str().unwrap())
+        .collect();
+    let file = uri::from_path(&room.work.path("a.txt"));
+    assert_eq!(targets, [file.clone(), format!("{file}#L2")]);
+}
+
+#[tokio::test]
+async fn a_chat_is_opened_by_command_and_conversations_are_listed() {
+    let setting = Setting {
+        editor: "nvim-0.12.4",
+        files: vec![(NAME, String::new())],
+        ..Setting::default()
+    };
+    let room = Room::with(setting, json!([[{ "say": "Here I am." }]])).await;
+    room.command("countersign.openChat", json!({})).await;
+    let shown = room.shown(1).await;
+    let made = &shown[0];
+    let text = std::fs::read_to_string(made).expect("a file");
+    assert!(text.contains("folder: ") && text.ends_with("## ❯ You\n\n"), "{text}");
+    assert!(
+        made.starts_with(room.work.client.home().join("chats")),
+        "{}",
+        made.display()
+    );
+    room.send("A question about whales").await;
+    room.sees("Here I am.").await;
+    room.rests().await;
+    room.command("countersign.listThreads", Value::Null).await;
+    let list = room.shown(2).await.remove(1);
+    assert!(
+        std::fs::read_to_string(&list)
+            .unwrap()
+            .contains("- A question about whales `thread ")
+    );
+    room.work.editor.open(&list);
+    let params = json!({ "textDocument": { "uri": uri::from_path(&list) } });
+    let lenses = room.work.client.call("textDocument/codeLens", params).await;
+    let open = lenses
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|lens| lens["command"]["title"] == "Agent: Open as a chat document");
+    // The conversation in another document: all of it is written there.
+    room.work.run(open.expect("a lens")).await;
+    let copy = room.shown(3).await.remove(2);
+    room.work.editor.open(&copy);
+    let text = room.until_in(&copy, "Here I am.").await;
+    assert!(
+        text.contains("## ❯ You\n\nA question about whales\n\n## ◆ Agent"),
+        "{text}"
+    );
+}
