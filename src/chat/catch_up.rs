@@ -67,10 +67,13 @@ pub fn writes(text: &str, turns: &[Told<'_>]) -> Vec<Write> {
             });
         }
         if !missing.trim().is_empty() {
-            writes.push(Write::More {
-                tag,
-                text: missing.to_owned(),
-            });
+            let is_whole = missing.len() == told.answer.len();
+            let text = if is_whole {
+                format!("\n\n{missing}")
+            } else {
+                missing.to_owned()
+            };
+            writes.push(Write::More { tag, text });
         }
     }
     writes

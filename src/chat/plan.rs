@@ -16,7 +16,7 @@ pub enum Write {
     Sent { words: String, tag: Option<String> },
     /// Words that were said elsewhere, and the agent's section behind them; above what the person is writing.
     Said { words: Option<String>, tag: Option<String> },
-    /// More of a turn's answer.
+    /// More of a turn's answer. What begins a line begins with a line end.
     More { tag: Option<String>, text: String },
 }
 
@@ -253,13 +253,14 @@ fn more(chat: &Chat<'_>, tag: Option<&str>, new: &str, newline: &str, draft: &mu
     let kept = body.trim_end();
     let at = section.body.start + kept.len();
     let is_last = section.body.end == chat.text.len();
-    // Behind what the person has written or taken away, ours must not become a heading.
+    // Behind what the person has written or taken away, the rest of a line must not become a heading.
+    let begins_line = new.starts_with('\n');
     let (before, new) = match kept.is_empty() {
         true => ("", new.trim_start_matches('\n')),
         false => (kept.rsplit(['\n', '\r']).next().unwrap_or_default(), new),
     };
     let first = new.split('\n').next().unwrap_or_default();
-    let escape = if text::is_structural(&format!("{before}{first}")) {
+    let escape = if !begins_line && text::is_structural(&format!("{before}{first}")) {
         "\\"
     } else {
         ""

@@ -80,7 +80,13 @@ impl Story {
     /// What was written since the last time. Blanks at its end come with what follows them.
     pub fn take(&mut self) -> Option<String> {
         let end = self.all.trim_end().len();
-        let new = self.all.get(self.taken..end).filter(|new| !new.is_empty())?.to_owned();
+        let new = self.all.get(self.taken..end).filter(|new| !new.is_empty())?;
+        // What begins a line says so, as all that comes later does by itself.
+        let new = if self.taken == 0 {
+            format!("\n\n{new}")
+        } else {
+            new.to_owned()
+        };
         self.taken = end;
         Some(new)
     }

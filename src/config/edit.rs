@@ -310,17 +310,21 @@ mod tests {
                 Some(json!(["b", "c"])),
                 "notify = [\"b\", \"c\"] # told\n",
             ),
-            (
-                "model = \"a\"",
-                "model",
-                Some(json!("a \"b\"\n")),
-                "model = \"a \\\"b\\\"\\n\"\n",
-            ),
         ];
         for (before, path, value, wanted) in table {
             let got = after(before, &[(path, value.clone())]);
             let got = got.unwrap_or_else(|error| panic!("{before:?} {path}: {error}"));
             assert_eq!(got.trim_end(), wanted.trim_end(), "{before:?} {path}");
+        }
+    }
+
+    #[test]
+    fn texts_are_read_as_they_were_given() {
+        for text in ["a \"b\"\n", "it's", "\\", "'''\"\"\"", "\u{1}\t", "é\u{1F600}"] {
+            let written = after("model = \"a\" # why\n", &[("model", Some(json!(text)))]).expect("written");
+            let entries = tree::parse(&written).expect("TOML");
+            assert_eq!(entries[0].1.data, tree::Data::Text(text.to_owned()), "{written}");
+            assert!(written.ends_with(" # why\n"), "{written}");
         }
     }
 

@@ -26,6 +26,11 @@ pub fn read(session: &Session, params: &ConfigReadParams) -> Result<ConfigReadRe
 }
 
 pub async fn write(session: &Session, params: ConfigWriteParams) -> Result<ConfigWriteResult, RequestError> {
+    if params.edits.is_empty() {
+        return Err(RequestError::invalid_params(
+            "There is nothing to write: name at least one edit.",
+        ));
+    }
     let path = session.agent().desk().home.join("config.toml");
     let edits: Vec<Edit> = params
         .edits

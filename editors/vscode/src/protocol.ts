@@ -1,6 +1,118 @@
 // The custom protocol's types and methods. Generated from the Rust types by `UPDATE=1 cargo test`; do not edit.
 /* eslint-disable */
 
+/** Who is logged in, as far as it is known. Nothing of it is verified. */
+export type Account =
+  | {
+    "type": "apiKey";
+  }
+  | {
+    "type": "account";
+    email?: string | null;
+  /** Name of the account's plan, in the provider's words. */
+  plan?: string | null;
+  /** The workspace of the account that is used. */
+  workspaceId?: string | null;
+  };
+
+export type AccountLoginCancelParams = {
+  loginId: LoginId;
+};
+
+export type AccountLoginCancelResult = Record<symbol, never>;
+
+/** A login has come to its end. */
+export type AccountLoginCompleted = {
+  /** Absent: a login with a key. */
+  loginId?: LoginId | null;
+  success: boolean;
+  /** Why not, in words for the person. */
+  error?: string | null;
+};
+
+/** Which way to log in. */
+export type AccountLoginStartParams =
+  | {
+    "type": "apiKey";
+    apiKey: string;
+  }
+  | {
+    "type": "browser";
+  }
+  | {
+    "type": "deviceCode";
+  };
+
+export type AccountLoginStartResult =
+  | {
+    "type": "apiKey";
+  }
+  | {
+    "type": "browser";
+    loginId: LoginId;
+  /** To be opened in a browser on this machine. */
+  authUrl: string;
+  }
+  | {
+    "type": "deviceCode";
+    loginId: LoginId;
+  /** What the person types on the page. */
+  userCode: string;
+    verificationUrl: string;
+  /** The page with the code filled in, where the server has one. */
+  verificationUrlComplete?: string | null;
+  };
+
+export type AccountLogoutParams = Record<symbol, never>;
+
+export type AccountLogoutResult = Record<symbol, never>;
+
+export type AccountRateLimitsReadParams = Record<symbol, never>;
+
+export type AccountRateLimitsReadResult = {
+  rateLimits: RateLimits;
+};
+
+/** What the provider said of the account's allowance with its latest answer. */
+export type AccountRateLimitsUpdated = {
+  rateLimits: RateLimits;
+};
+
+export type AccountReadParams = {
+  /** Have the account's token renewed first. A failure is only logged. */
+  refreshToken?: boolean | null;
+};
+
+export type AccountReadResult = {
+  /** Absent: nobody is logged in, or the provider needs no account. */
+  account?: Account | null;
+  /** Whether the configured provider takes a login. */
+  requiresOpenaiAuth: boolean;
+};
+
+export type AccountStatusParams = {
+  /** Put the key or token into the answer. Default: no. */
+  includeToken?: boolean | null;
+  /** Have an account's token renewed first. Default: no. A failure is only logged. */
+  refreshToken?: boolean | null;
+};
+
+export type AccountStatusResult = {
+  /** Absent: there is nothing to send, or the provider needs nothing. */
+  authMethod?: AuthMethod | null;
+  /** Only where it was asked for. */
+  authToken?: string | null;
+  /** Whether the configured provider takes a login. */
+  requiresOpenaiAuth: boolean;
+};
+
+/** How the person is known from now on. */
+export type AccountUpdated = {
+  /** Absent: not at all. */
+  authMethod?: AuthMethod | null;
+  plan?: string | null;
+};
+
 export type AgentState = {
   name: string;
   status: AgentStatus;
@@ -92,6 +204,9 @@ export type At = {
   /** Whose copy this is, for those that `thread/subscribe` asked for. Absent: what the client gets of its threads anyway. */
   subscriptionId?: SubscriptionId | null;
 };
+
+/** How requests are allowed. */
+export type AuthMethod = "apiKey" | "account";
 
 export type ChangedKind = "created" | "changed" | "deleted";
 
@@ -387,6 +502,78 @@ export type ErrorEvent = {
   realtimeId?: RealtimeId | null;
 };
 
+/** A part of a report. */
+export type FeedbackPart = {
+  /** `logs`, or the name of a file. */
+  name: string;
+  bytes: number;
+};
+
+export type FeedbackPreviewParams = {
+  /** What it is, in a word: `bug`, `badResult`, `goodResult`, `other`, or a word of the client's. */
+  classification: string;
+  /** In the person's words. */
+  reason?: string | null;
+  /** The conversation that it is about. */
+  threadId?: ThreadId | null;
+  /** With the last lines of the server's log about this conversation, and the record of the conversation if it is live. */
+  includeLogs?: boolean;
+  /** Further words for whoever sorts the reports. */
+  tags?: { [key in string]: string };
+  /** Further files, by absolute path; only with logs. */
+  extraLogFiles?: Array<string>;
+};
+
+export type FeedbackPreviewResult = {
+  /** Saves or sends exactly this report. The latest few are kept. */
+  previewId: string;
+  /** The conversation; an id of the report's own where it is about none. */
+  threadId: string;
+  /** All of the report, byte for byte as it would go: a JSON document. */
+  report: string;
+  /** What is in it beside the person's words. */
+  parts: Array<FeedbackPart>;
+  /** Where `feedback/upload` would send it; absent: it can only be saved. */
+  endpoint?: string | null;
+};
+
+export type FeedbackSaveParams = {
+  /** As in `feedback/preview`, as all that follows. */
+  classification: string;
+  reason?: string | null;
+  threadId?: ThreadId | null;
+  includeLogs?: boolean;
+  tags?: { [key in string]: string };
+  extraLogFiles?: Array<string>;
+  /** The report that was shown; all else but the classification is left out then. */
+  previewId?: string | null;
+  /** An absolute path at which there is no file yet. */
+  savePath: string;
+};
+
+export type FeedbackSaveResult = {
+  savedPath: string;
+  /** The conversation that the report names. */
+  threadId: string;
+};
+
+export type FeedbackUploadParams = {
+  /** As in `feedback/preview`, as all that follows. */
+  classification: string;
+  reason?: string | null;
+  threadId?: ThreadId | null;
+  includeLogs?: boolean;
+  tags?: { [key in string]: string };
+  extraLogFiles?: Array<string>;
+  /** The report that was shown; all else but the classification is left out then. */
+  previewId?: string | null;
+};
+
+export type FeedbackUploadResult = {
+  /** The conversation that the report names. */
+  threadId: string;
+};
+
 export type FileChange = {
   /** Absolute path. */
   path: string;
@@ -675,6 +862,9 @@ export type LineRange = {
   start: number;
   end: number;
 };
+
+/** One login to an account. A UUIDv7. */
+export type LoginId = string;
 
 /** Whether a server knows who asks. */
 export type McpAuthStatus = "unsupported" | "notLoggedIn" | "bearerToken";
@@ -2701,6 +2891,18 @@ export interface ClientRequests {
   "countersign/mcp/resource/read": { params: McpResourceReadParams; result: McpResourceReadResult };
   /** Settles a tool server's question from another surface than the one that was asked. */
   "countersign/mcp/elicitation/respond": { params: McpElicitationRespondParams; result: McpElicitationRespondResult };
+  /** Who is logged in, and whether the configured provider takes a login. */
+  "countersign/account/read": { params: AccountReadParams; result: AccountReadResult };
+  /** Logs in with a key, or begins a login to an account. Answered before the person has done anything. */
+  "countersign/account/login/start": { params: AccountLoginStartParams; result: AccountLoginStartResult };
+  /** Gives up the login that runs. */
+  "countersign/account/login/cancel": { params: AccountLoginCancelParams; result: AccountLoginCancelResult };
+  /** Forgets what was logged in with; the server is told where it takes that. */
+  "countersign/account/logout": { params: AccountLogoutParams; result: AccountLogoutResult };
+  /** How requests to the configured provider are allowed. */
+  "countersign/account/status": { params: AccountStatusParams; result: AccountStatusResult };
+  /** What the provider says of the account's allowance at this moment. Waits for it a bounded time. */
+  "countersign/account/rateLimits/read": { params: AccountRateLimitsReadParams; result: AccountRateLimitsReadResult };
   /** Starts to speak beside the written conversation. Answered at once; `realtime/started` follows, or an error. One that runs in the thread is ended first. */
   "countersign/realtime/start": { params: RealtimeStartParams; result: RealtimeStartResult };
   /** Says a piece of sound. Refused while too much of it waits. */
@@ -2729,6 +2931,12 @@ export interface ClientRequests {
   "countersign/config/write": { params: ConfigWriteParams; result: ConfigWriteResult };
   /** Reads the configuration again for live threads; their next turns take it up. */
   "countersign/config/reload": { params: ConfigReloadParams; result: ConfigReloadResult };
+  /** What feedback would say, byte for byte; nothing is saved or sent. */
+  "countersign/feedback/preview": { params: FeedbackPreviewParams; result: FeedbackPreviewResult };
+  /** Saves feedback as a file. */
+  "countersign/feedback/save": { params: FeedbackSaveParams; result: FeedbackSaveResult };
+  /** Sends feedback to the address that the person has configured. Answered when it is taken there, or not. */
+  "countersign/feedback/upload": { params: FeedbackUploadParams; result: FeedbackUploadResult };
   /** The permission profiles that can be chosen. */
   "countersign/permissions/profiles": { params: PermissionProfilesParams; result: PermissionProfilesResult };
   /** Which walls stand around commands on this machine, what each lacks, and what is used for each mode. */
@@ -2861,6 +3069,12 @@ export interface Notifications {
   "countersign/warning": At & Warning;
   /** A turn failed, and `turn/completed` follows; or, outside of any turn, a tool server or a realtime conversation did not start, or the thread ends and could not be recorded to its end. */
   "countersign/error": At & ErrorEvent;
+  /** A login has come to its end. Follows the answer of the request that began or ended it. */
+  "countersign/account/login/completed": AccountLoginCompleted;
+  /** The person is known in another way, or not any more. */
+  "countersign/account/updated": AccountUpdated;
+  /** The provider has told how much of the account's allowance is used. Follows `thread/tokenUsage`. */
+  "countersign/account/rateLimits/updated": AccountRateLimitsUpdated;
   /** More output of a command that `command/exec` runs with `streamOutput`. All of it comes before the answer. */
   "countersign/command/output": CommandOutput;
   /** What a file search with `stream` has found so far. All of it comes before the answer. */

@@ -81,7 +81,10 @@ async fn a_command_is_approved_and_its_output_forges_nothing() {
         approving.iter().any(|title| title.contains("Run once")),
         "{approving:?}"
     );
+    // A message asks as well, when the keys rest.
+    let question = room.work.question().await;
     room.choose("Agent: Run once").await;
+    room.work.client.expect_withdrawn(&question).await;
     room.sees("All done.").await;
     room.rests().await;
     let text = room.text();
@@ -92,9 +95,6 @@ async fn a_command_is_approved_and_its_output_forges_nothing() {
     );
     assert!(text.contains("Allowed once.") && text.contains("Done after"), "{text}");
     assert!(room.work.path("made").is_file());
-    // The message that asked as well is taken back.
-    let question = room.work.question().await;
-    room.work.client.expect_withdrawn(&question).await;
 }
 
 #[tokio::test]

@@ -50,9 +50,13 @@ async fn every_key_and_every_word_is_there_in_the_end() {
                 .filter(|at| *at == text.len() || text[*at..].starts_with('\n'))
                 .filter(|at| text[..*at].contains("## ❯ You"))
                 .collect();
-            let at = starts[dice.roll(starts.len())];
             let key = format!("<{}>", typed.len());
-            if room.work.editor.type_if(&path, &text, at, &key) {
+            // Where no line is empty any more, they make some at the end.
+            let (at, keys) = match starts.is_empty() {
+                true => (text.len(), format!("\n{key}\n\n\n")),
+                false => (starts[dice.roll(starts.len())], key.clone()),
+            };
+            if room.work.editor.type_if(&path, &text, at, &keys) {
                 typed.push(key);
             }
             tokio::time::sleep(std::time::Duration::from_millis(15)).await;

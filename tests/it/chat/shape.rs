@@ -27,7 +27,7 @@ async fn what_can_be_written_is_offered() {
     let room = Room::start("helix-25.07.1", text, json!([])).await;
     assert_eq!(complete(&room, 1, 6).await, ["agent", "plan", "ask"]);
     assert!(complete(&room, 2, 7).await.contains(&"rehearsal".to_owned()));
-    assert_eq!(complete(&room, 7, 4).await, ["a.txt"]);
+    assert_eq!(complete(&room, 7, 4).await.first().map(String::as_str), Some("a.txt"));
     assert_eq!(
         complete(&room, 8, 4).await,
         [""; 0],

@@ -91,7 +91,7 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
         "approval/respond" => vec![("approvalId", id), ("response", json!({"decision": "accept"}))],
         "userInput/respond" => vec![("id", id)],
         "model/setDefault" => vec![("model", json!("gpt-5.1-codex"))],
-        "config/write" => vec![("edits", json!([]))],
+        "config/write" => vec![("edits", json!([{"keyPath": "model", "value": "rehearsal"}]))],
         "realtime/start" | "realtime/close" => vec![("threadId", id)],
         "realtime/audio" => vec![("threadId", id), ("audio", json!({"data": "AAAA"}))],
         "realtime/text" => vec![("threadId", id), ("text", json!("x"))],

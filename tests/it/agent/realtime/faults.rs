@@ -33,7 +33,7 @@ fn failing() -> Vec<(Value, &'static str)> {
         ),
         (json!([{"raw_bytes": [243, 0]}]), "cannot be understood"),
         (
-            json!([{"raw_bytes": "HTTP/1.1 500 Oops\r\n\r\n"}]),
+            json!([{"raw_bytes": format!("HTTP/1.1 500 Oops\r\n\r\n{}", "Oops. ".repeat(40))}]),
             "cannot be understood",
         ),
         (json!([{"huge": 5_000_000}]), "more than 4 MiB"),
