@@ -5,6 +5,7 @@ use crate::chat::plan::{self, Write};
 use crate::server::presenter::Severity;
 use crate::server::session::Session;
 use crate::workspace::{Document, Workspace};
+use std::collections::HashMap;
 use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -167,15 +168,25 @@ impl Writer {
                 reply = reply => reply,
                 () = landing => ApplyReply::NoAnswer,
             };
-            let moved = || now().is_none_or(|document| document.version != version);
+            // What was typed in the middle of ours meanwhile takes nothing away from the editor's word.
+            let is_there = |document: &Document| {
+                has_landed(document) || document.version != version && has_all(&before, &document.text(), &put)
+            };
             if let ApplyReply::Applied = reply {
                 let mut changed = session.workspace().changed();
-                let landing = async { while !moved() && changed.changed().await.is_ok() {} };
+                let landing = async {
+                    while !now().is_none_or(|document| is_there(&document)) && changed.changed().await.is_ok() {}
+                };
                 let _in_time = tokio::time::timeout(LANDING, landing).await;
             }
             let Some(document) = now() else { return Outcome::Closed };
+            let has_landed = match reply {
+                ApplyReply::Applied => is_there(&document),
+                ApplyReply::NoAnswer => has_landed(&document),
+                ApplyReply::Refused { .. } => false,
+            };
             match reply {
-                ApplyReply::Applied | ApplyReply::NoAnswer if has_landed(&document) => {
+                _ if has_landed => {
                     if let Some(path) = document.path() {
                         // It was not the person who wrote this.
                         session.workspace().forget_edits(path);
@@ -235,10 +246,57 @@ async fn changed_from(workspace: Workspace, uri: String, version: i32) {
     }
 }
 
+/// Whether a text has as many letters more than before as the pieces have, of each letter that is in them.
+fn has_all(before: &str, after: &str, pieces: &[String]) -> bool {
+    let mut letters: HashMap<char, isize> = HashMap::new();
+    for c in pieces
+        .iter()
+        .flat_map(|piece| piece.chars())
+        .filter(|c| !c.is_whitespace())
+    {
+        *letters.entry(c).or_default() -= 1;
+    }
+    for (text, by) in [(after, 1), (before, -1)] {
+        for c in text.chars() {
+            letters.entry(c).and_modify(|left| *left += by);
+        }
+    }
+    letters.values().all(|left| *left >= 0)
+}
+
 /// Whether a text holds a piece more often than before. Editors may have changed its line ends.
 fn has_more(before: &str, after: &str, piece: &str) -> bool {
     let plain = |text: &str| text.replace("\r\n", "\n");
     let piece = plain(piece);
     let piece = piece.trim_end();
     piece.is_empty() || plain(after).matches(piece).count() > plain(before).matches(piece).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_landed_is_known_though_somebody_types_in_it() {
+        let piece = "\n\n## ◆ Agent · 1a\n\n\n## ❯ You\n".to_owned();
+        let table = [
+            ("Talk\n", "Talk\n\n## ◆ Agent · 1a\n\n\n## ❯ You\n\n", true),
+            ("Talk\n", "Talk\n<1>\n## ◆ Ag<2>ent · 1a\n<3>\n\n## ❯ You\n<4>\n", true),
+            // The editor's word alone is not enough, nor is what somebody types.
+            ("Talk\n", "Talk\n", false),
+            ("Talk\n", "Talk a lot of this and of that\n", false),
+            (
+                "Talk\n\n## ◆ Agent · 1a\n",
+                "Talk\n\n## ◆ Agent · 1a\n## ❯ You\n",
+                false,
+            ),
+        ];
+        for (before, after, landed) in table {
+            assert_eq!(
+                has_all(before, after, std::slice::from_ref(&piece)),
+                landed,
+                "{after:?}"
+            );
+        }
+    }
 }
