@@ -276,7 +276,7 @@ struct Shared {
     desk: Arc<Desk>,
     client_config: RwLock<Option<serde_json::Value>>,
     /// The person's file as it was last looked at.
-    config_stamp: Mutex<reload::Stamp>,
+    config_stamp: tokio::sync::Mutex<reload::Stamp>,
     threads: Mutex<BTreeMap<ThreadId, ThreadHandle>>,
     /// Streams of threads that are not live and have proposals that wait.
     resting: Mutex<BTreeMap<ThreadId, Stream>>,
@@ -330,7 +330,7 @@ impl Agent {
             source: setup.source,
         };
         let shared = Shared {
-            config_stamp: Mutex::new(reload::Stamp::of(&desk.home)),
+            config_stamp: tokio::sync::Mutex::new(reload::Stamp::of(&desk.home)),
             desk: Arc::new(desk),
             client_config: RwLock::new(setup.client_config),
             threads: Mutex::default(),

@@ -419,6 +419,7 @@ impl Server {
     async fn prompt(&self, params: &Value, id: &Value) -> Result<(), Failure> {
         let session = self.session(params)?.clone();
         let content = input::input(&params["prompt"])?;
+        self.agent.follow_config(&session.thread).await;
         session.thread.check_prompt(&content).await?;
         let started = session
             .thread

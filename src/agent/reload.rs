@@ -19,6 +19,10 @@ impl Stamp {
     }
 }
 
+fn stays(error: &dyn std::fmt::Display) -> String {
+    format!("The changed configuration is not taken up; this thread keeps the one it has. {error}")
+}
+
 impl Agent {
     /// Reads the configuration again for one live thread, or all; their next turns take it up. What is wrong in it is told in
     /// each thread, and given here.
@@ -31,41 +35,52 @@ impl Agent {
             Some(id) => vec![self.reach(id).await?],
             None => self.live(),
         };
+        let mut last = self.shared.config_stamp.lock().await;
         let stamp = Stamp::of(&self.desk().home);
+        let (warnings, trouble) = self.reload(&threads).await?;
+        if thread.is_none() {
+            *last = stamp;
+        }
+        trouble.map_or(Ok(warnings), |error| Err(error.into()))
+    }
+
+    /// One thread that cannot follow holds no other back.
+    async fn reload(&self, threads: &[ThreadHandle]) -> Result<(Vec<ConfigWarning>, Option<ConfigError>), ConfigError> {
         let mut warnings = self.blocking_load(None).await?.warnings;
+        let mut trouble = None;
         for thread in threads {
-            let loaded = self.blocking_load(Some(&thread)).await?;
+            let loaded = match self.blocking_load(Some(thread)).await {
+                Ok(loaded) => loaded,
+                Err(error) => {
+                    thread.conversation().warn(None, stays(&error));
+                    trouble = Some(error);
+                    continue;
+                }
+            };
             for warning in &loaded.warnings {
                 if !warnings.contains(warning) {
                     warnings.push(warning.clone());
                 }
             }
-            thread.take_up(loaded).await?;
+            // One that has ended meanwhile needs none.
+            let _ended = thread.take_up(loaded).await;
         }
-        self.set_stamp(stamp);
-        Ok(warnings)
+        Ok((warnings, trouble))
     }
 
     /// The same for all threads, if the person's file was written since it was last looked at. A file that cannot be used is
     /// told in the thread that is about to go on.
     pub async fn follow_config(&self, thread: &ThreadHandle) {
+        // Held until all have it, so that no turn begins beside this with what was.
+        let mut last = self.shared.config_stamp.lock().await;
         let stamp = Stamp::of(&self.desk().home);
-        if self.set_stamp(stamp) == stamp {
+        if *last == stamp {
             return;
         }
-        if let Err(error) = self.reload_config(None).await {
-            let words = format!("The changed configuration is not taken up; this thread keeps the one it has. {error}");
-            thread.conversation().warn(None, words);
+        *last = stamp;
+        if let Err(error) = self.reload(&self.live()).await {
+            thread.conversation().warn(None, stays(&error));
         }
-    }
-
-    fn set_stamp(&self, stamp: Stamp) -> Stamp {
-        let mut last = self
-            .shared
-            .config_stamp
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        std::mem::replace(&mut last, stamp)
     }
 
     /// The configuration of a thread as the files are now. A broken file does not count as an empty one: what it forbade must

@@ -6,7 +6,7 @@ pub use recorded::take_up;
 
 use super::{AgentError, permissions};
 use crate::config::Config;
-use crate::protocol::settings::{Mode, SettingsOverride, ThreadSettings};
+use crate::protocol::settings::{ApprovalsReviewer, EditApproval, Mode, SettingsOverride, ThreadSettings};
 use std::path::{Path, PathBuf};
 
 /// The settings that a thread begins with.
@@ -83,7 +83,8 @@ pub fn changed(config: &Config, now: &ThreadSettings, change: &SettingsOverride)
 }
 
 /// The settings after the configuration changed: what a thread has from there follows it, what was chosen for the thread
-/// stays. What it is answered by (model, provider, effort, tier) is for threads that begin.
+/// stays. What it may do is only ever narrowed so: nobody can tell whether what it has was chosen as well. What it is
+/// answered by (model, provider, effort, tier) is for threads that begin.
 pub fn followed(before: &Config, config: &Config, now: &ThreadSettings) -> ThreadSettings {
     let begun = |config| initial(config, now.cwd.clone(), &SettingsOverride::default());
     let (Ok(old), Ok(new)) = (begun(before), begun(config)) else {
@@ -93,16 +94,31 @@ pub fn followed(before: &Config, config: &Config, now: &ThreadSettings) -> Threa
         if now == old { new.clone() } else { now.clone() }
     }
     let policy = |settings: &ThreadSettings| (settings.sandbox_policy.clone(), settings.permissions.clone());
-    let (sandbox_policy, permissions) = follow(&policy(now), &policy(&old), &policy(&new));
+    let (sandbox_policy, permissions) = match recorded::is_within(&new.sandbox_policy, &now.sandbox_policy) {
+        true => follow(&policy(now), &policy(&old), &policy(&new)),
+        false => policy(now),
+    };
+    let asks_more = recorded::asks_no_less(new.approval_policy, now.approval_policy);
+    let reviewed_by_the_person = new.approvals_reviewer == ApprovalsReviewer::User;
+    let edits_asked_about = new.edit_approval == EditApproval::Ask;
     ThreadSettings {
         summary: follow(&now.summary, &old.summary, &new.summary),
-        approval_policy: follow(&now.approval_policy, &old.approval_policy, &new.approval_policy),
-        approvals_reviewer: follow(
-            &now.approvals_reviewer,
-            &old.approvals_reviewer,
-            &new.approvals_reviewer,
-        ),
-        edit_approval: follow(&now.edit_approval, &old.edit_approval, &new.edit_approval),
+        approval_policy: match asks_more {
+            true => follow(&now.approval_policy, &old.approval_policy, &new.approval_policy),
+            false => now.approval_policy,
+        },
+        approvals_reviewer: match reviewed_by_the_person {
+            true => follow(
+                &now.approvals_reviewer,
+                &old.approvals_reviewer,
+                &new.approvals_reviewer,
+            ),
+            false => now.approvals_reviewer,
+        },
+        edit_approval: match edits_asked_about {
+            true => follow(&now.edit_approval, &old.edit_approval, &new.edit_approval),
+            false => now.edit_approval,
+        },
         personality: follow(&now.personality, &old.personality, &new.personality),
         editor_context: follow(&now.editor_context, &old.editor_context, &new.editor_context),
         sandbox_policy,

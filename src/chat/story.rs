@@ -304,14 +304,17 @@ impl Story {
 
     /// Makes way for something that does not belong to what is being written.
     pub fn pause(&mut self) {
-        if let Some(Open {
-            kind: Kind::Command { output, .. },
-            ..
-        }) = &mut self.open
-        {
-            let closed = output.pause();
-            self.all.push_str(&closed);
-        }
+        // What comes after it begins a line, whatever came before.
+        let closed = match self.open.as_mut().map(|open| &mut open.kind) {
+            Some(Kind::Command { output, .. }) => output.pause(),
+            Some(Kind::Message { escaper, .. }) => escaper.finish(),
+            Some(Kind::Reasoning { quoter, .. }) => {
+                quoter.begin_line();
+                return;
+            }
+            Some(Kind::Other { .. }) | None => return,
+        };
+        self.all.push_str(&closed);
     }
 
     /// A question about a command, a folder or a tool; its number in the turn.

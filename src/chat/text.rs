@@ -131,6 +131,11 @@ pub struct Quoter {
 }
 
 impl Quoter {
+    /// What comes next begins a line.
+    pub fn begin_line(&mut self) {
+        self.inside = false;
+    }
+
     pub fn push(&mut self, piece: &str) -> String {
         let mut quoted = String::with_capacity(piece.len() + 2);
         for c in self.cleaner.push(piece).chars() {

@@ -79,6 +79,11 @@ pub enum Severity {
     Log = 4,
 }
 
+/// A text for messages: some editors make a link that runs a command of `[words](command:…)`, whoever wrote the words.
+pub fn without_links(text: &str) -> String {
+    text.replace("](", "] (")
+}
+
 /// The chosen action of `window/showMessageRequest`.
 #[derive(Deserialize)]
 struct Choice {
@@ -167,7 +172,7 @@ impl Outbound {
         titles: impl IntoIterator<Item = &'t str>,
     ) -> BoxFuture<'static, Option<String>> {
         let actions: Vec<_> = titles.into_iter().map(|title| json!({"title": title})).collect();
-        let params = json!({"type": severity as u8, "message": message, "actions": actions});
+        let params = json!({"type": severity as u8, "message": without_links(message), "actions": actions});
         let pending = self.request::<Option<Choice>>("window/showMessageRequest", params);
         async move {
             let answer = pending.await;

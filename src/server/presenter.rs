@@ -16,6 +16,7 @@ mod undone;
 mod words;
 
 pub use crate::server::outbound::Severity;
+use crate::server::outbound::without_links;
 pub use findings::{FINDINGS_SOURCE, finding_diagnostic, severity_of};
 pub use questions::title as approval_title;
 
@@ -350,9 +351,10 @@ impl Presenter {
 
     /// Shows a message without asking anything.
     pub fn message(&self, severity: Severity, text: &str) {
-        self.shared
-            .outbound
-            .notify("window/showMessage", json!({"type": severity as u8, "message": text}));
+        self.shared.outbound.notify(
+            "window/showMessage",
+            json!({"type": severity as u8, "message": without_links(text)}),
+        );
     }
 
     pub fn log(&self, severity: Severity, text: &str) {

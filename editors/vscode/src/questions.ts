@@ -6,7 +6,7 @@ import * as vscode from "vscode";
 import { fieldsOf, valueOf } from "./chat/form";
 import { safeLink } from "./chat/markdown";
 import type { Question } from "./chat/view";
-import { approvalWords, cut, decisionTitle, scopeWords } from "./chat/words";
+import { approvalWords, cut, decisionTitle, plain, scopeWords } from "./chat/words";
 import type { Approval, ApprovalDecision, ApprovalResponse, JsonValue, McpElicitation, McpElicitationResponse, UserInputRequest, UserInputResponse } from "./protocol";
 
 type Answer = ApprovalResponse | UserInputResponse | McpElicitationResponse | null;
@@ -102,7 +102,7 @@ function asks(agent: string | null | undefined): string {
 
 async function approve(approval: Approval): Promise<ApprovalResponse> {
   const { title, code, where, details } = approvalWords(approval);
-  const message = `${asks(approval.agent)}${title} ${cut(code ?? "", 400)}${where === undefined ? "" : ` (${where})`} ${details.join(" ")}`.trim();
+  const message = plain(`${asks(approval.agent)}${title} ${cut(code ?? "", 400)}${where === undefined ? "" : ` (${where})`} ${details.join(" ")}`.trim());
   const titled = (decision: ApprovalDecision): string => decisionTitle(decision, approval);
   const offered = approval.availableDecisions;
   // A message has room for three buttons; the rest is one press further.
@@ -132,7 +132,7 @@ async function answerAll(request: UserInputRequest): Promise<UserInputResponse |
   const more = request.questions.length > 1 ? ` (and ${request.questions.length - 1} more)` : "";
   const simple = request.questions.length === 1 && first !== undefined && first.options.length > 0 && first.options.length <= 3;
   const buttons = simple ? [...first.options.map((one) => one.label), ...(first.isOther ? [OTHER] : [])] : [ANSWER, NO_ANSWER];
-  const chosen = await vscode.window.showInformationMessage(`${asks(request.agent)}${cut(first?.question ?? "", 400)}${more}`, ...buttons);
+  const chosen = await vscode.window.showInformationMessage(plain(`${asks(request.agent)}${cut(first?.question ?? "", 400)}${more}`), ...buttons);
   if (chosen === undefined || chosen === NO_ANSWER || first === undefined) {
     return null;
   }
@@ -143,7 +143,7 @@ async function answerAll(request: UserInputRequest): Promise<UserInputResponse |
   for (const question of request.questions) {
     const other = `$(edit) ${OTHER}`;
     const picked = question.options.length === 0 || chosen === OTHER ? other : await pick(question.header, question.question, [...question.options.map((one) => ({ label: one.label, detail: one.description })), ...(question.isOther ? [{ label: other, detail: "" }] : [])]);
-    const words = picked === other ? await vscode.window.showInputBox({ title: question.header, prompt: question.question, ignoreFocusOut: true }) : picked;
+    const words = picked === other ? await vscode.window.showInputBox({ title: question.header, prompt: plain(question.question), ignoreFocusOut: true }) : picked;
     if (words !== undefined && words !== "") {
       answers[question.id] = { answers: [words] };
     }
@@ -156,14 +156,14 @@ async function pick(title: string, placeHolder: string, items: readonly vscode.Q
 }
 
 async function elicit(elicitation: McpElicitation): Promise<McpElicitationResponse> {
-  const message = `The tool server ${elicitation.server} asks: ${cut(elicitation.message, 400)}`;
+  const message = plain(`The tool server ${elicitation.server} asks: ${cut(elicitation.message, 400)}`);
   if (elicitation.mode === "url") {
     const link = safeLink(elicitation.url);
     if (link === undefined || !/^https?:/i.test(link)) {
-      void vscode.window.showWarningMessage(`${message} Its link was not offered, because it is not one of the web: ${cut(elicitation.url, 200)}`);
+      void vscode.window.showWarningMessage(`${message} Its link was not offered, because it is not one of the web: ${plain(cut(elicitation.url, 200))}`);
       return { action: "decline" };
     }
-    const chosen = await vscode.window.showInformationMessage(`${message} It wants to open ${cut(link, 200)}`, OPEN_LINK, DECLINE);
+    const chosen = await vscode.window.showInformationMessage(`${message} It wants to open ${plain(cut(link, 200))}`, OPEN_LINK, DECLINE);
     if (chosen === OPEN_LINK) {
       return { action: (await vscode.env.openExternal(vscode.Uri.parse(link, true))) ? "accept" : "cancel" };
     }

@@ -4,7 +4,7 @@
  */
 import * as vscode from "vscode";
 import type { Threads } from "./chat/threads";
-import { cut, duration } from "./chat/words";
+import { cut, duration, plain } from "./chat/words";
 import { notifyAfter } from "./preferences";
 import type { ThreadEvent } from "./rpc";
 import type { StatusItem } from "./status";
@@ -71,7 +71,7 @@ export class Watch implements vscode.Disposable {
     if (vscode.window.state.focused || after === undefined || since === undefined || Date.now() - since < after * 1000 || view?.agent !== undefined) {
       return;
     }
-    const title = cut(view?.name ?? view?.preview ?? "The conversation", 60);
+    const title = plain(cut(view?.name ?? view?.preview ?? "The conversation", 60));
     void vscode.window.showInformationMessage(`“${title}” ${words} (after ${duration(Date.now() - since)}).`, SHOW).then((chosen) => {
       if (chosen === SHOW) this.show(threadId);
     });

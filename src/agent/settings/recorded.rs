@@ -84,7 +84,7 @@ fn rank(policy: &SandboxPolicy) -> u8 {
 }
 
 /// Whether whatever the first allows is allowed by the second.
-fn is_within(then: &SandboxPolicy, now: &SandboxPolicy) -> bool {
+pub(super) fn is_within(then: &SandboxPolicy, now: &SandboxPolicy) -> bool {
     if then.network_access() && !now.network_access() {
         return false;
     }
@@ -113,7 +113,7 @@ fn is_within(then: &SandboxPolicy, now: &SandboxPolicy) -> bool {
 }
 
 /// Whether the first lets the person decide on at least as much as the second.
-fn asks_no_less(then: ApprovalPolicy, now: ApprovalPolicy) -> bool {
+pub(super) fn asks_no_less(then: ApprovalPolicy, now: ApprovalPolicy) -> bool {
     let rank = |policy| match policy {
         ApprovalPolicy::Untrusted => 0,
         ApprovalPolicy::OnRequest => 1,

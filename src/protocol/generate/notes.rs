@@ -394,7 +394,8 @@ pub(super) fn of(method: &str) -> Notes {
         ),
         "config/write" => notes(
             "Comments, order and all other keys stay as they are. Live threads take the new configuration up before their next turn, \
-             told by `thread/configured` where their settings change with it; what was chosen for a thread stays. An edit that would \
+             told by `thread/configured` where their settings change with it; what was chosen for a thread stays, and what a thread \
+             may do is narrowed so, never widened. An edit that would \
              not be valid is refused with the cause, and so are all edits with it; `contentModified` says that the file has changed \
              since `expectedVersion`.",
             &[

@@ -242,9 +242,12 @@ class Emacs {
 
   async close() {
     await this.lisp(`(rig-keep-log ${quoted(out)})`).catch(() => undefined);
-    // Out of a question that may still be open.
-    await this.terminal.keys("C-g");
-    await this.command("kill-emacs");
-    return until("the editor to close", () => !this.terminal.isOpen, 10000).catch(() => false);
+    for (let asked = 0; asked < 3 && this.terminal.isOpen; asked += 1) {
+      // Out of a question that may still be open, or has come since.
+      await this.terminal.keys("C-g");
+      await this.command("kill-emacs").catch(() => undefined);
+      await until("the editor to close", () => !this.terminal.isOpen, 15000).catch(() => false);
+    }
+    return !this.terminal.isOpen;
   }
 }

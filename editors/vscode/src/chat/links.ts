@@ -4,12 +4,12 @@
 import * as path from "node:path";
 import * as vscode from "vscode";
 import { safeLink } from "./markdown";
-import { cut } from "./words";
+import { cut, plain } from "./words";
 
 export async function openLink(href: string, cwd: string | undefined): Promise<void> {
   const address = safeLink(href);
   if (address === undefined) {
-    void vscode.window.showWarningMessage(`This link was not opened, because it leads neither to the web nor to a file: ${cut(href, 200)}`);
+    void vscode.window.showWarningMessage(`This link was not opened, because it leads neither to the web nor to a file: ${plain(cut(href, 200))}`);
     return;
   }
   if (/^(https?|mailto):/i.test(address)) {
@@ -25,6 +25,11 @@ export async function openLink(href: string, cwd: string | undefined): Promise<v
 
 /** `line` counts from 0. */
 export async function openFile(name: string, line: number | undefined, cwd: string | undefined): Promise<void> {
+  // A place in the network would be asked for with the person's own name and word. Escapes are decoded by now.
+  if (/^[\\/]{2}/.test(name)) {
+    void vscode.window.showWarningMessage(`${plain(cut(name, 200))} was not opened, because it lies in the network.`);
+    return;
+  }
   const roots = [cwd, ...(vscode.workspace.workspaceFolders ?? []).map((folder) => folder.uri.fsPath)].filter((one): one is string => one !== undefined);
   const candidates = path.isAbsolute(name) ? [name] : roots.map((root) => path.resolve(root, name));
   for (const candidate of candidates) {
@@ -42,7 +47,7 @@ export async function openFile(name: string, line: number | undefined, cwd: stri
       // It may lie in the next folder.
     }
   }
-  void vscode.window.showWarningMessage(`There is no file ${cut(name, 200)} that could be opened.`);
+  void vscode.window.showWarningMessage(`There is no file ${plain(cut(name, 200))} that could be opened.`);
 }
 
 function decoded(address: string): string {

@@ -301,17 +301,21 @@ export class ChatPage implements vscode.Disposable {
 
   private async turn(input: UserInput[], queue: boolean, choices: Choices, leaveOut: readonly ("activeFile" | "selection")[] = []): Promise<void> {
     const { threads, attention } = this.services;
-    if (this.threadId === undefined) {
+    // What is shown may change while the conversation is being opened; the words are for the one they were typed in.
+    let id = this.threadId;
+    if (id === undefined) {
       const folder = await this.services.folder();
       if (folder === null) {
         throw new Error("No folder was chosen, so nothing was sent.");
       }
-      this.show(await threads.start(folder));
+      const begun = await threads.start(folder);
+      id = begun.view.id;
+      if (this.threadId === undefined) {
+        this.show(begun);
+      }
     }
-    if (this.threadId !== undefined) {
-      await threads.open(this.threadId);
-      await threads.turn(this.threadId, { input, context: attention.context(leaveOut), settings: overrides(choices) }, queue);
-    }
+    await threads.open(id);
+    await threads.turn(id, { input, context: attention.context(leaveOut), settings: overrides(choices) }, queue);
   }
 
   private async command(name: Extract<FromPage, { type: "command" }>["name"]): Promise<void> {

@@ -31,6 +31,11 @@ export function percentUsed(usage: ThreadTokenUsage | undefined): number | undef
 }
 
 /** Text cut to a length, with a sign that it was. */
+/** For messages and prompts of the editor, which would make a link that runs a command of `[words](command:…)`. */
+export function plain(text: string): string {
+  return text.replaceAll("](", "] (");
+}
+
 export function cut(text: string, most: number): string {
   const signs = Array.from(text);
   return signs.length <= most ? text : `${signs.slice(0, most - 1).join("")}…`;

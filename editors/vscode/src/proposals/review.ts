@@ -2,6 +2,7 @@
  * The person's way through a proposal: diff editors, the next hunk, deciding where one is.
  */
 import * as vscode from "vscode";
+import { plain } from "../chat/words";
 import type { Proposal, ProposalFile } from "../protocol";
 import { placeOf, SCHEME, uriOf } from "./documents";
 import type { ProposalDocuments } from "./documents";
@@ -173,7 +174,7 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
     }
     const names = proposal.files.map((file) => vscode.workspace.asRelativePath(file.path));
     const shown = names.slice(0, 4).join(", ") + (names.length > 4 ? ` and ${names.length - 4} more` : "");
-    const chosen = await vscode.window.showInformationMessage(`The agent proposes changes to ${shown}.`, REVIEW, ACCEPT, REJECT);
+    const chosen = await vscode.window.showInformationMessage(plain(`The agent proposes changes to ${shown}.`), REVIEW, ACCEPT, REJECT);
     if (this.proposals.get(proposal.id) === undefined) {
       return;
     }
