@@ -24,6 +24,8 @@ export class RowList {
   private atEnd = true;
   private frame = 0;
   private lastTop = 0;
+  private lastHeight = 0;
+  private lastClient = 0;
   private readonly sizes = new ResizeObserver((entries) => { this.measured(entries); });
 
   constructor(
@@ -33,10 +35,11 @@ export class RowList {
     this.root.append(this.above, this.body, this.below);
     this.root.addEventListener("scroll", () => {
       const { scrollTop, scrollHeight, clientHeight } = this.root;
-      // Only who scrolls up leaves the end: a list that grew, or was made lower by another view, is still at it.
+      // Only who scrolls up leaves the end: a list that grew or shrank, or was made lower by another view, is still at it.
+      const same = scrollHeight === this.lastHeight && clientHeight === this.lastClient;
       if (scrollHeight - scrollTop - clientHeight < 24) this.atEnd = true;
-      else if (scrollTop < this.lastTop - 1) this.atEnd = false;
-      this.lastTop = scrollTop;
+      else if (same && scrollTop < this.lastTop - 1) this.atEnd = false;
+      this.remember();
       this.onEnd(this.atEnd);
       this.schedule();
     }, { passive: true });
@@ -120,7 +123,14 @@ export class RowList {
     this.below.style.height = `${this.heights.total - this.heights.offset(end)}px`;
     if (this.atEnd) {
       this.root.scrollTop = this.root.scrollHeight;
+      this.remember();
     }
+  }
+
+  private remember(): void {
+    this.lastTop = this.root.scrollTop;
+    this.lastHeight = this.root.scrollHeight;
+    this.lastClient = this.root.clientHeight;
   }
 
   private place(row: Row, index: number): HTMLElement {
