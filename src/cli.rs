@@ -13,6 +13,7 @@ pub mod rehearse;
 pub mod rules;
 pub mod sandbox;
 pub mod serve;
+mod signal;
 
 use clap::{Parser, Subcommand};
 use std::collections::BTreeMap;

@@ -51,7 +51,11 @@ pub fn run(args: Args) -> ExitCode {
     let setup = Setup { home, env, secrets };
     let end = runtime.block_on(async {
         let stop = CancellationToken::new();
-        tokio::spawn(end_on_signal(stop.clone()));
+        let asked = stop.clone();
+        tokio::spawn(async move {
+            super::signal::asked_to_end().await;
+            asked.cancel();
+        });
         acp::run(io::stdin(), io::stdout(), setup, stop).await
     });
     // Whatever still runs has been told to end and was given its time.
@@ -59,31 +63,6 @@ pub fn run(args: Args) -> ExitCode {
     match end {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail(&format!("cannot start: {error}")),
-    }
-}
-
-#[cfg(unix)]
-async fn end_on_signal(stop: CancellationToken) {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut terminate), Ok(mut interrupt), Ok(mut hang_up)) = (
-        signal(SignalKind::terminate()),
-        signal(SignalKind::interrupt()),
-        signal(SignalKind::hangup()),
-    ) else {
-        return;
-    };
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-        _ = hang_up.recv() => {}
-    }
-    stop.cancel();
-}
-
-#[cfg(not(unix))]
-async fn end_on_signal(stop: CancellationToken) {
-    if tokio::signal::ctrl_c().await.is_ok() {
-        stop.cancel();
     }
 }
 

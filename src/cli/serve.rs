@@ -81,7 +81,11 @@ pub fn run(args: Args) -> ExitCode {
     // The loop that takes messages runs here, on a thread of its own, whatever the agent's tasks do.
     let end = runtime.block_on(async {
         let stop = Stop::default();
-        tokio::spawn(end_on_signal(stop.clone()));
+        let asked = stop.clone();
+        tokio::spawn(async move {
+            super::signal::asked_to_end().await;
+            asked.now(End::Signal);
+        });
         run::run(wire, setup, stop).await
     });
     // Whatever still runs has been told to end and was given its time.
@@ -113,31 +117,6 @@ fn connect(args: &Args) -> Result<Wire, String> {
         );
     }
     Wire::stdio().map_err(|error| format!("cannot use standard input and output: {error}"))
-}
-
-#[cfg(unix)]
-async fn end_on_signal(stop: Stop) {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut terminate), Ok(mut interrupt), Ok(mut hang_up)) = (
-        signal(SignalKind::terminate()),
-        signal(SignalKind::interrupt()),
-        signal(SignalKind::hangup()),
-    ) else {
-        return;
-    };
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-        _ = hang_up.recv() => {}
-    }
-    stop.now(End::Signal);
-}
-
-#[cfg(not(unix))]
-async fn end_on_signal(stop: Stop) {
-    if tokio::signal::ctrl_c().await.is_ok() {
-        stop.now(End::Signal);
-    }
 }
 
 /// An address, or a port of this machine.
