@@ -48,9 +48,9 @@ export function activate(extension: vscode.ExtensionContext): void {
   const threads = new Threads(() => declared(isToolOn), log);
   // The two need each other: a question asks whether a chat shows it, and a chat answers questions.
   const isSeen = (threadId: string): boolean => chats.isSeen(threadId);
-  const questions = new Questions(isSeen);
+  const questions: Questions = new Questions(isSeen, (threadId) => chats.focus(threadId));
   const made = new Ctx(extension.extensionPath, log, threads, questions);
-  const chats = new ChatSurfaces(extension.extensionUri, {
+  const chats: ChatSurfaces = new ChatSurfaces(extension.extensionUri, {
     threads,
     questions,
     attention,

@@ -2451,10 +2451,15 @@ export type ToolContent =
   | {
     "type": "inputText";
     text: string;
+    paths?: Array<string>;
   }
   | {
     "type": "inputImage";
     imageUrl: string;
+  }
+  | {
+    "type": "patch";
+    patch: string;
   };
 
 export type Turn = {

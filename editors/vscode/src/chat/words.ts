@@ -30,12 +30,23 @@ export function percentUsed(usage: ThreadTokenUsage | undefined): number | undef
   return usage === undefined || window === undefined || window === null || window <= 0 ? undefined : Math.min(100, Math.round((usage.last.totalTokens / window) * 100));
 }
 
-/** Text cut to a length, with a sign that it was. */
 /** For messages and prompts of the editor, which would make a link that runs a command of `[words](command:…)`. */
 export function plain(text: string): string {
   return text.replaceAll("](", "] (");
 }
 
+/** Signs that hide, or that turn the writing round, written out: what is agreed to must read as it is. Ends of lines and tabs stay. */
+export function visible(text: string): string {
+  // eslint-disable-next-line no-control-regex
+  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]|[\u{e0000}-\u{e007f}]/gu, (sign) => `\\u{${(sign.codePointAt(0) ?? 0).toString(16)}}`);
+}
+
+/** Whether a message of the editor, which has no line ends and ends after some hundred signs, shows a text as it is. */
+export function fitsMessage(text: string): boolean {
+  return text.length <= 300 && !/[\r\n]/.test(text);
+}
+
+/** Text cut to a length, with a sign that it was. */
 export function cut(text: string, most: number): string {
   const signs = Array.from(text);
   return signs.length <= most ? text : `${signs.slice(0, most - 1).join("")}…`;
