@@ -1,7 +1,7 @@
 /**
  * What things are called in the chat.
  */
-import type { Approval, ApprovalDecision, Confined, Permission, ThreadTokenUsage } from "../protocol";
+import type { AccountReadResult, AccountStatusResult, Approval, ApprovalDecision, Confined, Permission, RateLimits, RateWindow, ThreadTokenUsage } from "../protocol";
 
 export const confinedWords: Readonly<Record<Confined, string>> = {
   readOnly: "sandbox: reads only",
@@ -118,4 +118,31 @@ export function decisionTitle(decision: ApprovalDecision, approval: Approval): s
     case "cancel":
       return "Stop the turn";
   }
+}
+
+/** Who is known to the provider, and by what. */
+export function accountWords({ account, requiresOpenaiAuth }: AccountReadResult, status: AccountStatusResult | undefined): string {
+  if (account?.type === "account") {
+    return `Logged in${account.email ? ` as ${account.email}` : ""}${account.plan ? ` (${account.plan})` : ""}`;
+  }
+  if (account?.type === "apiKey" || status?.authMethod) {
+    return "Requests carry a key";
+  }
+  return requiresOpenaiAuth ? "Nobody is logged in" : "The provider needs no login";
+}
+
+/** What is left of an account's allowance, a line each. */
+export function allowanceWords(limits: RateLimits): string[] {
+  const line = (name: string, window: RateWindow | null | undefined): string[] => {
+    if (!window) return [];
+    const anew = window.resetsAt ? `, anew ${new Date(window.resetsAt * 1000).toLocaleString()}` : "";
+    return [`${windowName(name, window.windowMinutes)}: ${Math.round(100 - window.usedPercent)} % left${anew}`];
+  };
+  const credits = limits.unlimitedCredits === true ? ["Credits without limit"] : limits.creditBalance ? [`Credits: ${limits.creditBalance}`] : [];
+  return [...line("Allowance", limits.primary), ...line("Long allowance", limits.secondary), ...credits];
+}
+
+function windowName(otherwise: string, minutes: number | null | undefined): string {
+  if (!minutes) return otherwise;
+  return minutes % 1440 === 0 ? `Allowance of ${minutes / 1440} days` : minutes % 60 === 0 ? `Allowance of ${minutes / 60} hours` : `Allowance of ${minutes} minutes`;
 }
