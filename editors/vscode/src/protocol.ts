@@ -2451,7 +2451,11 @@ export type ToolContent =
   | {
     "type": "inputText";
     text: string;
-    paths?: Array<string>;
+  /**
+   * The files that the text tells of, absolute. Where one of them is kept from the model, the piece is left out and the
+   * model is told that something was. Absent: it tells of none.
+   */
+  paths?: Array<string>;
   }
   | {
     "type": "inputImage";
