@@ -1,5 +1,5 @@
-// A tool server asks the person: by a form, whose fields are checked, and by a page of the web, which the server is told of only once
-// it was opened. A script is no page.
+// The model asks for permissions; then a tool server asks the person: by a form, whose fields are checked, and by a page of the web, which the server is told of only once
+// it was opened. A script is no page. Shows S-429, S-430.
 import path from "node:path";
 import { check, equal } from "../../checks.mjs";
 import { here, toldOf, until } from "../../stage.mjs";
@@ -8,11 +8,19 @@ export const wants = {
   config: `[mcp_servers.asker]\ncommand = ${JSON.stringify(process.execPath)}\nargs = [${JSON.stringify(path.join(here, "scenes", "elicit", "server.mjs"))}]\ndefault_tools_approval_mode = "approve"\n`,
 };
 
+/** What the model was told last about a call, as one text. */
+const told = (call) => [JSON.parse(toldOf(call) ?? "[]")].flat().map((one) => one.text).join("\n");
+
 export async function play(editor) {
   await editor.open("cart.py");
   const chat = await editor.openChat();
   await editor.say(chat, "ask me");
   const open = chat.locator(".question.open");
+  const allow = open.locator("button", { hasText: "Allow for this turn" });
+  await until("the question for permission", () => allow.isVisible(), 90000);
+  check("it says what is asked for and why", /network[^]*To fetch the prices/i.test(await open.innerText()), await open.innerText());
+  await editor.shot("permission");
+  await allow.click();
   const answer = open.locator("button", { hasText: /^Answer$/ });
   await until("the form", () => answer.isVisible(), 90000);
   check("it says which server asks", (await open.innerText()).includes("asker"), await open.innerText());
@@ -29,25 +37,25 @@ export async function play(editor) {
   await answer.click();
   const link = open.locator("button", { hasText: "Open link" });
   await until("the page's question", () => link.isVisible(), 60000);
-  const form = toldOf("form") ?? "";
+  const form = told("form");
   check("the server gets what was filled in", ["\"accept\"", "Fruit", "3", "green", "true"].every((part) => form.includes(part)), form);
   check("the whole address is shown", (await open.innerText()).includes("https://example.org/login?shop=1"), await open.innerText());
   await editor.shot("page");
   await link.click();
   // The editor asks whether the browser may open it.
   await until("the editor's own question", () => editor.page.locator(".monaco-dialog-box", { hasText: "example.org" }).isVisible(), 20000);
-  equal("the server is not answered yet", toldOf("page"), undefined);
+  equal("the server is not answered yet", told("page"), "");
   await editor.shot("asked");
   await editor.workbench.answerDialog(/^Cancel$/);
-  await until("the second question", async () => /answered/.test(toldOf("page") ?? ""), 60000);
-  check("who does not let it be opened has not agreed", (toldOf("page") ?? "").includes("\"cancel\""), toldOf("page"));
+  await until("the second question", async () => /answered/.test(told("page")), 60000);
+  check("who does not let it be opened has not agreed", (told("page")).includes("\"cancel\""), told("page"));
   await until("the page's question", () => link.isVisible(), 60000);
   await link.click();
   await until("the editor to open it", () => editor.workbench.answerDialog(/^Open$/), 20000);
-  await until("the third question", () => /answered/.test(toldOf("again") ?? ""), 60000);
-  check("once it is opened the server is told", (toldOf("again") ?? "").includes("\"accept\""), toldOf("again"));
+  await until("the third question", () => /answered/.test(told("again")), 60000);
+  check("once it is opened the server is told", (told("again")).includes("\"accept\""), told("again"));
   await until("the script's question", () => link.isVisible(), 60000);
   await link.click();
   await until("the answer", () => chat.locator(".row-agentMessage", { hasText: "All asked." }).isVisible(), 60000);
-  check("a script is not opened", (toldOf("script") ?? "").includes("\"decline\""), toldOf("script"));
+  check("a script is not opened", (told("script")).includes("\"decline\""), told("script"));
 }

@@ -39,15 +39,15 @@ export async function play(editor) {
   check("as are its symbols", told("symbols").includes("price_of") && !told("symbols").includes("price_key"), told("symbols"));
   check("a tool that is switched off is not offered", !requests()[0].body.tools.some((tool) => tool.name === "editor_document_symbols"));
   check("the lines that were mentioned went along", JSON.stringify(requests()[0].body.input).includes("def price_of"));
-  check("nothing is renamed yet", onDisk("prices.py") === before("prices.py") && editor.held("cart.py").text === before("cart.py"));
+  check("nothing is renamed yet", onDisk("test_cart.py") === before("test_cart.py") && editor.held("cart.py").text === before("cart.py"));
   await editor.shot("rename");
   await accept.click();
-  check("an accepted rename is in the open file", await until("the rename", () => editor.held("cart.py").text.includes("cents_of(name)"), 20000).catch(() => false), editor.held("cart.py").text);
-  check("and in the closed one", await until("the file", () => onDisk("prices.py").includes("def cents_of"), 20000).catch(() => false), onDisk("prices.py"));
+  check("an accepted rename is in the open file", await until("the rename", () => editor.held("cart.py").text.includes("def sum_of("), 20000).catch(() => false), editor.held("cart.py").text);
+  check("and in the other one", await until("the file", () => onDisk("test_cart.py").includes("import sum_of"), 20000).catch(() => false), onDisk("test_cart.py"));
   check("a file that is kept is not touched", onDisk("secret.py").includes("price_of('x')"), onDisk("secret.py"));
   await until("the answer", () => chat.locator(".row-agentMessage", { hasText: "Renamed." }).isVisible(), 60000);
   check("the model was told what was taken", /cart\.py/.test(toldOf("rename") ?? ""), toldOf("rename"));
-  check("a rename that would touch what is kept is not proposed", /kept from you/.test(toldOf("kept") ?? ""), toldOf("kept"));
+  check("a rename that would touch what is kept is not proposed", /kept from you/.test(toldOf("kept") ?? "") && onDisk("prices.py") === before("prices.py"), toldOf("kept"));
 
   await until("the end of the turn", async () => !(await chat.locator(".activity").isVisible()), 30000);
   await editor.say(chat, "and slowly");

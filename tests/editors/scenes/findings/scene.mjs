@@ -1,5 +1,5 @@
 // A review from the chat: its findings are in Problems, by their weight, and move with what is typed; one is dismissed and one mended,
-// by the light bulb, and then none is left. Shows S-156, S-157.
+// by the light bulb, and then none is left. Shows S-251, S-255.
 import { check, equal } from "../../checks.mjs";
 import { before, onDisk, until } from "../../stage.mjs";
 

@@ -1,5 +1,5 @@
 // A window with two folders: a new conversation asks in which of them it is to work, where no file is in view; who closes that
-// question has sent nothing.
+// question has sent nothing. Files of all folders are found. Shows S-366.
 import fs from "node:fs";
 import path from "node:path";
 import { check, equal } from "../../checks.mjs";

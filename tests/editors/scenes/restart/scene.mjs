@@ -1,5 +1,5 @@
 // The server is killed: the status bar says so and when it comes again, what is sent meanwhile comes back into the composer, and then
-// the conversation is there again and goes on. Killed again at once, it waits longer; and the person need not wait.
+// the conversation is there again and goes on. Killed again at once, it waits longer; and the person need not wait. Shows S-014.
 import { execFileSync } from "node:child_process";
 import { check } from "../../checks.mjs";
 import { requests, server, until } from "../../stage.mjs";
