@@ -1,17 +1,28 @@
-//! Calls of tools that the client brought along: asked by request, bounded in time, and never the end of a turn.
+//! Calls of tools that the client brought along: asked by request, bounded in time, and never the end of a turn. What they tell
+//! of files that are kept from the model goes no further, and a change that they come to is a proposal like any other.
 
 use super::command::cut_middle;
+use super::permissions::Reader;
+use super::propose;
 use super::turn::Turn;
 use crate::ids::ItemId;
+use crate::patch::parse::parse;
 use crate::protocol::tool::{ToolCallParams, ToolCallResult, ToolContent};
-use crate::tools::{ANSWER_LIMIT, ToolOutput, image};
+use crate::tools::{ANSWER_LIMIT, ToolError, ToolOutput, blocking, image};
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Images of one answer.
 const MOST_IMAGES: usize = 16;
 
 /// Calls a tool of the client's.
-pub(super) async fn call(turn: &Turn, call_id: ItemId, tool: String, arguments: serde_json::Value) -> ToolOutput {
+pub(super) async fn call(
+    turn: &Arc<Turn>,
+    call_id: ItemId,
+    tool: String,
+    arguments: serde_json::Value,
+) -> Result<ToolOutput, ToolError> {
     let limit = turn.config.dynamic_tool_timeout;
     let name = tool.clone();
     let asked = turn.desk.editor.call_tool(ToolCallParams {
@@ -25,10 +36,10 @@ pub(super) async fn call(turn: &Turn, call_id: ItemId, tool: String, arguments: 
     let answer = tokio::select! {
         biased;
         () = turn.cancel.cancelled() => {
-            return ToolOutput::not_done(format!(
+            return Ok(ToolOutput::not_done(format!(
                 "The person stopped the turn before {name} answered. What it had begun may have happened, so look before you \
                  rely on it."
-            ));
+            )));
         }
         answer = asked => answer,
         () = passed(limit) => Err(format!(
@@ -36,15 +47,73 @@ pub(super) async fn call(turn: &Turn, call_id: ItemId, tool: String, arguments: 
             limit.unwrap_or_default().as_secs()
         )),
     };
-    match answer {
-        Ok(result) => output(&name, result),
+    let result = match answer {
+        Ok(result) => result,
         Err(reason) => {
             tracing::info!(thread = %turn.conversation.id, tool = %name, %reason, "a tool of the client's failed");
-            ToolOutput::failed(format!(
+            return Ok(ToolOutput::failed(format!(
                 "{name} failed: {reason}. It runs in the person's editor; try another way if it goes on failing."
-            ))
+            )));
+        }
+    };
+    let (reader, cwd) = (turn.reader(), turn.settings.cwd.clone());
+    let sorted = blocking(move || sort(result, &reader, &cwd)).await??;
+    let mut told = output(&name, sorted.result);
+    for patch in sorted.patches {
+        turn.may_change()?;
+        // An item of its own: that of the call shows the call.
+        let proposed = propose::run(turn, ItemId::fresh(), patch, None).await?;
+        told.text = format!("{}\n\n{}", told.text, proposed.text);
+        told.success = proposed.success;
+    }
+    Ok(told)
+}
+
+/// What the model is told at once, and the changes that the person decides on.
+struct Sorted {
+    result: ToolCallResult,
+    patches: Vec<String>,
+}
+
+/// Takes out what is kept from the model, and the changes.
+///
+/// # Errors
+/// A change that would touch what is kept: nothing of it is proposed.
+fn sort(answer: ToolCallResult, reader: &Reader, cwd: &Path) -> Result<Sorted, ToolError> {
+    let mut result = ToolCallResult {
+        content_items: Vec::new(),
+        success: answer.success,
+    };
+    let (mut patches, mut left_out) = (Vec::new(), 0_usize);
+    for content in answer.content_items {
+        match content {
+            ToolContent::InputText { paths, .. } if !paths.iter().all(|path| reader.may_read(&cwd.join(path))) => {
+                left_out += 1;
+            }
+            ToolContent::Patch { patch } => {
+                let sections = parse(&patch).map_or_else(|_| Vec::new(), |parsed| parsed.sections);
+                if !sections.iter().all(|one| reader.may_read(&cwd.join(one.path()))) {
+                    return Err(ToolError::Answer(
+                        "The change was not proposed: it would touch files that are kept from you. Nothing was changed.".to_owned(),
+                    ));
+                }
+                patches.push(patch);
+            }
+            content => result.content_items.push(content),
         }
     }
+    if left_out > 0 {
+        let pieces = if left_out == 1 {
+            "One piece".to_owned()
+        } else {
+            format!("{left_out} pieces")
+        };
+        result.content_items.push(ToolContent::InputText {
+            text: format!("({pieces} left out: of files that are kept from you)"),
+            paths: Vec::new(),
+        });
+    }
+    Ok(Sorted { result, patches })
 }
 
 /// Without a limit it never ends.
@@ -59,7 +128,9 @@ fn output(name: &str, result: ToolCallResult) -> ToolOutput {
     let (mut texts, mut images) = (Vec::new(), Vec::new());
     for content in result.content_items {
         match content {
-            ToolContent::InputText { text } => texts.push(text),
+            ToolContent::InputText { text, .. } => texts.push(text),
+            // It is with the person by now.
+            ToolContent::Patch { .. } => {}
             ToolContent::InputImage { image_url } if images.len() == MOST_IMAGES => {
                 drop(image_url);
                 texts.push(format!("(an image was left out: {MOST_IMAGES} are the most)"));
@@ -100,7 +171,10 @@ mod tests {
     use super::*;
 
     fn text(text: &str) -> ToolContent {
-        ToolContent::InputText { text: text.to_owned() }
+        ToolContent::InputText {
+            text: text.to_owned(),
+            paths: Vec::new(),
+        }
     }
 
     fn image(url: &str) -> ToolContent {

@@ -2,6 +2,7 @@
 
 use crate::ids::{ItemId, ThreadId, TurnId};
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
 /// A tool of the client's, offered to the model beside our own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,9 +52,14 @@ pub struct ToolCallResult {
 pub enum ToolContent {
     InputText {
         text: String,
+        /// The files that the text tells of, absolute. Where one of them is kept from the model, the piece is left out and the
+        /// model is told that something was. Absent: it tells of none.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        paths: Vec<PathBuf>,
     },
     /// A `data:` or `https:` URL.
-    InputImage {
-        image_url: String,
-    },
+    InputImage { image_url: String },
+    /// A change to files, in the words of `apply_patch`. It becomes a proposal of the thread like any other: the person decides
+    /// on it, and the model is told what was taken. Not from a tool that was declared with `readOnly`.
+    Patch { patch: String },
 }

@@ -4,11 +4,12 @@ import { check, finish } from "./checks.mjs";
 
 const [driver, scene] = process.argv.slice(2);
 const { start } = await import(`./${driver}/driver.mjs`);
-const { play } = await import(`./scenes/${scene}/scene.mjs`);
+const { play, wants } = await import(`./scenes/${scene}/scene.mjs`);
 
 let editor;
 try {
-  editor = await start();
+  // A scene may want things set up otherwise; what that can be its drivers say.
+  editor = await start(wants ?? {});
   console.log(editor.version);
   await play(editor);
   check("the editor closes", await editor.close());

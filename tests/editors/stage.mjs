@@ -13,6 +13,8 @@ export const out = env.JOURNEY_OUT;
 export const state = env.JOURNEY_STATE;
 /** The server under test, also on PATH. */
 export const server = env.JOURNEY_SERVER;
+/** The home folder of the server. */
+export const home = env.COUNTERSIGN_HOME;
 /** Where the editors are. */
 export const editors = env.COUNTERSIGN_EDITORS;
 /** This folder. */

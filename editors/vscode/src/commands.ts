@@ -2,6 +2,7 @@
  * What the person can call, one function each. `package.json` lists the same names; a test compares them.
  */
 import * as vscode from "vscode";
+import type { AccountItem } from "./account";
 import type { Attention } from "./chat/attention";
 import { mention } from "./chat/mentions";
 import type { ChatSurfaces } from "./chat/surfaces";
@@ -14,6 +15,7 @@ export interface Parts {
   readonly chats: ChatSurfaces;
   readonly review: Review;
   readonly attention: Attention;
+  readonly account: AccountItem;
 }
 
 export type Command = (parts: Parts) => (given: unknown) => unknown;
@@ -39,6 +41,9 @@ export const showStatus: Command = ({ ctx }) => async () => {
     actions.push({ label: "$(debug-start) Start server", command: "countersign.server.restart" });
   }
   actions.unshift({ label: "$(comment-discussion) Open chat", command: "countersign.chat.open" });
+  if (state.kind === "running") {
+    actions.push({ label: "$(account) Account", command: "countersign.account.show" });
+  }
   actions.push({ label: "$(output) Show log", command: "countersign.server.showLog" });
   actions.push({ label: "$(pulse) Run doctor", command: "countersign.server.doctor" });
   const title = state.kind === "failed" ? `${state.problem} ${state.advice}` : `Countersign is ${state.kind}`;
@@ -46,6 +51,19 @@ export const showStatus: Command = ({ ctx }) => async () => {
   if (picked !== undefined) {
     await vscode.commands.executeCommand(picked.command);
   }
+};
+
+export const showAccount: Command = ({ account }) => async () => {
+  try {
+    await account.show();
+  } catch (error) {
+    void vscode.window.showErrorMessage(`The account cannot be shown: ${error instanceof Error ? error.message : String(error)}`);
+  }
+};
+
+/** The editor gives its extensions no microphone. */
+export const talk: Command = () => () => {
+  void vscode.window.showInformationMessage("VS Code gives extensions no microphone, so one cannot talk to the agent here. The server can hear and speak: its protocol (docs/realtime.md) is open to other clients. Dictation into the chat works by the editor's own speech extension.");
 };
 
 /** Runs the server's own check of this machine in a terminal, where the person can read and copy it. */

@@ -2,6 +2,7 @@
  * Activation: makes the parts and joins them, registers the commands, starts the server.
  */
 import * as vscode from "vscode";
+import { AccountItem } from "./account";
 import { Attention } from "./chat/attention";
 import { ChatSurfaces } from "./chat/surfaces";
 import { Threads } from "./chat/threads";
@@ -26,6 +27,8 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   "countersign.server.showLog": commands.showLog,
   "countersign.server.showStatus": commands.showStatus,
   "countersign.server.doctor": commands.doctor,
+  "countersign.account.show": commands.showAccount,
+  "countersign.realtime.start": commands.talk,
   "countersign.chat.open": commands.openChat,
   "countersign.chat.new": commands.newChat,
   "countersign.chat.openInEditor": commands.openChatInEditor,
@@ -48,9 +51,9 @@ export function activate(extension: vscode.ExtensionContext): void {
   const threads = new Threads(() => declared(isToolOn), log);
   // The two need each other: a question asks whether a chat shows it, and a chat answers questions.
   const isSeen = (threadId: string): boolean => chats.isSeen(threadId);
-  const questions = new Questions(isSeen);
+  const questions: Questions = new Questions(isSeen, (threadId) => chats.focus(threadId));
   const made = new Ctx(extension.extensionPath, log, threads, questions);
-  const chats = new ChatSurfaces(extension.extensionUri, {
+  const chats: ChatSurfaces = new ChatSurfaces(extension.extensionUri, {
     threads,
     questions,
     attention,
@@ -70,12 +73,13 @@ export function activate(extension: vscode.ExtensionContext): void {
       if (!connected) questions.clear();
     }),
   );
-  const watch = new Watch(threads, made.status, (threadId) => { void chats.focus(threadId); });
+  const account = new AccountItem(threads);
+  const watch = new Watch(threads, account, made.status, (threadId) => { void chats.focus(threadId); });
   ctx = made;
-  for (const part of [watch, tree, review, documents, proposals, chats, threads, attention]) {
+  for (const part of [watch, account, tree, review, documents, proposals, chats, threads, attention]) {
     made.pushExtCleanup(part);
   }
-  const parts: commands.Parts = { ctx: made, chats, review, attention };
+  const parts: commands.Parts = { ctx: made, chats, review, attention, account };
   for (const [name, command] of Object.entries(COMMANDS)) {
     made.pushExtCleanup(vscode.commands.registerCommand(name, command(parts)));
   }

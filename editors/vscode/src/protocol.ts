@@ -2451,10 +2451,19 @@ export type ToolContent =
   | {
     "type": "inputText";
     text: string;
+  /**
+   * The files that the text tells of, absolute. Where one of them is kept from the model, the piece is left out and the
+   * model is told that something was. Absent: it tells of none.
+   */
+  paths?: Array<string>;
   }
   | {
     "type": "inputImage";
     imageUrl: string;
+  }
+  | {
+    "type": "patch";
+    patch: string;
   };
 
 export type Turn = {

@@ -6,8 +6,11 @@ import * as vscode from "vscode";
 import { fieldsOf, valueOf } from "./chat/form";
 import { safeLink } from "./chat/markdown";
 import type { Question } from "./chat/view";
-import { approvalWords, cut, decisionTitle, plain, scopeWords } from "./chat/words";
+import { approvalWords, cut, decisionTitle, fitsMessage, plain, scopeWords, visible } from "./chat/words";
 import type { Approval, ApprovalDecision, ApprovalResponse, JsonValue, McpElicitation, McpElicitationResponse, UserInputRequest, UserInputResponse } from "./protocol";
+
+/** What the person is to read before they can agree to it; not an answer. */
+type Unread = "unread";
 
 type Answer = ApprovalResponse | UserInputResponse | McpElicitationResponse | null;
 
@@ -20,6 +23,7 @@ interface Waiting {
 
 const WHY = "Deny and Say Why…";
 const MORE = "More…";
+const READ = "Read It in the Chat…";
 const ANSWER = "Answer…";
 const NO_ANSWER = "Do Not Answer";
 const OTHER = "In Other Words…";
@@ -29,8 +33,12 @@ const OPEN_LINK = "Open Link";
 export class Questions {
   private readonly waiting = new Map<string, Waiting>();
 
-  /** `isSeen`: whether the person sees a thread in a chat, which asks there. */
-  constructor(private readonly isSeen: (threadId: string) => boolean) {}
+  constructor(
+    /** Whether the person sees a thread in a chat, which asks there. */
+    private readonly isSeen: (threadId: string) => boolean,
+    /** Shows a thread in a chat. */
+    private readonly show: (threadId: string) => Promise<void>,
+  ) {}
 
   get count(): number {
     return this.waiting.size;
@@ -85,8 +93,15 @@ export class Questions {
     });
   }
 
-  private async byMessage(id: string, { question, settle }: Waiting): Promise<void> {
+  private async byMessage(id: string, waiting: Waiting): Promise<void> {
+    const { question, settle, threadId } = waiting;
     const answer = question.kind === "approval" ? await approve(question.approval) : question.kind === "userInput" ? await answerAll(question.request) : await elicit(question.elicitation);
+    if (answer === "unread") {
+      await this.show(threadId);
+      // From here on the chat asks; once it does not show it any more, a message does again.
+      waiting.isShown = false;
+      return;
+    }
     // A message cannot be taken back; pressed late it decides nothing.
     if (this.waiting.has(id)) {
       settle(answer);
@@ -100,11 +115,18 @@ function asks(agent: string | null | undefined): string {
   return agent ? `The agent ${agent} asks. ` : "";
 }
 
-async function approve(approval: Approval): Promise<ApprovalResponse> {
-  const { title, code, where, details } = approvalWords(approval);
-  const message = plain(`${asks(approval.agent)}${title} ${cut(code ?? "", 400)}${where === undefined ? "" : ` (${where})`} ${details.join(" ")}`.trim());
+async function approve(approval: Approval): Promise<ApprovalResponse | Unread> {
+  const { title, code: whole, where, details } = approvalWords(approval);
+  const code = visible(whole ?? "");
+  const message = plain(`${asks(approval.agent)}${title} ${cut(code, 300)}${where === undefined ? "" : ` (${where})`} ${details.join(" ")}`.trim());
   const titled = (decision: ApprovalDecision): string => decisionTitle(decision, approval);
   const offered = approval.availableDecisions;
+  if (!fitsMessage(code)) {
+    // Nobody agrees to what they cannot read to its end.
+    const no = titled("decline");
+    const chosen = await vscode.window.showWarningMessage(message, READ, ...(offered.includes("decline") ? [no] : []));
+    return chosen === READ ? "unread" : { decision: "decline" };
+  }
   // A message has room for three buttons; the rest is one press further.
   const buttons = (["accept", "decline"] as const).filter((one) => offered.includes(one)).map(titled);
   for (;;) {
@@ -117,7 +139,7 @@ async function approve(approval: Approval): Promise<ApprovalResponse> {
     const details: Partial<Record<ApprovalDecision, string | undefined>> = { acceptForSession: scope, acceptAlways: rule };
     const picked = await vscode.window.showQuickPick(
       [...offered.map((decision) => ({ label: titled(decision), detail: details[decision] ?? "", decision, why: false })), ...(offered.includes("decline") ? [{ label: WHY, detail: "", decision: "decline" as const, why: true }] : [])],
-      { title, placeHolder: code ?? title, ignoreFocusOut: true },
+      { title, placeHolder: code || title, ignoreFocusOut: true },
     );
     const feedback = picked?.why === true ? await vscode.window.showInputBox({ title: WHY, prompt: "What should the agent do instead?", ignoreFocusOut: true }) : "";
     // Who goes back is asked again.
@@ -158,16 +180,12 @@ async function pick(title: string, placeHolder: string, items: readonly vscode.Q
 async function elicit(elicitation: McpElicitation): Promise<McpElicitationResponse> {
   const message = plain(`The tool server ${elicitation.server} asks: ${cut(elicitation.message, 400)}`);
   if (elicitation.mode === "url") {
-    const link = safeLink(elicitation.url);
-    if (link === undefined || !/^https?:/i.test(link)) {
-      void vscode.window.showWarningMessage(`${message} Its link was not offered, because it is not one of the web: ${plain(cut(elicitation.url, 200))}`);
-      return { action: "decline" };
+    const link = webLink(elicitation.url);
+    if (link === undefined) {
+      return openForServer(elicitation.server, elicitation.url);
     }
-    const chosen = await vscode.window.showInformationMessage(`${message} It wants to open ${plain(cut(link, 200))}`, OPEN_LINK, DECLINE);
-    if (chosen === OPEN_LINK) {
-      return { action: (await vscode.env.openExternal(vscode.Uri.parse(link, true))) ? "accept" : "cancel" };
-    }
-    return { action: chosen === DECLINE ? "decline" : "cancel" };
+    const chosen = await vscode.window.showInformationMessage(`${message} It wants to open ${plain(cut(visible(link), 300))}`, OPEN_LINK, DECLINE);
+    return chosen === OPEN_LINK ? openForServer(elicitation.server, link) : { action: chosen === DECLINE ? "decline" : "cancel" };
   }
   const chosen = await vscode.window.showInformationMessage(message, ANSWER, DECLINE);
   if (chosen !== ANSWER) {
@@ -192,4 +210,20 @@ async function elicit(elicitation: McpElicitation): Promise<McpElicitationRespon
 async function chosenOf(title: string, prompt: string, choices: readonly { value: string; title: string }[]): Promise<string | undefined> {
   const picked = await pick(title, prompt, choices.map((one) => ({ label: one.title })));
   return choices.find((one) => one.title === picked)?.value;
+}
+
+/** An address of the web; undefined for any other. */
+function webLink(url: string): string | undefined {
+  const link = safeLink(url);
+  return link !== undefined && /^https?:/i.test(link) ? link : undefined;
+}
+
+/** Opens what a tool server wants to be opened. A yes is told only once the browser has it: the editor may ask, and be told no. */
+export async function openForServer(server: string, url: string): Promise<McpElicitationResponse> {
+  const link = webLink(url);
+  if (link === undefined) {
+    void vscode.window.showWarningMessage(plain(`The link of the tool server ${server} was not opened, because it is not one of the web: ${cut(visible(url), 200)}`));
+    return { action: "decline" };
+  }
+  return { action: (await vscode.env.openExternal(vscode.Uri.parse(link, true))) ? "accept" : "cancel" };
 }

@@ -55,6 +55,8 @@ export const NOTIFICATIONS = [
   "countersign/mcp/status",
   "countersign/thread/agentStatus",
   "countersign/guardian/assessment",
+  "countersign/account/updated",
+  "countersign/account/rateLimits/updated",
   "countersign/warning",
   "countersign/error",
 ] as const satisfies readonly (keyof Notifications)[];

@@ -30,7 +30,9 @@ export interface Layers {
 export function forServer(layers: Layers | undefined): Record<string, unknown> {
   const section = { ...record(layers?.defaultValue), ...record(layers?.globalValue) };
   const entries = Object.entries(section).filter(([key, value]) => !EXTENSION_SECTIONS.has(key) && isSet(value));
-  return Object.fromEntries(entries.map(([key, value]) => [key, isRecord(value) ? withoutUnset(value) : value]));
+  const set = entries.map(([key, value]): [string, unknown] => [key, isRecord(value) ? withoutUnset(value) : value]);
+  // A table of which nothing is set is not set either.
+  return Object.fromEntries(set.filter(([, value]) => !isRecord(value) || Object.keys(value).length > 0));
 }
 
 /** What the server gets when it asks for `section`; undefined if that is none of its business. */

@@ -16,6 +16,8 @@ export type ServerState =
 export interface Work {
   readonly running: number;
   readonly waiting: number;
+  /** What is left of the account's allowance, in words. */
+  readonly allowance: readonly string[];
   /** The thread that was active last. */
   readonly thread: ThreadView | undefined;
 }
@@ -23,7 +25,7 @@ export interface Work {
 export class StatusItem implements vscode.Disposable {
   private readonly item: vscode.StatusBarItem;
   private state: ServerState = { kind: "stopped" };
-  private work: Work = { running: 0, waiting: 0, thread: undefined };
+  private work: Work = { running: 0, waiting: 0, allowance: [], thread: undefined };
 
   constructor() {
     this.item = vscode.window.createStatusBarItem("countersign.status", vscode.StatusBarAlignment.Right, 90);
@@ -68,7 +70,7 @@ function describe(state: ServerState, work: Work): { text: string; tooltip: stri
   }
 }
 
-function running(state: Extract<ServerState, { kind: "running" }>, { running, waiting, thread }: Work): { text: string; tooltip: string; alarm: boolean } {
+function running(state: Extract<ServerState, { kind: "running" }>, { running, waiting, allowance, thread }: Work): { text: string; tooltip: string; alarm: boolean } {
   const icon = waiting > 0 ? "$(bell-dot)" : running > 0 ? "$(sync~spin)" : "$(pass)";
   const settings = thread?.settings;
   const used = percentUsed(thread?.usage);
@@ -83,6 +85,7 @@ function running(state: Extract<ServerState, { kind: "running" }>, { running, wa
     state.program,
     settings === undefined ? undefined : `Model ${settings.model} of ${settings.modelProvider}, mode ${settings.mode}`,
     thread?.usage === undefined ? undefined : `${tokens(thread.usage.last.totalTokens)} tokens in the context window, ${tokens(thread.usage.total.totalTokens)} used in all`,
+    ...allowance,
     running === 0 ? undefined : running === 1 ? "One turn runs" : `${running} turns run`,
     waiting === 0 ? undefined : waiting === 1 ? "One conversation waits for you" : `${waiting} conversations wait for you`,
   ];

@@ -2,18 +2,28 @@
  * Symbols of the workspace, by the editor's own language servers.
  */
 import * as vscode from "vscode";
+import { unlessCancelled } from "./cancelled";
 import { mention } from "./chat/mentions";
 import type { SymbolEntry } from "./chat/wire";
 
+export async function workspaceSymbols(query: string, token: vscode.CancellationToken): Promise<vscode.SymbolInformation[]> {
+  return (await unlessCancelled(token, () => vscode.commands.executeCommand<vscode.SymbolInformation[] | undefined>("vscode.executeWorkspaceSymbolProvider", query))) ?? [];
+}
+
+/** Symbols that can be mentioned. */
 export async function findSymbols(query: string, most: number): Promise<SymbolEntry[]> {
-  const found = (await vscode.commands.executeCommand<vscode.SymbolInformation[] | undefined>("vscode.executeWorkspaceSymbolProvider", query)) ?? [];
+  const found = await workspaceSymbols(query, new vscode.CancellationTokenSource().token);
   return found
     .filter((one) => one.location.uri.scheme === "file")
     .slice(0, most)
     .map((one) => ({
       name: one.name,
-      kind: vscode.SymbolKind[one.kind].toLowerCase(),
+      kind: kindOf(one.kind),
       container: one.containerName || vscode.workspace.asRelativePath(one.location.uri),
       mention: mention(vscode.workspace.asRelativePath(one.location.uri, false), { start: one.location.range.start.line + 1, end: one.location.range.end.line + 1 }),
     }));
+}
+
+export function kindOf(symbol: vscode.SymbolKind): string {
+  return vscode.SymbolKind[symbol].toLowerCase();
 }

@@ -3,6 +3,7 @@
  * or waits.
  */
 import * as vscode from "vscode";
+import type { AccountItem } from "./account";
 import type { Threads } from "./chat/threads";
 import { cut, duration, plain } from "./chat/words";
 import { notifyAfter } from "./preferences";
@@ -18,10 +19,11 @@ export class Watch implements vscode.Disposable {
 
   constructor(
     private readonly threads: Threads,
+    private readonly account: AccountItem,
     private readonly status: StatusItem,
     private readonly show: (threadId: string) => void,
   ) {
-    this.cleanup = [threads.onEvent((event) => { this.take(event); }), threads.onReset(() => { this.draw(); }), threads.onConnection(() => { this.draw(); })];
+    this.cleanup = [threads.onEvent((event) => { this.take(event); }), threads.onReset(() => { this.draw(); }), threads.onConnection(() => { this.draw(); }), account.onChange(() => { this.draw(); })];
   }
 
   dispose(): void {
@@ -61,6 +63,7 @@ export class Watch implements vscode.Disposable {
     this.status.showWork({
       running: views.filter((view) => view.running !== undefined && view.agent === undefined).length,
       waiting: views.filter((view) => view.status === "waitingOnApproval" || view.status === "waitingOnUserInput").length,
+      allowance: this.account.allowance,
       thread: (this.latest === undefined ? undefined : this.threads.get(this.latest)?.view) ?? views.at(-1),
     });
   }

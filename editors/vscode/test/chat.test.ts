@@ -6,9 +6,11 @@ import { fieldsOf, valueOf } from "../src/chat/form";
 import { highlighted } from "../src/chat/highlight";
 import { InputHistory } from "../src/chat/history";
 import { complete, mention, ownCommand, triggerAt } from "../src/chat/mentions";
+import { Outbox } from "../src/chat/outbox";
+import type { Draft } from "../src/chat/outbox";
 import { screen } from "../src/chat/terminal";
 import { Heights } from "../src/chat/virtual";
-import { cut, duration, percentUsed, shellWords, tokens } from "../src/chat/words";
+import { cut, duration, fitsMessage, percentUsed, shellWords, tokens, visible } from "../src/chat/words";
 import { edited, outcome } from "../src/proposals/regions";
 import type { Hunk } from "../src/protocol";
 import { patchText } from "../src/rename_patch";
@@ -208,4 +210,41 @@ test("a rename as a patch", () => {
     patchText([{ path: "a.txt", text, edits: [at(8, 7), at(1, 4), at(8, 5)] }]),
     ["*** Begin Patch", "*** Update File: a.txt", "@@", " one", "-two x", "+two yy", " three", " four", " five", "@@", " six", " seven", " eight", "-nine x x", "+nine yy yy", "*** End Patch", ""].join("\n"),
   );
+});
+
+test("what could not be sent comes back whole, before what was written since", () => {
+  const png = "data:image/png;base64,AAAA";
+  const cases: { name: string; sent: Draft; now: Draft; back: Draft }[] = [
+    { name: "all of it", sent: { text: "one", images: [png], choices: { mode: "plan", effort: "high" } }, now: { text: "", images: [], choices: {} }, back: { text: "one", images: [png], choices: { mode: "plan", effort: "high" } } },
+    { name: "with what was written since", sent: { text: "one", images: [png], choices: { mode: "plan" } }, now: { text: "two", images: ["data:image/gif;base64,BB"], choices: { effort: "low" } }, back: { text: "one\n\ntwo", images: [png, "data:image/gif;base64,BB"], choices: { mode: "plan", effort: "low" } } },
+    { name: "what was picked since wins", sent: { text: "one", images: [], choices: { mode: "plan" } }, now: { text: " ", images: [], choices: { mode: "ask" } }, back: { text: "one", images: [], choices: { mode: "ask" } } },
+    { name: "a picture alone", sent: { text: "", images: [png], choices: {} }, now: { text: "@a.py ", images: [], choices: {} }, back: { text: "@a.py ", images: [png], choices: {} } },
+  ];
+  for (const { name, sent, now, back } of cases) {
+    const outbox = new Outbox();
+    const token = outbox.put(sent);
+    assert.deepEqual(outbox.back(token, now), back, name);
+    assert.equal(outbox.back(token, now), undefined, `${name}: only once`);
+  }
+  const outbox = new Outbox();
+  const [first, second] = [outbox.put({ text: "a", images: [], choices: {} }), outbox.put({ text: "b", images: [], choices: {} })];
+  outbox.done(first);
+  assert.equal(outbox.back(first, { text: "", images: [], choices: {} }), undefined, "what was sent stays sent");
+  assert.equal(outbox.back(second, { text: "", images: [], choices: {} })?.text, "b");
+});
+
+test("what is agreed to reads as it is, to its end", () => {
+  for (const [text, shown] of [
+    ["echo a\n\techo b", "echo a\n\techo b"],
+    ["rm \u202egpj.x", "rm \\u{202e}gpj.x"],
+    ["a\u200bb\ufeffc\u00add", "a\\u{200b}b\\u{feff}c\\u{ad}d"],
+    ["a\rb\u001b[2Kc", "a\\u{d}b\\u{1b}[2Kc"],
+    ["x\u{e0041}y", "x\\u{e0041}y"],
+    ["grüße 🍐", "grüße 🍐"],
+  ]) {
+    assert.equal(visible(text ?? ""), shown);
+  }
+  assert.ok(fitsMessage("python3 -m unittest"));
+  assert.ok(!fitsMessage("true\nrm -rf ~"), "a message has no second line");
+  assert.ok(!fitsMessage(`echo ${"a".repeat(400)}; rm -rf ~`), "a message is cut");
 });

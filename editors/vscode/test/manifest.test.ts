@@ -38,6 +38,21 @@ test("every setting has a default and says what it is for", () => {
   }
 });
 
+/** What only the configuration file takes: tables by names of the person's own, and what is set up once for a machine. */
+const FILE_ONLY: ReadonlySet<string> = new Set(["model_providers", "mcp_servers", "permissions", "profiles", "projects", "login", "forced_chatgpt_workspace_id", "otel", "realtime"]);
+
+test("what the server takes from the editor has a setting, and no setting is unknown to it", () => {
+  const source = fs.readFileSync(path.join(root, "..", "..", "src", "config", "keys.rs"), "utf8");
+  const table = /pub\(super\) const KEYS: &\[Key\] = &\[([^]*?)\n\];/.exec(source)?.[1] ?? "";
+  // Keys that are only known so that nobody is told that they are misspelt are made by `later`.
+  const keys = [...table.matchAll(/\b(?:anyone|person|tighten|trusted)\(\s*"(\w+)"/g)].map((found) => found[1] ?? "");
+  assert.ok(keys.length > 40, "the table of keys is not found");
+  const own = new Set(["server", "proposals", "editorTools", "notifications"]);
+  const settings = new Set(Object.keys(manifest.contributes.configuration.properties).map((name) => name.split(".")[1] ?? "").filter((name) => !own.has(name)));
+  assert.deepEqual(keys.filter((key) => !settings.has(key) && !FILE_ONLY.has(key)), [], "these have no setting");
+  assert.deepEqual([...settings].filter((name) => !keys.includes(name)), [], "the server does not know these");
+});
+
 test("the lock file names no registry", () => {
   const lock = fs.readFileSync(path.join(root, "package-lock.json"), "utf8");
   assert.ok(!lock.includes('"resolved"'), "package-lock.json carries `resolved` addresses; remove them");

@@ -13,6 +13,7 @@ test("forServer keeps what is the server's and what is set", () => {
     approval_policy: null,
     sandbox_workspace_write: { network_access: true, writable_roots: null },
     list: [1, null],
+    edits: { approve: null, hints: null },
   };
   assert.deepEqual(forServer({ globalValue }), { model: "m", sandbox_workspace_write: { network_access: true }, list: [1, null] });
 });

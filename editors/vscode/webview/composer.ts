@@ -4,7 +4,9 @@
 import { InputHistory } from "../src/chat/history";
 import { COMMANDS, complete, mention, ownCommand, triggerAt } from "../src/chat/mentions";
 import type { Trigger } from "../src/chat/mentions";
-import type { Choices, SymbolEntry, ToPage } from "../src/chat/wire";
+import { Outbox } from "../src/chat/outbox";
+import type { Draft } from "../src/chat/outbox";
+import type { SymbolEntry, ToPage } from "../src/chat/wire";
 import type { FileMatch, Mode, Model, ThreadSettings } from "../src/protocol";
 import { button, el, iconButton } from "./dom";
 import { post } from "./host";
@@ -32,10 +34,11 @@ export class Composer {
   private readonly effort = el("select", { label: "Effort", title: "How much the model thinks" });
   private readonly sendButton = button("", () => { this.send(false); }, { class: "send primary", label: "Send", icon: "send" });
   private readonly queueButton = button("Queue", () => { this.send(true); }, { class: "small", title: "Give it a turn of its own after the running one (Alt+Enter)" });
-  private readonly stopButton = button("", () => { post({ type: "command", name: "stop" }); }, { class: "send stop", label: "Stop the turn (Escape)", title: "Stop the turn (Escape)", icon: "stop" });
+  private readonly stopButton = button("", () => { this.stop(); }, { class: "send stop", label: "Stop the turn (Escape)", title: "Stop the turn (Escape)", icon: "stop" });
   readonly root: HTMLElement;
 
   private readonly history = new InputHistory();
+  private readonly outbox = new Outbox();
   private pictures: string[] = [];
   private prompts: { name: string; description?: string | null; argumentHint: string }[] = [];
   private models: readonly Model[] = [];
@@ -49,7 +52,10 @@ export class Composer {
   private attention: { activeFile: string | null; lines: { start: number; end: number } | null } = { activeFile: null, lines: null };
   private running = false;
 
-  constructor(private readonly onDraft: (text: string) => void) {
+  constructor(
+    private readonly onDraft: (text: string) => void,
+    private readonly onTrouble: (text: string) => void,
+  ) {
     const file = el("input", { attrs: { type: "file", accept: "image/png,image/jpeg,image/gif,image/webp", multiple: "" }, on: { change: () => { this.addFiles(file.files); } } });
     file.hidden = true;
     for (const [id, { title, means }] of Object.entries(MODES)) {
@@ -273,7 +279,7 @@ export class Composer {
       this.send(event.altKey);
     } else if (event.key === "Escape" && this.running) {
       event.preventDefault();
-      post({ type: "command", name: "stop" });
+      this.stop();
     } else if (event.key === "ArrowUp" && selectionStart === selectionEnd && !value.slice(0, selectionStart).includes("\n")) {
       this.recall(event, this.history.older(value));
     } else if (event.key === "ArrowDown" && selectionStart === selectionEnd && !value.slice(selectionEnd).includes("\n")) {
@@ -322,22 +328,48 @@ export class Composer {
     }
     const own = ownCommand(text, this.prompts.map((one) => one.name));
     if (own !== undefined && this.pictures.length === 0) {
-      post({ type: "command", name: own });
+      post({ type: "command", token: this.outbox.put({ text, images: [], choices: {} }), name: own });
     } else {
-      const choices: Choices = { ...this.chosen };
-      post({ type: "send", text, images: this.pictures, queue, choices, leaveOut: [...this.leaveOut] });
+      const draft: Draft = { text, images: this.pictures, choices: { ...this.chosen } };
+      post({ type: "send", token: this.outbox.put(draft), ...draft, queue, leaveOut: [...this.leaveOut] });
       this.chosen = {};
     }
     this.history.add(text);
-    this.pictures = [];
+    this.fill("", []);
+  }
+
+  /** What was handed over is with the server. */
+  sent(token: number): void {
+    this.outbox.done(token);
+  }
+
+  /** It is not: all of it comes back, before what was written since. The focus stays where it is. */
+  unsent(token: number): void {
+    const back = this.outbox.back(token, { text: this.text.value, images: this.pictures, choices: this.chosen });
+    if (back !== undefined) {
+      this.chosen = { ...back.choices };
+      this.fill(back.text, [...back.images]);
+      this.drawSettings();
+    }
+  }
+
+  private stop(): void {
+    post({ type: "command", token: null, name: "stop" });
+  }
+
+  private fill(text: string, pictures: string[]): void {
+    this.pictures = pictures;
     this.drawPictures();
-    this.text.value = "";
-    this.edited();
+    this.set(text);
   }
 
   /** True if there was a picture among them. */
   private addFiles(files: FileList | null | undefined): boolean {
-    const pictures = [...(files ?? [])].filter((file) => /^image\/(png|jpeg|gif|webp)$/.test(file.type) && file.size <= MOST_IMAGE_BYTES);
+    const all = [...(files ?? [])];
+    const pictures = all.filter((file) => /^image\/(png|jpeg|gif|webp)$/.test(file.type) && file.size <= MOST_IMAGE_BYTES);
+    if (pictures.length < all.length) {
+      this.onTrouble("A file was left out: only pictures of the kinds PNG, JPEG, GIF and WebP, up to 15 MB each, can be sent. Mention other files with @.");
+    }
     for (const file of pictures) {
       const reader = new FileReader();
       reader.addEventListener("load", () => {

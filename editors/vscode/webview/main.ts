@@ -28,7 +28,7 @@ const threads = new ThreadList(closeThreads, () => threadId ?? undefined);
 const composer = new Composer((text) => {
   draft = text;
   remember();
-});
+}, (text) => { notice("error", text); });
 const empty = el("div", { class: "empty" });
 const activity = el("div", { class: "activity" });
 const elapsed = el("span", { class: "dim" });
@@ -81,7 +81,6 @@ function show(next: ThreadView | null): void {
     context.folds.clear();
     notices.replaceChildren();
   }
-  if (!threads.root.hidden) closeThreads();
   list.reset(model?.view.rows ?? []);
   head();
 }
@@ -98,7 +97,6 @@ function head(): void {
   if (queue.querySelector("input") === null) drawQueue();
   drawMeters();
 }
-
 
 function drawActivity(): void {
   const shown = view();
@@ -239,7 +237,11 @@ window.addEventListener("message", ({ data }: MessageEvent<ToPage>) => {
       composer.insert(data.text);
       break;
     case "sent":
+      composer.sent(data.token);
       list.toEnd();
+      break;
+    case "unsent":
+      composer.unsent(data.token);
       break;
     case "focus":
       if (!threads.root.hidden) closeThreads();
@@ -277,7 +279,6 @@ document.addEventListener("keydown", (event) => {
 setInterval(() => {
   if (view()?.running !== undefined) drawActivity();
 }, 1000);
-
 
 composer.set(draft);
 head();

@@ -3,7 +3,7 @@
  */
 import { fieldsOf, valueOf } from "../src/chat/form";
 import type { Question } from "../src/chat/view";
-import { approvalWords, decisionTitle, scopeWords } from "../src/chat/words";
+import { approvalWords, decisionTitle, scopeWords, visible } from "../src/chat/words";
 import type { Approval, ApprovalDecision, JsonValue, McpElicitation, UserInputRequest, UserInputResponse } from "../src/protocol";
 import { button, el } from "./dom";
 import { post } from "./host";
@@ -27,7 +27,8 @@ function box(title: string, agent: string | null | undefined, settled: string | 
 function approval(asked: Approval, settled: string | undefined): Node[] {
   const { title, code, where, details } = approvalWords(asked);
   const shown = [
-    code === undefined ? undefined : el("pre", { class: "terminal", attrs: { tabindex: "0" } }, code),
+    // All of it: what is longer than the box is scrolled in it.
+    code === undefined ? undefined : el("pre", { class: "terminal", label: "What is asked about", attrs: { tabindex: "0" } }, visible(code)),
     where === undefined ? undefined : el("p", { class: "dim", title: "command" in asked ? asked.cwd : "" }, where),
   ];
   if (settled !== undefined) {
@@ -80,15 +81,14 @@ function elicitation(asked: McpElicitation, settled: string | undefined): Node[]
   if (settled !== undefined) {
     return box(title, undefined, settled, el("p", {}, asked.message));
   }
+  const { id, server, requestId } = asked;
   const respond = (action: "accept" | "decline" | "cancel", content?: JsonValue) => (): void => {
-    post({ type: "answerElicitation", server: asked.server, requestId: asked.requestId, response: { action, ...(content === undefined ? {} : { content }) } });
+    post({ type: "answerElicitation", id, server, requestId, response: { action, ...(content === undefined ? {} : { content }) } });
   };
   if (asked.mode === "url") {
-    const open = button("Open link", () => {
-      post({ type: "link", href: asked.url });
-      respond("accept")();
-    }, { class: "primary", title: asked.url });
-    return box(title, undefined, settled, markdown(asked.message), el("pre", { class: "terminal" }, asked.url), el("div", { class: "buttons" }, open, button("Decline", respond("decline"))));
+    const { url } = asked;
+    const open = button("Open link", () => { post({ type: "openElicitation", id, server, requestId, url }); }, { class: "primary", title: url });
+    return box(title, undefined, settled, markdown(asked.message), el("pre", { class: "terminal" }, visible(asked.url)), el("div", { class: "buttons" }, open, button("Decline", respond("decline"))));
   }
   const problem = el("p", { class: "note note-warning", role: "alert" });
   problem.hidden = true;

@@ -200,10 +200,10 @@ function errorBody(error: TurnError): Node[] {
     missingKey: [help("Open settings", "settings"), help("Run the doctor", "doctor")],
     unauthorized: [help("Open settings", "settings"), help("Run the doctor", "doctor")],
     modelNotFound: [help("Open settings", "settings")],
-    contextWindowExceeded: [button("Sum up the conversation", () => { post({ type: "command", name: "compact" }); })],
+    contextWindowExceeded: [button("Sum up the conversation", () => { post({ type: "command", token: null, name: "compact" }); })],
     sandboxError: [help("Run the doctor", "doctor")],
   } as Partial<Record<TurnError["kind"], HTMLElement[]>>;
-  const again = button("Try again", () => { post({ type: "send", text: "Please go on.", images: [], queue: false, choices: {}, leaveOut: [] }); });
+  const again = button("Try again", () => { post({ type: "send", token: null, text: "Please go on.", images: [], queue: false, choices: {}, leaveOut: [] }); });
   return [el("div", { class: "error", role: "alert" }, el("p", {}, error.message), el("div", { class: "buttons" }, ...(actions[error.kind] ?? []), again, help("Show the log", "log")))];
 }
 

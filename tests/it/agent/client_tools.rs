@@ -236,3 +236,63 @@ async fn a_resumed_thread_knows_the_tools_it_was_started_with() {
     }
     drop(folder);
 }
+
+/// Shows S-425.
+#[tokio::test]
+async fn what_is_kept_from_the_model_is_left_out_of_an_answer() {
+    let script = json!([[calls("c1", "find_definition")], [say("Found.")]]);
+    let (stage, thread) = declared(script, Setting::default()).await;
+    stage.write(".countersignignore", "secret/\n");
+    stage.write("secret/keys.py", "KEY = 1\n");
+    let content = json!([
+        {"type": "inputText", "text": "a.py:1: total", "paths": [stage.path("a.py")]},
+        {"type": "inputText", "text": "secret/keys.py:1: KEY", "paths": [stage.path("secret/keys.py")]},
+        {"type": "inputText", "text": "a.py:2: by its name", "paths": ["a.py", "secret/keys.py"]},
+    ]);
+    stage.client.on_request(CALL, move |_| {
+        Reply::Ok(json!({"contentItems": content, "success": true}))
+    });
+    let story = stage.run(&thread, "Where is it?").await;
+    assert_eq!(story.status(), "completed");
+    let requests = stage.requests(2);
+    let output = requests[1].output("c1").expect("an output");
+    assert!(
+        output.contains("a.py:1: total") && output.contains("2 pieces left out"),
+        "{output}"
+    );
+    assert!(!output.contains("keys") && !output.contains("by its name"), "{output}");
+}
+
+/// Shows S-425.
+#[tokio::test]
+async fn a_change_in_an_answer_is_a_proposal_of_the_thread() {
+    for (file, kept, part) in [
+        ("a.py", "", "a.py"),
+        ("a.py", "a.py\n", "kept from you"),
+        ("missing.py", "", "not proposed"),
+    ] {
+        let script = json!([[calls("c1", "find_definition")], [say("Renamed.")]]);
+        let (stage, thread) = declared(script, Setting::default()).await;
+        stage.write("a.py", "totl = 1\n");
+        stage.write(".countersignignore", kept);
+        let patch = format!("*** Begin Patch\n*** Update File: {file}\n@@\n-totl = 1\n+total = 1\n*** End Patch\n");
+        let answer = json!({"contentItems": [{"type": "patch", "patch": patch}], "success": true});
+        stage.client.on_request(CALL, move |_| Reply::Ok(answer.clone()));
+        let turn = stage.start_turn(&thread, "Rename it.").await;
+        let is_proposed = part == "a.py";
+        if is_proposed {
+            let story = stage.until_event("proposal/created").await;
+            let proposal = &story.last()["proposal"];
+            assert_ne!(proposal["itemId"], json!("c1"), "the call has an item of its own");
+            assert_eq!(stage.text("a.py"), "totl = 1\n");
+            stage
+                .decide(json!({"proposalId": proposal["id"], "decision": "accept"}))
+                .await;
+        }
+        assert_eq!(stage.finish(&turn).await.status(), "completed");
+        let requests = stage.requests(2);
+        let output = requests[1].output("c1").expect("an output");
+        assert!(output.contains(part), "{file} {kept:?}: {output}");
+        assert_eq!(stage.text("a.py") == "total = 1\n", is_proposed);
+    }
+}

@@ -2,7 +2,8 @@
  * The extension's side of one chat page, wherever it stands: tells it of its thread, and does what it asks for.
  */
 import * as vscode from "vscode";
-import type { ModelListResult, SettingsOverride, UserInput } from "../protocol";
+import type { McpElicitationResponse, McpRequestId, ModelListResult, SettingsOverride, UserInput } from "../protocol";
+import { openForServer } from "../questions";
 import type { ThreadEvent } from "../rpc";
 import { findSymbols } from "../symbols";
 import type { CodeActions } from "./code";
@@ -171,9 +172,9 @@ export class ChatPage implements vscode.Disposable {
       case "threadAction":
         return this.threadAction(message.action, message.threadId);
       case "send":
-        return this.send(message);
+        return this.settled(message.token, () => this.send(message));
       case "command":
-        return this.command(message.name);
+        return this.settled(message.token, () => this.command(message.name));
       case "queue":
         return this.queue(message);
       case "answerApproval":
@@ -186,10 +187,11 @@ export class ChatPage implements vscode.Disposable {
           await threads.request("countersign/userInput/respond", { id: message.id, response: message.response });
         }
         return;
-      case "answerElicitation": {
-        await threads.request("countersign/mcp/elicitation/respond", { server: message.server, requestId: message.requestId, response: message.response });
-        return;
-      }
+      case "answerElicitation":
+        return this.answerElicitation(message, message.response);
+      case "openElicitation":
+        // Only once the browser has it; who is asked by the editor and says no has not agreed.
+        return this.answerElicitation(message, await openForServer(message.server, message.url));
       case "decide":
         await threads.request("countersign/proposal/decide", { proposalId: message.proposalId, decision: message.decision, path: message.path, hunkIds: message.hunkIds === null ? null : [...message.hunkIds] });
         return;
@@ -261,7 +263,7 @@ export class ChatPage implements vscode.Disposable {
         return;
       case "archive":
         await threads.request("countersign/thread/archive", { threadId });
-        if (threadId === this.threadId) this.fresh();
+        if (threadId === this.threadId) this.show(undefined);
         break;
       case "unarchive":
         await threads.request("countersign/thread/unarchive", { threadId });
@@ -271,7 +273,7 @@ export class ChatPage implements vscode.Disposable {
         const chosen = await vscode.window.showWarningMessage("Delete this conversation for good?", { modal: true, detail: "Its proposals and what it noted for undo go with it. Files stay as they are." }, yes);
         if (chosen !== yes) return;
         await threads.request("countersign/thread/delete", { threadId });
-        if (threadId === this.threadId) this.fresh();
+        if (threadId === this.threadId) this.show(undefined);
         break;
       }
       case "editor":
@@ -282,20 +284,30 @@ export class ChatPage implements vscode.Disposable {
   }
 
   private async send(message: Extract<FromPage, { type: "send" }>): Promise<void> {
-    const images = message.images.filter((url) => /^data:image\/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+$/.test(url) && url.length <= MOST_IMAGE);
-    if (images.length < message.images.length) {
-      this.notice("A picture was left out: only PNG, JPEG, GIF and WebP up to 15 MB can be sent.");
+    const { images } = message;
+    if (!images.every((url) => /^data:image\/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+$/.test(url) && url.length <= MOST_IMAGE)) {
+      throw new Error("Nothing was sent: only pictures of the kinds PNG, JPEG, GIF and WebP, up to 15 MB each, can be. Take the other ones out.");
     }
     const input: UserInput[] = [...(message.text.trim() === "" ? [] : [{ type: "text", text: message.text } as const]), ...images.map((url) => ({ type: "image", url }) as const)];
     if (input.length > 0) {
-      try {
-        await this.turn(input, message.queue, message.choices, message.leaveOut);
-      } catch (error) {
-        // Nothing that was typed is lost.
-        this.post({ type: "insert", text: message.text });
-        throw error;
-      }
-      this.post({ type: "sent" });
+      await this.turn(input, message.queue, message.choices, message.leaveOut);
+    }
+  }
+
+  /** Does what the composer has handed over, and tells it what became of that: nothing that was typed is lost. */
+  private async settled(token: number | null, what: () => Promise<void>): Promise<void> {
+    try {
+      await what();
+    } catch (error) {
+      if (token !== null) this.post({ type: "unsent", token });
+      throw error;
+    }
+    if (token !== null) this.post({ type: "sent", token });
+  }
+
+  private async answerElicitation({ id, server, requestId }: { id: string; server: string; requestId: McpRequestId }, response: McpElicitationResponse): Promise<void> {
+    if (!this.services.questions.answer(id, response)) {
+      await this.services.threads.request("countersign/mcp/elicitation/respond", { server, requestId, response });
     }
   }
 
@@ -332,8 +344,7 @@ export class ChatPage implements vscode.Disposable {
       return;
     }
     if (threadId === undefined) {
-      this.notice("There is no conversation yet. Ask something first.");
-      return;
+      throw new Error("There is no conversation yet. Ask something first.");
     }
     switch (name) {
       case "compact":

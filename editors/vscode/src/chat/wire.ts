@@ -52,12 +52,15 @@ export type FromPage =
   | { readonly type: "new" }
   | { readonly type: "threads"; readonly search: string; readonly archived: boolean; readonly cursor: string | null }
   | { readonly type: "threadAction"; readonly action: "rename" | "fork" | "archive" | "unarchive" | "delete" | "editor"; readonly threadId: string }
-  | { readonly type: "send"; readonly text: string; readonly images: readonly string[]; readonly queue: boolean; readonly choices: Choices; readonly leaveOut: readonly ("activeFile" | "selection")[] }
-  | { readonly type: "command"; readonly name: CommandName }
+  /** `token`: by which the composer is told whether it was sent; null for what it does not hold. */
+  | { readonly type: "send"; readonly token: number | null; readonly text: string; readonly images: readonly string[]; readonly queue: boolean; readonly choices: Choices; readonly leaveOut: readonly ("activeFile" | "selection")[] }
+  | { readonly type: "command"; readonly token: number | null; readonly name: CommandName }
   | { readonly type: "queue"; readonly action: "remove" | "up" | "down" | "edit" | "resume"; readonly queuedId: string; readonly text: string }
   | { readonly type: "answerApproval"; readonly approvalId: string; readonly response: ApprovalResponse }
   | { readonly type: "answerInput"; readonly id: string; readonly response: UserInputResponse | null }
-  | { readonly type: "answerElicitation"; readonly server: string; readonly requestId: McpRequestId; readonly response: McpElicitationResponse }
+  | { readonly type: "answerElicitation"; readonly id: string; readonly server: string; readonly requestId: McpRequestId; readonly response: McpElicitationResponse }
+  /** Opens what a tool server wants to be opened, and answers by whether it was. */
+  | { readonly type: "openElicitation"; readonly id: string; readonly server: string; readonly requestId: McpRequestId; readonly url: string }
   | { readonly type: "decide"; readonly proposalId: string; readonly decision: ProposalDecision; readonly path: string | null; readonly hunkIds: readonly HunkId[] | null }
   | { readonly type: "rejectWithWords"; readonly proposalId: string; readonly hunkIds: readonly HunkId[] | null }
   | { readonly type: "showProposal"; readonly proposalId: string; readonly path: string }
@@ -81,7 +84,9 @@ export type ToPage =
   | { readonly type: "history"; readonly entries: readonly string[] }
   | { readonly type: "notice"; readonly severity: "info" | "error"; readonly text: string }
   | { readonly type: "attention"; readonly activeFile: string | null; readonly lines: { readonly start: number; readonly end: number } | null }
-  /** Puts text into the composer: what was not sent, a mention. */
+  /** Puts a mention into the composer. */
   | { readonly type: "insert"; readonly text: string }
-  | { readonly type: "sent" }
+  | { readonly type: "sent"; readonly token: number }
+  /** It was not sent: the composer takes it back. */
+  | { readonly type: "unsent"; readonly token: number }
   | { readonly type: "focus" };

@@ -1,7 +1,7 @@
 /**
  * What things are called in the chat.
  */
-import type { Approval, ApprovalDecision, Confined, Permission, ThreadTokenUsage } from "../protocol";
+import type { AccountReadResult, AccountStatusResult, Approval, ApprovalDecision, Confined, Permission, RateLimits, RateWindow, ThreadTokenUsage } from "../protocol";
 
 export const confinedWords: Readonly<Record<Confined, string>> = {
   readOnly: "sandbox: reads only",
@@ -30,12 +30,23 @@ export function percentUsed(usage: ThreadTokenUsage | undefined): number | undef
   return usage === undefined || window === undefined || window === null || window <= 0 ? undefined : Math.min(100, Math.round((usage.last.totalTokens / window) * 100));
 }
 
-/** Text cut to a length, with a sign that it was. */
 /** For messages and prompts of the editor, which would make a link that runs a command of `[words](command:…)`. */
 export function plain(text: string): string {
   return text.replaceAll("](", "] (");
 }
 
+/** Signs that hide, or that turn the writing round, written out: what is agreed to must read as it is. Ends of lines and tabs stay. */
+export function visible(text: string): string {
+  // eslint-disable-next-line no-control-regex
+  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]|[\u{e0000}-\u{e007f}]/gu, (sign) => `\\u{${(sign.codePointAt(0) ?? 0).toString(16)}}`);
+}
+
+/** Whether a message of the editor, which has no line ends and ends after some hundred signs, shows a text as it is. */
+export function fitsMessage(text: string): boolean {
+  return text.length <= 300 && !/[\r\n]/.test(text);
+}
+
+/** Text cut to a length, with a sign that it was. */
 export function cut(text: string, most: number): string {
   const signs = Array.from(text);
   return signs.length <= most ? text : `${signs.slice(0, most - 1).join("")}…`;
@@ -107,4 +118,31 @@ export function decisionTitle(decision: ApprovalDecision, approval: Approval): s
     case "cancel":
       return "Stop the turn";
   }
+}
+
+/** Who is known to the provider, and by what. */
+export function accountWords({ account, requiresOpenaiAuth }: AccountReadResult, status: AccountStatusResult | undefined): string {
+  if (account?.type === "account") {
+    return `Logged in${account.email ? ` as ${account.email}` : ""}${account.plan ? ` (${account.plan})` : ""}`;
+  }
+  if (account?.type === "apiKey" || status?.authMethod) {
+    return "Requests carry a key";
+  }
+  return requiresOpenaiAuth ? "Nobody is logged in" : "The provider needs no login";
+}
+
+/** What is left of an account's allowance, a line each. */
+export function allowanceWords(limits: RateLimits): string[] {
+  const line = (name: string, window: RateWindow | null | undefined): string[] => {
+    if (!window) return [];
+    const anew = window.resetsAt ? `, anew ${new Date(window.resetsAt * 1000).toLocaleString()}` : "";
+    return [`${windowName(name, window.windowMinutes)}: ${Math.round(100 - window.usedPercent)} % left${anew}`];
+  };
+  const credits = limits.unlimitedCredits === true ? ["Credits without limit"] : limits.creditBalance ? [`Credits: ${limits.creditBalance}`] : [];
+  return [...line("Allowance", limits.primary), ...line("Long allowance", limits.secondary), ...credits];
+}
+
+function windowName(otherwise: string, minutes: number | null | undefined): string {
+  if (!minutes) return otherwise;
+  return minutes % 1440 === 0 ? `Allowance of ${minutes / 1440} days` : minutes % 60 === 0 ? `Allowance of ${minutes / 60} hours` : `Allowance of ${minutes} minutes`;
 }

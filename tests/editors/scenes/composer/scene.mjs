@@ -1,10 +1,19 @@
 // What can be done with the composer: messages that wait are moved, changed and taken out; a stopped turn pauses them; a command of the
-// person's own; a picture from the clipboard; calls; the mode.
+// person's own; a picture from the clipboard; calls, the person's own prompts among them; the mode and the model. Shows S-020, S-264, S-330, S-362.
+import fs from "node:fs";
+import path from "node:path";
 import { check, equal } from "../../checks.mjs";
-import { requests, until } from "../../stage.mjs";
+import { home, requests, until } from "../../stage.mjs";
 
 /** A red dot. */
 const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAUAAAAFCAYAAACNbyblAAAAHElEQVQI12P4//8/w38GIAXDIBKE0DHxgljNBAAO9TXL0Y4OHwAAAABJRU5ErkJggg==";
+
+export const wants = {
+  prepare() {
+    fs.mkdirSync(path.join(home, "prompts"));
+    fs.writeFileSync(path.join(home, "prompts", "tidy.md"), "---\ndescription: Tidies a file up\nargument-hint: FILE\n---\nTidy $1 up, and nothing else.\n");
+  },
+};
 
 export async function play(editor) {
   await editor.open("cart.py");
@@ -59,6 +68,16 @@ export async function play(editor) {
   check("as it was", JSON.stringify(requests().at(-1).body.input).includes(PNG.slice(0, 60)));
   equal("the picture has left the composer", await chat.locator(".picture").count(), 0);
   equal("the mode that was chosen stays", await chat.locator(".composer select[aria-label='Mode']").inputValue(), "ask");
+
+  await text.fill("/ti");
+  const prompt = chat.locator(".offers li", { hasText: "/tidy" });
+  check("a prompt of the person's is offered with what it says of itself", (await until("the prompt", () => prompt.isVisible(), 10000).catch(() => false)) && /FILE[^]*Tidies a file up/.test(await prompt.innerText()), await chat.locator(".offers").innerText());
+  await text.fill("/tidy cart.py");
+  await text.press("Enter");
+  check("and called", await until("the answer", () => chat.locator(".row-agentMessage", { hasText: "Tidy now." }).isVisible(), 60000).catch(() => false), await chat.locator("body").innerText());
+  check("with its text in its place", JSON.stringify(requests().at(-1).body.input).includes("Tidy cart.py up, and nothing else."), requests().at(-1).body.input.at(-1));
+  await until("the end of the turn", async () => !(await chat.locator(".activity").isVisible()), 30000);
+  check("the models can be picked from", (await chat.locator(".composer select[aria-label='Model'] option").count()) > 0);
 
   await text.fill("/co");
   const offer = chat.locator(".offers li", { hasText: "/compact" });

@@ -1,4 +1,4 @@
-// No chat is open: messages ask. One is closed, which is a no; the other is answered. None takes the focus.
+// No chat is open: messages ask. One is closed, which is a no; the other is answered. None takes the focus. Shows S-116, S-128.
 import { check, equal } from "../../checks.mjs";
 import { chooseFix } from "../../person.mjs";
 import { sleep, toldOf, until } from "../../stage.mjs";

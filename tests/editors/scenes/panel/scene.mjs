@@ -1,5 +1,5 @@
 // A conversation in the chat view: mentions, reasoning, plan, a command that asks, a question, a proposal; what the model wrote does no
-// harm; another turn is stopped; and all of it is there again after the window was loaded anew.
+// harm; another turn is stopped; and all of it is there again after the window was loaded anew. Shows S-014, S-106, S-127, S-427.
 import { check, equal } from "../../checks.mjs";
 import { before, onDisk, requests, until } from "../../stage.mjs";
 

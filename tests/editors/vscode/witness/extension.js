@@ -1,5 +1,5 @@
-// Test only. Stands for another language's linter: reports the undefined name in cart.py. And writes down what the editor
-// holds and shows after each change, since the page shows only the visible lines, and those out of order.
+// Test only. Stands for another language's server: reports the undefined name in cart.py, and knows the names of Python files. And
+// writes down what the editor holds and shows after each change, since the page shows only the visible lines, and those out of order.
 const vscode = require("vscode");
 const fs = require("fs");
 const path = require("path");
@@ -27,7 +27,8 @@ exports.activate = (context) => {
     for (const document of vscode.workspace.textDocuments) {
       if (document.uri.scheme === "file") {
         const hints = vscode.languages.getDiagnostics(document.uri).filter((one) => one.source === "countersign");
-        documents[path.basename(document.fileName)] = { text: document.getText(), dirty: document.isDirty, hints: hints.map((one) => one.message) };
+        const problems = vscode.languages.getDiagnostics(document.uri).map((one) => ({ text: one.message, line: one.range.start.line + 1, severity: one.severity, source: one.source }));
+        documents[path.basename(document.fileName)] = { text: document.getText(), dirty: document.isDirty, hints: hints.map((one) => one.message), problems };
       }
     }
     const file = process.env.JOURNEY_DOCUMENTS;
@@ -53,6 +54,42 @@ exports.activate = (context) => {
   for (const [name, theme] of Object.entries({ light: "Default Light Modern", dark: "Default Dark Modern", contrast: "Default High Contrast" })) {
     context.subscriptions.push(vscode.commands.registerCommand(`witness.theme.${name}`, () => vscode.workspace.getConfiguration("workbench").update("colorTheme", theme, true)));
   }
+  context.subscriptions.push(...languageServer());
   vscode.workspace.textDocuments.forEach(lint);
   record();
 };
+
+/** What a language server for Python would tell, by the words alone. The name "slow" is never answered for. */
+function languageServer() {
+  const selector = { language: "python", scheme: "file" };
+  const files = async () => Promise.all((await vscode.workspace.findFiles("**/*.py")).sort((a, b) => (a.path < b.path ? -1 : 1)).map((uri) => vscode.workspace.openTextDocument(uri)));
+  const places = (document, pattern) => [...document.getText().matchAll(pattern)].map((found) => {
+    const start = document.positionAt(found.index + (found[0].length - found[1].length));
+    return { name: found[1], range: new vscode.Range(start, start.translate(0, found[1].length)) };
+  });
+  const defined = (document) => places(document, /^(?:def |class |)([A-Za-z_]\w*)(?=\(| = |:)/gm);
+  const wordAt = (document, position) => document.getText(document.getWordRangeAtPosition(position));
+  const uses = async (word) => (await files()).flatMap((document) => places(document, new RegExp(`\\b(${word})\\b`, "g")).map(({ range }) => new vscode.Location(document.uri, range)));
+  const definitions = async (word) => (await files()).flatMap((document) => defined(document).filter(({ name }) => name === word).map(({ range }) => new vscode.Location(document.uri, range)));
+  const symbols = (document) => defined(document).map(({ name, range }) => new vscode.SymbolInformation(name, vscode.SymbolKind.Function, "", new vscode.Location(document.uri, range)));
+  return [
+    vscode.languages.registerDefinitionProvider(selector, { provideDefinition: async (document, position) => definitions(wordAt(document, position)) }),
+    vscode.languages.registerReferenceProvider(selector, { provideReferences: async (document, position) => uses(wordAt(document, position)) }),
+    vscode.languages.registerHoverProvider(selector, { provideHover: async (document, position) => {
+      const word = wordAt(document, position);
+      if (word === "slow") {
+        fs.writeFileSync(`${process.env.JOURNEY_DOCUMENTS}.slow`, "");
+        return new Promise(() => undefined);
+      }
+      const [found] = await definitions(word);
+      return found && new vscode.Hover(`${word}: ${(await vscode.workspace.openTextDocument(found.uri)).lineAt(found.range.start.line).text}`);
+    } }),
+    vscode.languages.registerDocumentSymbolProvider(selector, { provideDocumentSymbols: symbols }),
+    vscode.languages.registerWorkspaceSymbolProvider({ provideWorkspaceSymbols: async (query) => (await files()).flatMap(symbols).filter(({ name }) => name.includes(query)) }),
+    vscode.languages.registerRenameProvider(selector, { provideRenameEdits: async (document, position, name) => {
+      const edit = new vscode.WorkspaceEdit();
+      for (const { uri, range } of await uses(wordAt(document, position))) edit.replace(uri, range, name);
+      return edit;
+    } }),
+  ];
+}

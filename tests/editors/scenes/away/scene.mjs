@@ -1,0 +1,57 @@
+// The window is not in focus: a message tells that a turn has ended, or waits. In focus none does. And what the account and the other
+// commands of the palette say.
+import { check } from "../../checks.mjs";
+import { sleep, until } from "../../stage.mjs";
+
+export const wants = { settings: {}, userSettings: { "countersign.notifications.afterSeconds": 0 } };
+
+export async function play(editor) {
+  const { page } = editor;
+  await editor.open("cart.py");
+  const chat = await editor.openChat();
+  // The browser is told that nobody looks, as it is when another window is in front.
+  const devtools = await page.context().newCDPSession(page);
+  const look = async (is) => {
+    await devtools.send("Emulation.setFocusEmulationEnabled", { enabled: is });
+    if (is) await page.bringToFront();
+    else await other.bringToFront();
+    await until(is ? "the focus" : "the focus to be elsewhere", () => page.evaluate((wanted) => document.hasFocus() === wanted, is), 10000);
+    await sleep(1500);
+  };
+  const other = await page.context().newPage();
+  await page.bringToFront();
+
+  const text = chat.locator(".composer textarea");
+  await text.fill("work long");
+  await look(false);
+  await chat.locator("button.send.primary").evaluate((one) => one.click());
+  const ended = await until("the message", () => editor.message("Show"), 60000).catch(() => undefined);
+  check("a message tells that a turn has ended while nobody looked", /work long.*has ended/.test(ended?.text ?? ""), ended);
+  await look(true);
+  await editor.shot("ended");
+  await ended?.press();
+  await until("the chat in focus", () => chat.evaluate(() => document.activeElement?.tagName === "TEXTAREA"), 10000).catch(() => undefined);
+
+  await text.fill("and ask");
+  await look(false);
+  await chat.locator("button.send.primary").evaluate((one) => one.click());
+  const waits = await until("the message", () => editor.message("Show"), 60000).catch(() => undefined);
+  check("and that one waits for the person", /waits for you/.test(waits?.text ?? ""), waits);
+  await look(true);
+  await editor.shot("waits");
+  await waits?.press();
+  await chat.locator(".question.open button", { hasText: "Run once" }).click();
+  await until("the answer", () => chat.locator(".row-agentMessage", { hasText: "It fails." }).isVisible(), 60000);
+  await until("the end of the turn", async () => !(await chat.locator(".activity").isVisible()), 30000);
+  await sleep(1000);
+  check("who looks is told nothing", !(await editor.message("Show")));
+
+  await editor.command("Countersign: Show the Account");
+  const list = page.locator(".quick-input-widget:not([style*='display: none'])").first();
+  check("the account says that this provider needs no login", await until("the account", async () => (await list.innerText()).includes("needs no login"), 20000).catch(() => false), await list.innerText().catch(String));
+  await editor.shot("account");
+  await page.keyboard.press("Escape");
+  await editor.command("Countersign: Talk to the Agent");
+  check("the command for speech says why there is none", await until("the words", () => page.locator(".notification-toast", { hasText: "no microphone" }).isVisible(), 20000).catch(() => false));
+  await other.close();
+}
