@@ -366,19 +366,33 @@ impl Agent {
         cwd: Option<&Path>,
         overrides: Option<&serde_json::Map<String, serde_json::Value>>,
     ) -> Result<Loaded, config::ConfigError> {
-        let client = self
-            .shared
-            .client_config
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
         config::load(&Sources {
-            home: self.desk().home.clone(),
-            env: self.desk().env.clone(),
-            client,
             overrides: overrides.cloned().unwrap_or_default(),
             cwd: cwd.map(Path::to_owned),
+            ..self.sources()
         })
+    }
+
+    /// The configuration as it would be with the text that a file of it has in the editor, and the name that the file is
+    /// known by in it.
+    pub fn load_open(
+        &self,
+        role: &config::open::Role,
+        path: &Path,
+        text: &str,
+    ) -> Result<(PathBuf, Loaded), config::ConfigError> {
+        config::open::load_with(role, path, text, self.sources())
+    }
+
+    /// What every configuration is made from.
+    fn sources(&self) -> Sources {
+        let client = self.shared.client_config.read();
+        Sources {
+            home: self.desk().home.clone(),
+            env: self.desk().env.clone(),
+            client: client.unwrap_or_else(PoisonError::into_inner).clone(),
+            ..Sources::default()
+        }
     }
 
     /// Names of instruction files, as the configuration stands for the first folder of the workspace.

@@ -2,6 +2,7 @@
 
 pub mod acp;
 pub mod apply_patch;
+pub mod config;
 pub mod demo;
 pub mod doctor;
 pub mod editor_config;
@@ -48,6 +49,8 @@ enum Command {
     Doctor(doctor::Args),
     /// Print an editor's configuration for this server.
     EditorConfig(editor_config::Args),
+    /// Show the configuration in force, print its schema, or bring one along.
+    Config(config::Args),
     /// Say what standing rules make of commands, and which rules there are.
     Rules(rules::Args),
     /// Log in to the provider of models, or say how one is logged in.
@@ -91,6 +94,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Some(Command::Demo(args)) => demo::run(args),
         Some(Command::Doctor(args)) => doctor::run(args),
         Some(Command::EditorConfig(args)) => editor_config::run(args),
+        Some(Command::Config(args)) => config::run(args),
         Some(Command::Rules(args)) => rules::run(args),
         Some(Command::Login(args)) => login::run(args),
         Some(Command::Logout(args)) => login::logout(args),

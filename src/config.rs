@@ -8,17 +8,20 @@ mod check;
 pub mod edit;
 mod effective;
 pub mod environment;
+pub mod import;
 pub mod instructions;
 mod keys;
 pub(crate) mod layers;
 pub mod login;
 pub mod mcp;
+pub mod open;
 pub mod otel;
 pub(crate) mod own_file;
 pub mod permissions;
 pub mod prompts;
 pub mod provider;
 mod redact;
+pub mod schema;
 pub(crate) mod tree;
 
 use crate::protocol::config::{ConfigReadResult, ConfigWarning};
@@ -29,7 +32,8 @@ use crate::protocol::settings::{
 };
 use check::{Checker, Layer};
 use environment::EnvironmentPolicy;
-use layers::{File, Merged};
+use layers::{File, From, Merged};
+pub use layers::{Origin, Origins};
 use login::Login;
 use mcp::ServerSettings;
 use otel::{Feedback, Otel};
@@ -53,6 +57,16 @@ pub struct Sources {
     pub overrides: Map<String, Value>,
     /// The folder whose project layers count.
     pub cwd: Option<PathBuf>,
+    /// Texts that are taken in the place of the files with these names.
+    pub open: BTreeMap<PathBuf, String>,
+}
+
+impl Sources {
+    fn file(&self, path: &Path) -> File {
+        self.open
+            .get(path)
+            .map_or_else(|| File::read(path), |text| File::of(text))
+    }
 }
 
 /// The result of [`load`].
@@ -61,6 +75,8 @@ pub struct Loaded {
     pub config: Config,
     /// The layer that each top-level key came from: `built-in`, a file's path, `editor` or `request`.
     pub origins: BTreeMap<String, String>,
+    /// Where each single value comes from.
+    pub leaves: Origins,
     /// What the person should mend.
     pub warnings: Vec<ConfigWarning>,
     /// Known keys that do nothing yet; for `countersign doctor`, not for the editor.
@@ -101,6 +117,8 @@ pub struct Config {
     pub login: Login,
     /// The tool servers that are switched on, by their names.
     pub mcp_servers: BTreeMap<String, ServerSettings>,
+    /// How one logs in to them.
+    pub mcp_logins: mcp::Logins,
     /// Why there are none, where the configuration of all of them cannot be read.
     pub mcp_problem: Option<ConfigWarning>,
     pub approval_policy: ApprovalPolicy,
@@ -168,6 +186,10 @@ pub struct Config {
     /// Whether the model is offered the tool that proposes patches. Without it, patches in shell commands still count.
     pub include_apply_patch_tool: bool,
     pub features: BTreeMap<String, bool>,
+    /// `use_experimental_unified_exec_tool`: see [`Config::unified_exec`].
+    pub unified_exec_tool: Option<bool>,
+    /// The provider may keep the answers (`disable_response_storage = false`).
+    pub stores_answers: bool,
     /// Folders that hold the project's own rules on commands, outermost first; none of a project that is not trusted.
     pub rule_folders: Vec<PathBuf>,
     /// Where and how to speak.
@@ -286,19 +308,25 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
     let client = client_layer(sources, user_home, &mut warnings, &mut notes);
 
     let mut read = |path: &Path, layer: Layer| {
-        let entries = File::read(path).entries(path, &mut warnings);
+        let entries = sources.file(path).entries(path, &mut warnings);
         let mut checker = Checker::new(layer, Some(path));
         checker.home = user_home;
         let values = checker.check(&entries);
         warnings.append(&mut checker.warnings);
         notes.append(&mut checker.notes);
-        values
+        (values, entries)
     };
     let file = sources.home.join("config.toml");
-    let user = read(&file, Layer::Person);
+    let (user, entries) = read(&file, Layer::Person);
     let mut merged = Merged::default();
     merged.lay(defaults(&sources.env), "built-in");
-    merged.lay(user, &file.display().to_string());
+    let file_name = file.display().to_string();
+    let from_file = From {
+        layer: &file_name,
+        file: Some(&file),
+        entries: &entries,
+    };
+    merged.lay_from(user, from_file);
 
     let chosen = |layer: &Map<String, Value>| layer.get("profile").and_then(Value::as_str).map(str::to_owned);
     let by_request = chosen(&request);
@@ -316,10 +344,20 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
         let own = sources.home.join(format!("{name}.config.toml"));
         let is_plain = Path::new(&name).file_name().is_some_and(|plain| plain == name.as_str());
         if let Some(values) = from_table.cloned() {
-            merged.lay(values, &format!("profile {name}"));
-        } else if is_plain && name != "config" && own.is_file() {
-            let values = read(&own, Layer::Person);
-            merged.lay(values, &own.display().to_string());
+            let from = From {
+                layer: &format!("profile {name}"),
+                entries: tree::table_at(&entries, &["profiles", &name]),
+                ..from_file
+            };
+            merged.lay_from(values, from);
+        } else if is_plain && name != "config" && (own.is_file() || sources.open.contains_key(&own)) {
+            let (values, entries) = read(&own, Layer::Person);
+            let from = From {
+                layer: &own.display().to_string(),
+                file: Some(&own),
+                entries: &entries,
+            };
+            merged.lay_from(values, from);
         } else {
             let error = ConfigError::UnknownProfile {
                 name,
@@ -372,6 +410,7 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
     Ok(Loaded {
         config,
         origins: merged.origins,
+        leaves: merged.leaves,
         warnings,
         notes,
         values: merged.values.into(),
@@ -457,7 +496,7 @@ fn project_layers(
             }
             holders.push(holder.clone());
             let path = holder.join("config.toml");
-            let mut entries = File::read(&path).entries(&path, warnings);
+            let mut entries = sources.file(&path).entries(&path, warnings);
             if entries.is_empty() {
                 continue;
             }
@@ -469,7 +508,12 @@ fn project_layers(
             checker.warnings.sort_by_key(|warning| warning.line);
             warnings.append(&mut checker.warnings);
             notes.append(&mut checker.notes);
-            merged.lay(values, &path.display().to_string());
+            let from = From {
+                layer: &path.display().to_string(),
+                file: Some(&path),
+                entries: &entries,
+            };
+            merged.lay_from(values, from);
         }
     }
     holders
@@ -578,7 +622,8 @@ impl Config {
 
     /// Whether the model is offered terminals: commands that outlive their call.
     pub fn unified_exec(&self) -> bool {
-        self.feature_named(&["unified_exec", "streamable_shell"], true)
+        let otherwise = self.unified_exec_tool.unwrap_or(true);
+        self.feature_named(&["unified_exec", "streamable_shell"], otherwise)
     }
 
     /// Whether the model is offered to look at image files.

@@ -30,6 +30,7 @@ pub mod queue;
 pub mod realtime;
 pub mod review;
 pub mod sandbox;
+pub mod settings_file;
 pub mod terminal;
 pub mod thread;
 pub mod turn;

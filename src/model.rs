@@ -90,6 +90,8 @@ pub struct ModelRequest {
     pub task: Task,
     /// How urgent it is, in the provider's words.
     pub service_tier: Option<String>,
+    /// The provider may keep the answer.
+    pub store: bool,
     /// Who watches it.
     pub watch: Option<Arc<dyn watch::Watch>>,
 }

@@ -27,7 +27,7 @@ pub use call::after_reply;
 use crate::handlers::{
     Context, account, approval, chat, code_action, code_lens, command, config, document, feedback, file, git, guardian,
     history, lifecycle, mcp, model, one_off, permission, progress, prompt, proposal, question, queue, realtime, review,
-    sandbox, terminal, thread, turn, undo,
+    sandbox, settings_file, terminal, thread, turn, undo,
 };
 use crate::lsp::client::Registers;
 use crate::lsp::error::RequestError;
@@ -103,12 +103,13 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Rises when the custom protocol changes in a way that older plugins cannot follow.
 pub const PROTOCOL_VERSION: u32 = 1;
 
-/// What `initialize` announces. What is for chat documents only is announced only to clients that cannot be told so: it is
-/// registered with the others.
+/// What `initialize` announces. What is for chat documents and files of configuration only is announced only to clients
+/// that cannot be told so: it is registered with the others.
 pub(crate) fn capabilities(position_encoding: PositionEncodingKind, registers: &Registers) -> ServerCapabilities {
     let everywhere = |method: &str| !registers.has(method);
     ServerCapabilities {
         completion_provider: everywhere("textDocument/completion").then(chat_completion),
+        hover_provider: everywhere("textDocument/hover").then_some(HoverProviderCapability::Simple(true)),
         folding_range_provider: everywhere("textDocument/foldingRange")
             .then_some(FoldingRangeProviderCapability::Simple(true)),
         document_symbol_provider: everywhere("textDocument/documentSymbol").then_some(OneOf::Left(true)),
@@ -235,11 +236,24 @@ impl LanguageServer for Server {
     async fn completion(&self, params: CompletionParams) -> Result<Option<CompletionResponse>> {
         let session = self.0.session()?;
         let at = params.text_document_position;
-        let Some(document) = chat::offers::chat(session, at.text_document.uri.as_str()) else {
+        let uri = at.text_document.uri.as_str();
+        let list = match chat::offers::chat(session, uri) {
+            Some(document) => chat::complete::complete(session, &document, at.position).await,
+            None => match settings_file::settings(session, uri) {
+                Some((document, role)) => settings_file::complete(session, document, role, at.position).await,
+                None => return Ok(None),
+            },
+        };
+        Ok(Some(CompletionResponse::List(list)))
+    }
+
+    async fn hover(&self, params: HoverParams) -> Result<Option<Hover>> {
+        let session = self.0.session()?;
+        let at = params.text_document_position_params;
+        let Some((document, role)) = settings_file::settings(session, at.text_document.uri.as_str()) else {
             return Ok(None);
         };
-        let list = chat::complete::complete(session, &document, at.position).await;
-        Ok(Some(CompletionResponse::List(list)))
+        Ok(settings_file::hover(session, document, role, at.position).await)
     }
 
     async fn folding_range(&self, params: FoldingRangeParams) -> Result<Option<Vec<FoldingRange>>> {

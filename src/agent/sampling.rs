@@ -311,6 +311,7 @@ pub(super) fn request(turn: &Turn) -> ModelRequest {
             _ => Task::Turn,
         },
         service_tier: turn.settings.service_tier.clone(),
+        store: turn.config.stores_answers,
         watch: watch(turn),
     }
 }

@@ -80,6 +80,14 @@ impl<'a> Checker<'a> {
                 Layer::Client if keys::find(keys, written).is_none() => keys::snake(written),
                 _ => written.clone(),
             };
+            let proper = keys::proper(keys, &name);
+            if proper != name && entries.iter().any(|(other, _)| other == proper) {
+                let message =
+                    format!("`{written}` is another name of `{proper}`, which stands there too; it is not used.");
+                self.warn(message, node.line);
+                continue;
+            }
+            let name = proper.to_owned();
             if self.layer == Layer::Client && path.is_empty() && EDITORS_OWN.contains(&name.as_str()) {
                 continue;
             }
@@ -88,7 +96,7 @@ impl<'a> Checker<'a> {
             let in_profile = path.len() > 2 && path[0] == "profiles";
             match known {
                 None => self.unknown(keys, path, written, node),
-                Some(_) if in_profile && matches!(name.as_str(), "profile" | "profiles" | "projects") => {
+                Some(_) if in_profile && super::schema::NOT_IN_PROFILES.contains(&name.as_str()) => {
                     let message = format!("`{name}` cannot stand in a profile; it is not used.");
                     self.warn(message, node.line);
                 }
@@ -257,8 +265,7 @@ impl<'a> Checker<'a> {
         let key = path.join(".");
         let all = choices.join(", ");
         let message = format!("`{key}` cannot be {text:?}; it is one of {all}.{meant} It is not used.");
-        self.misfits.push(message.clone());
-        self.warn(message, node.line);
+        self.misfit_with(message, node.line);
         None
     }
 
@@ -332,7 +339,7 @@ pub(super) fn describe(data: &Data) -> String {
     }
 }
 
-fn wanted(kind: Kind) -> &'static str {
+pub(super) fn wanted(kind: Kind) -> &'static str {
     match kind {
         Kind::Text => "a text",
         Kind::Name => "a text that is not empty",

@@ -51,6 +51,16 @@ pub fn version(text: &str) -> String {
     hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// A way as it is written in an edit.
+pub fn key_path(way: &[String]) -> String {
+    let is_bare = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
+    let part = |part: &String| match !part.is_empty() && part.chars().all(is_bare) {
+        true => part.clone(),
+        false => Value::from(part.clone()).to_string(),
+    };
+    way.iter().map(part).collect::<Vec<_>>().join(".")
+}
+
 /// Makes all changes in the person's file, or none. With `expected` only if the file is still of this version. What would
 /// not be a valid configuration is refused. Blocks.
 ///

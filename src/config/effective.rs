@@ -3,12 +3,11 @@
 use super::check::is_misfit_of;
 use super::environment::{EnvironmentPolicy, Inherit};
 use super::instructions::is_inside;
-use super::layers::{File, Merged, read_text};
+use super::layers::{Merged, read_text};
 use super::login::Login;
 use super::otel::{Feedback, Otel};
 use super::permissions::{self, Profiles};
 use super::provider::{OPENAI_URL, Provider};
-use super::tree::Data;
 use super::{Config, Edits, History, Limits, Realtime, mcp};
 use crate::protocol::config::ConfigWarning;
 use crate::protocol::settings::{SandboxMode, SandboxPolicy};
@@ -42,7 +41,7 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
         }
         _ => compact_prompt,
     };
-    let (permissions, default_permissions) = permission_profiles(home, merged, warnings);
+    let (permissions, default_permissions) = permission_profiles(merged, warnings);
     let empty = Map::new();
     let sandbox_table = values.get("sandbox").and_then(Value::as_object).unwrap_or(&empty);
     Config {
@@ -56,7 +55,12 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
             .is_some_and(|origin| origin != "built-in"),
         providers: providers(values, warnings),
         login: Login::read(values, warnings),
-        mcp_servers: mcp::servers(values, &|name| place(home, &["mcp_servers", name, "command"]), warnings),
+        mcp_servers: mcp::servers(
+            values,
+            &|name| merged.place(&["mcp_servers", name, "command"]),
+            warnings,
+        ),
+        mcp_logins: mcp::Logins::read(values),
         mcp_problem: match values.contains_key("mcp_servers") {
             // Another layer has sound ones.
             true => None,
@@ -105,6 +109,8 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
         editor_context: parsed(values, "editor_context").unwrap_or_default(),
         include_apply_patch_tool: flag(values, "include_apply_patch_tool").unwrap_or(true),
         features: parsed(values, "features").unwrap_or_default(),
+        unified_exec_tool: flag(values, "use_experimental_unified_exec_tool"),
+        stores_answers: flag(values, "disable_response_storage") == Some(false),
         rule_folders: Vec::new(),
         realtime: realtime(values),
         agents: agents(values),
@@ -260,9 +266,10 @@ fn sandbox(values: &Map<String, Value>) -> SandboxPolicy {
 }
 
 /// The permission profiles there are, and the one that threads begin with if it is one's last word.
-fn permission_profiles(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarning>) -> (Profiles, Option<String>) {
+fn permission_profiles(merged: &Merged, warnings: &mut Vec<ConfigWarning>) -> (Profiles, Option<String>) {
     let values = &merged.values;
-    let (profiles, mut problems) = permissions::resolve(values, &|name| place(home, &["permissions", name, "extends"]));
+    let (profiles, mut problems) =
+        permissions::resolve(values, &|name| merged.place(&["permissions", name, "extends"]));
     let chosen = text(values, "default_permissions").filter(|_| merged.by_profile);
     let origin = |key: &str| merged.origins.get(key).map(String::as_str);
     if chosen.is_some() && origin("default_permissions") == origin("sandbox_mode") {
@@ -293,29 +300,6 @@ fn permission_profiles(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWa
     // A name that means nothing must not leave more open than any name could.
     let known = known.or_else(|| merged.by_profile.then(|| permissions::READ_ONLY.to_owned()));
     (profiles, known)
-}
-
-/// Where a key stands in the person's file, if it stands there: the head of a complaint about it.
-fn place(home: &Path, way: &[&str]) -> ConfigWarning {
-    let path = home.join("config.toml");
-    let line = match File::read(&path) {
-        File::Parsed(entries) => line_of(&Data::Table(entries), way),
-        _ => None,
-    };
-    ConfigWarning {
-        message: String::new(),
-        path: line.map(|_| path),
-        line,
-    }
-}
-
-/// The line of a key, by its way through the tables; the last part may be missing.
-fn line_of(data: &Data, way: &[&str]) -> Option<u32> {
-    let (Data::Table(entries), Some((first, rest))) = (data, way.split_first()) else {
-        return None;
-    };
-    let (_, node) = entries.iter().find(|(name, _)| name == first)?;
-    line_of(&node.data, rest).or(node.line)
 }
 
 fn environment(values: &Map<String, Value>) -> EnvironmentPolicy {

@@ -66,61 +66,82 @@ pub(super) struct Key {
     pub(super) scope: Scope,
     /// False: known, but nothing here reads it yet.
     pub(super) used: bool,
+    /// What it is for, in one sentence: shown beside it in an editor, in the schema and in the manual.
+    pub(super) meaning: &'static str,
+    /// What holds without it, in words, where no built-in value says so.
+    pub(super) otherwise: Option<&'static str>,
+    /// Other names for the very same.
+    pub(super) also: &'static [&'static str],
 }
 
-const fn anyone(name: &'static str, kind: Kind) -> Key {
-    Key {
-        name,
-        kind,
-        scope: Scope::Anyone,
-        used: true,
+impl Key {
+    const fn new(name: &'static str, kind: Kind, scope: Scope, meaning: &'static str) -> Self {
+        Self {
+            name,
+            kind,
+            scope,
+            used: true,
+            meaning,
+            otherwise: None,
+            also: &[],
+        }
+    }
+
+    const fn or(self, otherwise: &'static str) -> Self {
+        Self {
+            otherwise: Some(otherwise),
+            ..self
+        }
+    }
+
+    const fn also(self, also: &'static [&'static str]) -> Self {
+        Self { also, ..self }
     }
 }
 
-const fn tighten(name: &'static str, kind: Kind) -> Key {
-    Key {
-        name,
-        kind,
-        scope: Scope::Tighten,
-        used: true,
-    }
+const fn anyone(name: &'static str, kind: Kind, meaning: &'static str) -> Key {
+    Key::new(name, kind, Scope::Anyone, meaning)
 }
 
-const fn trusted(name: &'static str, kind: Kind) -> Key {
-    Key {
-        name,
-        kind,
-        scope: Scope::Trusted,
-        used: true,
-    }
+const fn tighten(name: &'static str, kind: Kind, meaning: &'static str) -> Key {
+    Key::new(name, kind, Scope::Tighten, meaning)
 }
 
-const fn person(name: &'static str, kind: Kind) -> Key {
-    Key {
-        name,
-        kind,
-        scope: Scope::Person,
-        used: true,
-    }
+const fn trusted(name: &'static str, kind: Kind, meaning: &'static str) -> Key {
+    Key::new(name, kind, Scope::Trusted, meaning)
 }
 
-const fn later(name: &'static str, kind: Kind) -> Key {
+const fn person(name: &'static str, kind: Kind, meaning: &'static str) -> Key {
+    Key::new(name, kind, Scope::Person, meaning)
+}
+
+const fn later(name: &'static str, kind: Kind, meaning: &'static str) -> Key {
     Key {
-        name,
-        kind,
-        scope: Scope::Person,
         used: false,
+        ..Key::new(name, kind, Scope::Person, meaning)
     }
 }
 
 pub(super) const APPROVALS: &[&str] = &["untrusted", "on-request", "on-failure", "never"];
 /// The kinds of questions of `approval_policy.granular`.
 pub(super) const GRANULAR: &[Key] = &[
-    anyone("sandbox_approval", Kind::Flag),
-    anyone("rules", Kind::Flag),
-    anyone("request_permissions", Kind::Flag),
-    anyone("mcp_elicitations", Kind::Flag),
-    later("skill_approval", Kind::Flag),
+    anyone(
+        "sandbox_approval",
+        Kind::Flag,
+        "Ask before a command leaves the sandbox; false says no in the person's place.",
+    ),
+    anyone("rules", Kind::Flag, "Ask where a standing rule says so; false says no."),
+    anyone(
+        "request_permissions",
+        Kind::Flag,
+        "Ask when the model wants more permissions; false says no.",
+    ),
+    anyone(
+        "mcp_elicitations",
+        Kind::Flag,
+        "Ask what a tool server wants to know; false declines.",
+    ),
+    later("skill_approval", Kind::Flag, "Questions of skills."),
 ];
 /// What `edits.approve` can be; a later word asks less.
 pub(super) const EDIT_APPROVALS: &[&str] = &["ask", "workspace"];
@@ -134,148 +155,491 @@ const CREDENTIAL_STORES: &[&str] = &["file", "keyring", "auto", "ephemeral"];
 
 /// The keys of the top level.
 pub(super) const KEYS: &[Key] = &[
-    anyone("model", Kind::Name),
-    anyone("review_model", Kind::Name),
-    person("model_provider", Kind::Name),
-    person("model_providers", Kind::Map(PROVIDER)),
-    person("openai_base_url", Kind::Url),
-    later("oss_provider", Kind::Name),
-    anyone("model_context_window", Kind::Count),
-    anyone("model_max_output_tokens", Kind::Count),
-    anyone("model_auto_compact_token_limit", Kind::Count),
-    later("model_auto_compact_token_limit_scope", Kind::Name),
-    anyone("model_reasoning_effort", Kind::Name),
-    later("plan_mode_reasoning_effort", Kind::Name),
+    anyone(
+        "model",
+        Kind::Name,
+        "The model that threads begin with; without it the provider's default.",
+    ),
+    anyone(
+        "review_model",
+        Kind::Name,
+        "The model of reviews; without it the thread's.",
+    ),
+    person(
+        "model_provider",
+        Kind::Name,
+        "Id of the provider of models: a built-in one, or one of [model_providers].",
+    ),
+    person("model_providers", Kind::Map(PROVIDER), "Providers of models, by id."),
+    person(
+        "openai_base_url",
+        Kind::Url,
+        "Address of the provider `openai` in the place of OpenAI's own.",
+    ),
+    later("oss_provider", Kind::Name, "Which local server stands for open models."),
+    anyone(
+        "model_context_window",
+        Kind::Count,
+        "Tokens that fit into the model's window, where the built-in catalogue does not know it or is wrong.",
+    ),
+    anyone(
+        "model_max_output_tokens",
+        Kind::Count,
+        "The most tokens that one answer may have.",
+    ),
+    anyone(
+        "model_auto_compact_token_limit",
+        Kind::Count,
+        "Tokens at which the conversation is compacted by itself; 0: never.",
+    )
+    .or("90 % of the window"),
+    later(
+        "model_auto_compact_token_limit_scope",
+        Kind::Name,
+        "What counts for that limit.",
+    ),
+    anyone(
+        "model_reasoning_effort",
+        Kind::Name,
+        "How much the model thinks, in the words of its provider; without it the model's default.",
+    ),
+    later(
+        "plan_mode_reasoning_effort",
+        Kind::Name,
+        "The same while a plan is made.",
+    ),
     anyone(
         "model_reasoning_summary",
         Kind::Choice(&["auto", "concise", "detailed", "none"]),
+        "How much is told of what the model thinks.",
     ),
-    anyone("model_supports_reasoning_summaries", Kind::Flag),
-    anyone("model_verbosity", Kind::Choice(&["low", "medium", "high"])),
-    person("model_instructions_file", Kind::Path),
-    person("base_instructions", Kind::Text),
-    person("instructions", Kind::Text),
-    person("user_instructions", Kind::Text),
-    anyone("developer_instructions", Kind::Text),
-    person("compact_prompt", Kind::Text),
-    person("experimental_compact_prompt_file", Kind::Path),
-    later("model_catalog_json", Kind::Path),
-    person("service_tier", Kind::Text),
-    anyone("personality", Kind::Choice(&["none", "friendly", "pragmatic"])),
-    tighten("approval_policy", Kind::Approval),
-    person("approvals_reviewer", Kind::Choice(REVIEWERS)),
-    person("approvals", Kind::Table(APPROVALS_TABLE)),
-    tighten("sandbox_mode", Kind::Choice(SANDBOXES)),
-    tighten("sandbox_workspace_write", Kind::Table(WORKSPACE_WRITE)),
-    tighten("sandbox", Kind::Table(SANDBOX)),
-    tighten("default_permissions", Kind::Name),
-    tighten("permissions", Kind::Permissions),
-    tighten("edits", Kind::Table(EDITS)),
-    anyone("editor_context", Kind::Table(EDITOR_CONTEXT)),
-    later("allow_login_shell", Kind::Flag),
-    person("shell_environment_policy", Kind::Table(ENVIRONMENT)),
-    person("background_terminal_max_timeout", Kind::Count),
-    person("dynamic_tool_timeout_sec", Kind::Count),
-    anyone("tool_output_token_limit", Kind::Count),
-    anyone("project_doc_max_bytes", Kind::Count),
-    anyone("project_doc_fallback_filenames", Kind::Texts),
-    person("project_doc_also_filenames", Kind::Texts),
-    person("project_root_markers", Kind::Texts),
-    person("projects", Kind::Map(PROJECT)),
-    person("notify", Kind::Texts),
-    person("notify_in_editor", Kind::Flag),
-    person("user_commands", Kind::Table(USER_COMMANDS)),
-    person("history", Kind::Table(HISTORY)),
-    anyone("hide_agent_reasoning", Kind::Flag),
-    anyone("show_raw_agent_reasoning", Kind::Flag),
-    later("file_opener", Kind::Text),
-    later("web_search", Kind::Any),
-    later("tools", Kind::Any),
-    person("features", Kind::FlagMap),
-    person("profile", Kind::Name),
-    person("profiles", Kind::Profiles),
-    anyone("include_apply_patch_tool", Kind::Flag),
-    later("include_permissions_instructions", Kind::Flag),
-    later("include_apps_instructions", Kind::Flag),
-    later("include_collaboration_mode_instructions", Kind::Flag),
-    later("include_environment_context", Kind::Flag),
-    person("cli_auth_credentials_store", Kind::Choice(CREDENTIAL_STORES)),
-    later("mcp_oauth_credentials_store", Kind::Text),
-    person("forced_login_method", Kind::Choice(&["chatgpt", "api"])),
-    person("forced_chatgpt_workspace_id", Kind::Any),
-    person("chatgpt_base_url", Kind::Url),
-    person("login", Kind::Table(LOGIN)),
-    trusted("mcp_servers", Kind::Map(SERVER)),
-    later("mcp_oauth_callback_port", Kind::Count),
-    later("mcp_oauth_callback_url", Kind::Url),
-    person("agents", Kind::Table(AGENTS)),
-    later("hooks", Kind::Any),
-    later("skills", Kind::Any),
-    later("plugins", Kind::Any),
-    later("marketplaces", Kind::Any),
-    later("apps", Kind::Any),
-    later("memories", Kind::Any),
-    later("tui", Kind::Any),
-    later("notice", Kind::Any),
-    later("analytics", Kind::Any),
-    person("feedback", Kind::Table(FEEDBACK)),
-    later("auto_review", Kind::Any),
-    person("realtime", Kind::Table(REALTIME)),
-    later("windows", Kind::Any),
-    person("otel", Kind::Table(OTEL)),
-    later("sqlite_home", Kind::Path),
-    later("log_dir", Kind::Path),
-    later("check_for_update_on_startup", Kind::Flag),
-    later("disable_response_storage", Kind::Flag),
-    later("use_experimental_unified_exec_tool", Kind::Flag),
-    later("experimental_use_unified_exec_tool", Kind::Flag),
+    anyone(
+        "model_supports_reasoning_summaries",
+        Kind::Flag,
+        "Whether the model gives summaries, where the catalogue does not know it.",
+    ),
+    anyone(
+        "model_verbosity",
+        Kind::Choice(&["low", "medium", "high"]),
+        "How long answers are.",
+    ),
+    person(
+        "model_instructions_file",
+        Kind::Path,
+        "A file whose text replaces the built-in instructions.",
+    ),
+    person(
+        "base_instructions",
+        Kind::Text,
+        "A text that replaces the built-in instructions; it wins over `model_instructions_file`.",
+    ),
+    person(
+        "instructions",
+        Kind::Text,
+        "Your own instructions, put before those of the project; another name of `user_instructions`.",
+    ),
+    person(
+        "user_instructions",
+        Kind::Text,
+        "Your own instructions, put before those of the project.",
+    ),
+    anyone(
+        "developer_instructions",
+        Kind::Text,
+        "A text that goes to the model as a message of the developer.",
+    ),
+    person(
+        "compact_prompt",
+        Kind::Text,
+        "Replaces the built-in request for a summary when a conversation is compacted.",
+    ),
+    person(
+        "experimental_compact_prompt_file",
+        Kind::Path,
+        "A file with that request.",
+    ),
+    later(
+        "model_catalog_json",
+        Kind::Path,
+        "A catalogue of models in the place of the built-in one.",
+    ),
+    person(
+        "service_tier",
+        Kind::Text,
+        "How urgent requests are, in the provider's words.",
+    ),
+    anyone(
+        "personality",
+        Kind::Choice(&["none", "friendly", "pragmatic"]),
+        "The tone of answers.",
+    )
+    .or("none"),
+    tighten(
+        "approval_policy",
+        Kind::Approval,
+        "What asks first: `untrusted` all but known reading, `on-request` what leaves the sandbox, `on-failure` what the sandbox stopped, `never` nothing; or a table `granular`.",
+    ),
+    person(
+        "approvals_reviewer",
+        Kind::Choice(REVIEWERS),
+        "Who answers questions: you, or a model in your place, which fails closed.",
+    )
+    .or("user"),
+    person("approvals", Kind::Table(APPROVALS_TABLE), "How questions are asked."),
+    tighten(
+        "sandbox_mode",
+        Kind::Choice(SANDBOXES),
+        "What commands may do: read only, write in the workspace, or all.",
+    )
+    .also(&["sandbox_policy"]),
+    tighten(
+        "sandbox_workspace_write",
+        Kind::Table(WORKSPACE_WRITE),
+        "What `workspace-write` allows beside the workspace.",
+    ),
+    tighten("sandbox", Kind::Table(SANDBOX), "What nobody may read."),
+    tighten(
+        "default_permissions",
+        Kind::Name,
+        "The permission profile that threads begin with, in the place of `sandbox_mode`.",
+    ),
+    tighten(
+        "permissions",
+        Kind::Permissions,
+        "Permission profiles of your own, by id.",
+    ),
+    tighten(
+        "edits",
+        Kind::Table(EDITS),
+        "How the agent's changes to files are decided and shown.",
+    ),
+    anyone(
+        "editor_context",
+        Kind::Table(EDITOR_CONTEXT),
+        "What of the editor the model is told.",
+    ),
+    later(
+        "allow_login_shell",
+        Kind::Flag,
+        "Whether commands may run in a login shell.",
+    ),
+    person(
+        "shell_environment_policy",
+        Kind::Table(ENVIRONMENT),
+        "Which variables reach commands.",
+    ),
+    person(
+        "background_terminal_max_timeout",
+        Kind::Count,
+        "Longest wait for a command in a terminal that nothing is typed into, in milliseconds.",
+    )
+    .or("300000"),
+    person(
+        "dynamic_tool_timeout_sec",
+        Kind::Count,
+        "Seconds that a tool of the editor's may take; 0: without end.",
+    )
+    .or("300"),
+    anyone(
+        "tool_output_token_limit",
+        Kind::Count,
+        "Tokens of a tool's output that the model gets; without it as the catalogue says.",
+    ),
+    anyone(
+        "project_doc_max_bytes",
+        Kind::Count,
+        "Bytes of all AGENTS.md of a project together; 0 turns them off.",
+    ),
+    anyone(
+        "project_doc_fallback_filenames",
+        Kind::Texts,
+        "Names looked for where a folder has no AGENTS.md.",
+    ),
+    person(
+        "project_doc_also_filenames",
+        Kind::Texts,
+        "Names looked for beside it, such as CLAUDE.md.",
+    )
+    .or("none"),
+    person(
+        "project_root_markers",
+        Kind::Texts,
+        "Names that mark the root of a project.",
+    ),
+    person(
+        "projects",
+        Kind::Map(PROJECT),
+        "What you think of single projects, by folder.",
+    ),
+    person(
+        "notify",
+        Kind::Texts,
+        "A program with its arguments, started when a turn ends.",
+    )
+    .or("none"),
+    person(
+        "notify_in_editor",
+        Kind::Flag,
+        "Tell in the editor too when a turn ends.",
+    )
+    .or("false"),
+    person(
+        "user_commands",
+        Kind::Table(USER_COMMANDS),
+        "Your own commands (`!cmd`).",
+    ),
+    person("history", Kind::Table(HISTORY), "The file of what you typed."),
+    anyone(
+        "hide_agent_reasoning",
+        Kind::Flag,
+        "Show nothing of what the model thinks.",
+    ),
+    anyone(
+        "show_raw_agent_reasoning",
+        Kind::Flag,
+        "Show what the model thinks in its own words, where it gives them.",
+    ),
+    later("file_opener", Kind::Text, "The editor that links to files are for."),
+    later("web_search", Kind::Any, "Searching the web."),
+    later("tools", Kind::Any, "Settings of single tools."),
+    person("features", Kind::FlagMap, "Switches of single features, by name."),
+    person(
+        "profile",
+        Kind::Name,
+        "The profile in force: one of [profiles], or a file NAME.config.toml beside this one.",
+    )
+    .or("none")
+    .also(&["active_profile"]),
+    person(
+        "profiles",
+        Kind::Profiles,
+        "Sets of settings by name; each may hold the keys of the top level.",
+    ),
+    anyone(
+        "include_apply_patch_tool",
+        Kind::Flag,
+        "Whether the model is offered the tool that proposes patches.",
+    ),
+    later(
+        "include_permissions_instructions",
+        Kind::Flag,
+        "Tell the model what it may do.",
+    ),
+    later("include_apps_instructions", Kind::Flag, "Tell the model of apps."),
+    later(
+        "include_collaboration_mode_instructions",
+        Kind::Flag,
+        "Tell the model of modes.",
+    ),
+    later(
+        "include_environment_context",
+        Kind::Flag,
+        "Tell the model of its surroundings.",
+    ),
+    person(
+        "cli_auth_credentials_store",
+        Kind::Choice(CREDENTIAL_STORES),
+        "Where the login to the provider is kept: `file` auth.json, `ephemeral` nowhere, `auto` the best there is.",
+    )
+    .or("file")
+    .also(&["cli_auth_credentials_store_mode"]),
+    person(
+        "mcp_oauth_credentials_store",
+        Kind::Choice(CREDENTIAL_STORES),
+        "Where logins to tool servers are kept: `file` mcp-logins.json, `ephemeral` nowhere, `auto` the best there is.",
+    )
+    .or("auto")
+    .also(&["mcp_oauth_credentials_store_mode"]),
+    person(
+        "forced_login_method",
+        Kind::Choice(&["chatgpt", "api"]),
+        "The only way to log in: by a key, or by an account.",
+    )
+    .or("any"),
+    person(
+        "forced_chatgpt_workspace_id",
+        Kind::Any,
+        "The only workspaces that may be logged in to: an id, or a list.",
+    )
+    .or("any"),
+    person("chatgpt_base_url", Kind::Url, "Where accounts are served.").or("https://chatgpt.com/backend-api"),
+    person("login", Kind::Table(LOGIN), "The authorisation server of accounts."),
+    trusted("mcp_servers", Kind::Map(SERVER), "Tool servers, by name."),
+    person(
+        "mcp_oauth_callback_port",
+        Kind::Count,
+        "The port that the browser comes back to after a login to a tool server.",
+    )
+    .or("any free one"),
+    person(
+        "mcp_oauth_callback_url",
+        Kind::Address,
+        "The address that it comes back to, on this machine.",
+    )
+    .or("http://127.0.0.1/auth/callback"),
+    person("agents", Kind::Table(AGENTS), "How many agents may work for agents."),
+    later("hooks", Kind::Any, "Programs at certain moments."),
+    later("skills", Kind::Any, "Skills."),
+    later("plugins", Kind::Any, "Plugins."),
+    later("marketplaces", Kind::Any, "Where plugins come from."),
+    later("apps", Kind::Any, "Apps."),
+    later("memories", Kind::Any, "Memories."),
+    later("tui", Kind::Any, "The reference system's own surface."),
+    later("notice", Kind::Any, "Notices that were seen."),
+    later("analytics", Kind::Any, "Statistics; none are made."),
+    person(
+        "feedback",
+        Kind::Table(FEEDBACK),
+        "Where reports may be sent; nowhere unless you say.",
+    ),
+    later("auto_review", Kind::Any, "Settings of the automatic reviewer."),
+    person("realtime", Kind::Table(REALTIME), "The endpoint for speech."),
+    later("windows", Kind::Any, "Settings for Windows."),
+    person(
+        "otel",
+        Kind::Table(OTEL),
+        "Where telemetry goes; nowhere unless you say.",
+    ),
+    later("sqlite_home", Kind::Path, "Where indexes are kept."),
+    later("log_dir", Kind::Path, "Where logs are kept."),
+    later(
+        "check_for_update_on_startup",
+        Kind::Flag,
+        "Look for a newer version; never done.",
+    ),
+    person(
+        "disable_response_storage",
+        Kind::Flag,
+        "`false` lets the provider keep the answers (`store`).",
+    )
+    .or("true"),
+    person(
+        "use_experimental_unified_exec_tool",
+        Kind::Flag,
+        "Whether the model is offered terminals; `features.unified_exec` wins over it.",
+    )
+    .or("true")
+    .also(&["experimental_use_unified_exec_tool"]),
 ];
 
 const PROVIDER: &[Key] = &[
-    person("name", Kind::Text),
-    person("base_url", Kind::Url),
-    person("env_key", Kind::Name),
-    person("env_key_instructions", Kind::Text),
-    person("experimental_bearer_token", Kind::Text),
-    later("auth", Kind::Any),
-    later("aws", Kind::Any),
-    person("wire_api", Kind::Choice(&["responses", "chat"])),
-    person("query_params", Kind::TextMap),
-    person("http_headers", Kind::TextMap),
-    person("env_http_headers", Kind::TextMap),
-    person("request_max_retries", Kind::Count),
-    person("stream_max_retries", Kind::Count),
-    person("stream_idle_timeout_ms", Kind::Count),
-    later("websocket_connect_timeout_ms", Kind::Count),
-    person("requires_openai_auth", Kind::Flag),
-    later("supports_websockets", Kind::Flag),
+    person("name", Kind::Text, "Its name in messages.").or("its id"),
+    person(
+        "base_url",
+        Kind::Url,
+        "Its address, to which the paths of requests are added.",
+    ),
+    person("env_key", Kind::Name, "The variable that holds its key."),
+    person(
+        "env_key_instructions",
+        Kind::Text,
+        "How to get a key; shown where it is missing.",
+    ),
+    person(
+        "experimental_bearer_token",
+        Kind::Text,
+        "The key itself; better in a variable (`env_key`).",
+    ),
+    later("auth", Kind::Any, "A program that prints the key."),
+    later("aws", Kind::Any, "Signing for Amazon Bedrock."),
+    person("wire_api", Kind::Choice(&["responses", "chat"]), "How it is spoken to.").or("responses"),
+    person("query_params", Kind::TextMap, "Parameters added to each address."),
+    person("http_headers", Kind::TextMap, "Headers sent along."),
+    person(
+        "env_http_headers",
+        Kind::TextMap,
+        "Headers sent along, with the variable that holds each value.",
+    ),
+    person(
+        "request_max_retries",
+        Kind::Count,
+        "How often a request is tried again.",
+    )
+    .or("4"),
+    person(
+        "stream_max_retries",
+        Kind::Count,
+        "How often a broken stream is begun again.",
+    )
+    .or("5"),
+    person(
+        "stream_idle_timeout_ms",
+        Kind::Count,
+        "Silence after which a stream counts as broken.",
+    )
+    .or("300000"),
+    later(
+        "websocket_connect_timeout_ms",
+        Kind::Count,
+        "How long a WebSocket may take to open.",
+    ),
+    person(
+        "requires_openai_auth",
+        Kind::Flag,
+        "Whether it is used with your account.",
+    )
+    .or("false"),
+    later("supports_websockets", Kind::Flag, "Whether it speaks by WebSocket."),
 ];
 
 const SERVER: &[Key] = &[
-    anyone("command", Kind::Name),
-    anyone("args", Kind::Texts),
-    anyone("env", Kind::TextMap),
-    anyone("env_vars", Kind::Texts),
-    anyone("cwd", Kind::Path),
-    anyone("url", Kind::Address),
-    anyone("bearer_token_env_var", Kind::Name),
-    anyone("http_headers", Kind::TextMap),
-    anyone("env_http_headers", Kind::TextMap),
-    later("oauth", Kind::Any),
-    later("scopes", Kind::Texts),
-    anyone("enabled", Kind::Flag),
-    anyone("required", Kind::Flag),
-    anyone("startup_timeout_sec", Kind::Seconds),
-    anyone("startup_timeout_ms", Kind::Count),
-    anyone("tool_timeout_sec", Kind::Seconds),
-    anyone("enabled_tools", Kind::Texts),
-    anyone("disabled_tools", Kind::Texts),
-    anyone("default_tools_approval_mode", Kind::Choice(APPROVAL_MODES)),
-    anyone("tools", Kind::Map(SERVER_TOOL)),
-    anyone("supports_parallel_tool_calls", Kind::Flag),
+    anyone("command", Kind::Name, "The program of a server that runs here."),
+    anyone("args", Kind::Texts, "Its arguments."),
+    anyone("env", Kind::TextMap, "Variables that it gets."),
+    anyone(
+        "env_vars",
+        Kind::Texts,
+        "Names of variables that it gets from the environment of your editor.",
+    ),
+    anyone("cwd", Kind::Path, "The folder that it starts in.").or("the thread's"),
+    anyone("url", Kind::Address, "The address of a server that is reached by HTTP."),
+    anyone("bearer_token_env_var", Kind::Name, "The variable that holds its token."),
+    anyone("http_headers", Kind::TextMap, "Headers sent along."),
+    anyone(
+        "env_http_headers",
+        Kind::TextMap,
+        "Headers sent along, with the variable that holds each value.",
+    ),
+    anyone(
+        "oauth",
+        Kind::Table(SERVER_OAUTH),
+        "How this program is known to its authorisation server.",
+    ),
+    anyone("scopes", Kind::Texts, "What a login asks for."),
+    anyone("enabled", Kind::Flag, "Switches it off.").or("true"),
+    anyone("required", Kind::Flag, "No turn begins without it.").or("false"),
+    anyone("startup_timeout_sec", Kind::Seconds, "How long it may take to start.").or("10"),
+    anyone("startup_timeout_ms", Kind::Count, "The same in milliseconds."),
+    anyone("tool_timeout_sec", Kind::Seconds, "How long a call may take.").or("60"),
+    anyone("enabled_tools", Kind::Texts, "The only tools that are offered.").or("all"),
+    anyone("disabled_tools", Kind::Texts, "Tools that are not offered.").or("none"),
+    anyone(
+        "default_tools_approval_mode",
+        Kind::Choice(APPROVAL_MODES),
+        "Which calls ask first.",
+    )
+    .or("auto"),
+    anyone("tools", Kind::Map(SERVER_TOOL), "The same for single tools."),
+    anyone(
+        "supports_parallel_tool_calls",
+        Kind::Flag,
+        "Its calls run side by side.",
+    )
+    .or("false"),
 ];
 
-const SERVER_TOOL: &[Key] = &[anyone("approval_mode", Kind::Choice(APPROVAL_MODES))];
+const SERVER_OAUTH: &[Key] = &[anyone(
+    "client_id",
+    Kind::Name,
+    "The id of a client that is registered there already.",
+)
+.or("one is registered at the first login")];
+
+const SERVER_TOOL: &[Key] = &[anyone(
+    "approval_mode",
+    Kind::Choice(APPROVAL_MODES),
+    "Which calls of this tool ask first.",
+)];
 
 /// What other programs call the keys of a tool server.
 const SERVER_WORDS: &[(&str, &str)] = &[
@@ -289,89 +653,138 @@ const SERVER_WORDS: &[(&str, &str)] = &[
 ];
 
 const WORKSPACE_WRITE: &[Key] = &[
-    tighten("writable_roots", Kind::Paths),
-    tighten("network_access", Kind::Flag),
-    tighten("exclude_tmpdir_env_var", Kind::Flag),
-    tighten("exclude_slash_tmp", Kind::Flag),
+    tighten(
+        "writable_roots",
+        Kind::Paths,
+        "Folders that may be written beside the workspace.",
+    ),
+    tighten("network_access", Kind::Flag, "Whether commands reach the network."),
+    tighten("exclude_tmpdir_env_var", Kind::Flag, "Keep $TMPDIR from being written."),
+    tighten("exclude_slash_tmp", Kind::Flag, "Keep /tmp from being written."),
 ];
 
 const SANDBOX: &[Key] = &[
-    tighten("unreadable", Kind::Places),
-    tighten("unreadable_defaults", Kind::Flag),
+    tighten(
+        "unreadable",
+        Kind::Places,
+        "Files, folders and patterns that neither commands nor tools may read.",
+    ),
+    tighten(
+        "unreadable_defaults",
+        Kind::Flag,
+        "Whether the places where keys are usually kept belong to them.",
+    ),
 ];
 
 const EDITS: &[Key] = &[
-    tighten("approve", Kind::Choice(EDIT_APPROVALS)),
-    anyone("hints", Kind::Flag),
+    tighten(
+        "approve",
+        Kind::Choice(EDIT_APPROVALS),
+        "Which patches are applied without asking.",
+    ),
+    anyone(
+        "hints",
+        Kind::Flag,
+        "Show hunks that wait as hints, in editors without our plugin.",
+    ),
 ];
 
 const AGENTS: &[Key] = &[
-    person("max_threads", Kind::Count),
-    person("max_depth", Kind::Count),
-    later("job_max_runtime_seconds", Kind::Count),
+    person("max_threads", Kind::Count, "How many there may be at a time.").or("6"),
+    person("max_depth", Kind::Count, "How deep; 1: agents start no agents.").or("1"),
+    later("job_max_runtime_seconds", Kind::Count, "How long one may work."),
 ];
 
 const REALTIME: &[Key] = &[
-    person("version", Kind::Choice(&["v1", "v2"])),
-    person("base_url", Kind::Url),
-    person("model", Kind::Name),
-    person("voice", Kind::Name),
-    person("instructions", Kind::Text),
-    person("startup_context", Kind::Flag),
-    person("start_timeout_ms", Kind::Count),
-    later("transport", Kind::Text),
-    later("type", Kind::Text),
+    person("version", Kind::Choice(&["v1", "v2"]), "The version of the protocol."),
+    person("base_url", Kind::Url, "Its address.").or("the provider's"),
+    person("model", Kind::Name, "The model that speaks."),
+    person("voice", Kind::Name, "Its voice."),
+    person("instructions", Kind::Text, "In the place of the built-in ones."),
+    person(
+        "startup_context",
+        Kind::Flag,
+        "Tell the voice what the written conversation is about.",
+    ),
+    person("start_timeout_ms", Kind::Count, "How long it may take to be ready."),
+    later("transport", Kind::Text, "How sound is carried."),
+    later("type", Kind::Text, "The kind of session."),
 ];
 
 const EDITOR_CONTEXT: &[Key] = &[
-    anyone("active_file", Kind::Flag),
-    anyone("selection", Kind::Flag),
-    anyone("open_files", Kind::Flag),
-    anyone("diagnostics", Kind::Flag),
-    anyone("recent_edits", Kind::Flag),
+    anyone("active_file", Kind::Flag, "The file that you are in."),
+    anyone("selection", Kind::Flag, "What is selected."),
+    anyone("open_files", Kind::Flag, "Which files are open."),
+    anyone("diagnostics", Kind::Flag, "Diagnostics of other servers."),
+    anyone("recent_edits", Kind::Flag, "Where you changed something."),
 ];
 
 /// The authorisation server of accounts.
 const LOGIN: &[Key] = &[
-    person("issuer", Kind::Url),
-    person("client_id", Kind::Name),
-    person("scopes", Kind::Texts),
-    person("authorization_endpoint", Kind::Address),
-    person("token_endpoint", Kind::Address),
-    person("device_authorization_endpoint", Kind::Address),
-    person("revocation_endpoint", Kind::Address),
-    person("usage_endpoint", Kind::Address),
-    person("callback_url", Kind::Address),
-    person("timeout_sec", Kind::Seconds),
+    person("issuer", Kind::Url, "The authorisation server."),
+    person("client_id", Kind::Name, "The id under which it knows this program."),
+    person("scopes", Kind::Texts, "What a login asks for."),
+    person("authorization_endpoint", Kind::Address, "Where the browser is sent."),
+    person("token_endpoint", Kind::Address, "Where codes become tokens."),
+    person(
+        "device_authorization_endpoint",
+        Kind::Address,
+        "Where codes for devices come from.",
+    ),
+    person("revocation_endpoint", Kind::Address, "Where a logout is told."),
+    person("usage_endpoint", Kind::Address, "Where the allowance is asked for."),
+    person("callback_url", Kind::Address, "Where the browser comes back to.").or("http://127.0.0.1/auth/callback"),
+    person("timeout_sec", Kind::Seconds, "How long a login may take.").or("600"),
 ];
 
-const APPROVALS_TABLE: &[Key] = &[person("assess_risk", Kind::Flag)];
+const APPROVALS_TABLE: &[Key] = &[person(
+    "assess_risk",
+    Kind::Flag,
+    "Have a model say how risky a command is before you are asked.",
+)
+.or("false")];
 
-const USER_COMMANDS: &[Key] = &[person("sandboxed", Kind::Flag)];
+const USER_COMMANDS: &[Key] = &[person("sandboxed", Kind::Flag, "Run them in the thread's sandbox.").or("false")];
 
 const ENVIRONMENT: &[Key] = &[
-    person("inherit", Kind::Choice(&["all", "core", "none"])),
-    person("ignore_default_excludes", Kind::Flag),
-    person("exclude", Kind::Texts),
-    person("set", Kind::TextMap),
-    person("include_only", Kind::Texts),
-    person("experimental_use_profile", Kind::Flag),
+    person(
+        "inherit",
+        Kind::Choice(&["all", "core", "none"]),
+        "Which variables it starts from.",
+    ),
+    person(
+        "ignore_default_excludes",
+        Kind::Flag,
+        "Keep names that look like secrets.",
+    ),
+    person("exclude", Kind::Texts, "Patterns of names that are dropped."),
+    person("set", Kind::TextMap, "Variables that are set."),
+    person(
+        "include_only",
+        Kind::Texts,
+        "The only names that are kept, if any are given.",
+    ),
+    person("experimental_use_profile", Kind::Flag, "Run through your login shell.").or("false"),
 ];
 
-const PROJECT: &[Key] = &[person("trust_level", Kind::Choice(&["trusted", "untrusted"]))];
+const PROJECT: &[Key] = &[person(
+    "trust_level",
+    Kind::Choice(&["trusted", "untrusted"]),
+    "Whether the project may start programs with your rights.",
+)];
 
 const FEEDBACK: &[Key] = &[
-    person("enabled", Kind::Flag),
-    person("endpoint", Kind::Address),
-    person("headers", Kind::TextMap),
+    person("enabled", Kind::Flag, "Whether reports can be made.").or("true"),
+    person("endpoint", Kind::Address, "Where a report is sent when you say so."),
+    person("headers", Kind::TextMap, "Headers sent along."),
 ];
 
 const OTEL: &[Key] = &[
-    person("environment", Kind::Name),
-    person("exporter", Kind::Exporter),
-    person("trace_exporter", Kind::Exporter),
-    person("metrics_exporter", Kind::Exporter),
-    person("log_user_prompt", Kind::Flag),
+    person("environment", Kind::Name, "The environment that is told.").or("dev"),
+    person("exporter", Kind::Exporter, "Where records go.").or("none"),
+    person("trace_exporter", Kind::Exporter, "Where traces go.").or("none"),
+    person("metrics_exporter", Kind::Exporter, "Where metrics go.").or("none"),
+    person("log_user_prompt", Kind::Flag, "Tell what you typed too.").or("false"),
 ];
 
 /// What an exporter can be where it is a word; the second is a service of the reference system's, and none here.
@@ -379,42 +792,49 @@ pub(super) const NO_EXPORTERS: &[&str] = &["none", "statsig"];
 
 /// What it can be where it is a table.
 pub(super) const EXPORTERS: &[Key] = &[
-    person("otlp-http", Kind::Table(OTLP_HTTP)),
-    person("otlp-grpc", Kind::Table(OTLP_GRPC)),
+    person("otlp-http", Kind::Table(OTLP_HTTP), "A collector by HTTP."),
+    person("otlp-grpc", Kind::Table(OTLP_GRPC), "A collector by gRPC."),
 ];
 
 const OTLP_HTTP: &[Key] = &[
-    person("endpoint", Kind::Address),
-    person("protocol", Kind::Choice(&["binary", "json"])),
-    person("headers", Kind::TextMap),
-    person("tls", Kind::Table(OTLP_TLS)),
+    person("endpoint", Kind::Address, "Its address."),
+    person(
+        "protocol",
+        Kind::Choice(&["binary", "json"]),
+        "How records are written.",
+    )
+    .or("binary"),
+    person("headers", Kind::TextMap, "Headers sent along."),
+    person("tls", Kind::Table(OTLP_TLS), "Certificates."),
 ];
 
 const OTLP_GRPC: &[Key] = &[
-    person("endpoint", Kind::Address),
-    person("headers", Kind::TextMap),
-    person("tls", Kind::Table(OTLP_TLS)),
+    person("endpoint", Kind::Address, "Its address."),
+    person("headers", Kind::TextMap, "Headers sent along."),
+    person("tls", Kind::Table(OTLP_TLS), "Certificates."),
 ];
 
 const OTLP_TLS: &[Key] = &[
-    person("ca-certificate", Kind::Path),
-    person("client-certificate", Kind::Path),
-    person("client-private-key", Kind::Path),
+    person("ca-certificate", Kind::Path, "Who its certificate is from."),
+    person("client-certificate", Kind::Path, "Our certificate."),
+    person("client-private-key", Kind::Path, "Our key."),
 ];
 
 const HISTORY: &[Key] = &[
-    person("persistence", Kind::Choice(&["save-all", "none"])),
-    person("max_bytes", Kind::Count),
+    person(
+        "persistence",
+        Kind::Choice(&["save-all", "none"]),
+        "Whether it is kept.",
+    ),
+    person("max_bytes", Kind::Count, "How large it may get.").or("any"),
 ];
 
 /// Words that people write for a key, and names it had.
 const ALSO_KNOWN: &[(&str, &str)] = &[
-    ("active_profile", "profile"),
     ("approval", "approval_policy"),
     ("ask_for_approval", "approval_policy"),
     ("auto_compact_limit", "model_auto_compact_token_limit"),
     ("base_url", "openai_base_url"),
-    ("cli_auth_credentials_store_mode", "cli_auth_credentials_store"),
     ("context_window", "model_context_window"),
     ("edit", "edits"),
     ("edit_approval", "edits"),
@@ -423,18 +843,90 @@ const ALSO_KNOWN: &[(&str, &str)] = &[
     ("experimental_instructions_file", "model_instructions_file"),
     ("instructions_file", "model_instructions_file"),
     ("max_output_tokens", "model_max_output_tokens"),
-    ("mcp_oauth_credentials_store_mode", "mcp_oauth_credentials_store"),
     ("model_instructions", "model_instructions_file"),
     ("provider", "model_provider"),
     ("providers", "model_providers"),
     ("reasoning_effort", "model_reasoning_effort"),
-    ("sandbox_policy", "sandbox_mode"),
     ("verbosity", "model_verbosity"),
 ];
 
 /// The key with this name.
 pub(super) fn find(keys: &'static [Key], name: &str) -> Option<&'static Key> {
     keys.iter().find(|key| key.name == name)
+}
+
+/// The name that a key is known by here, for another name that it has.
+pub(super) fn proper<'a>(keys: &'static [Key], name: &'a str) -> &'a str {
+    let other = keys.iter().find(|key| key.also.contains(&name));
+    other.map_or(name, |key| key.name)
+}
+
+/// The place that a way through the tables leads to.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum At {
+    /// A key of the table.
+    Key(&'static Key),
+    /// A name that is free to choose, below this key.
+    Name(&'static Key),
+    /// The granular form of `approval_policy`.
+    Granular,
+}
+
+/// What may stand in a table.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Below {
+    Keys(&'static [Key]),
+    /// Names that are free to choose, below this key.
+    Names(&'static Key),
+    Granular,
+    /// Nothing that is known.
+    Nothing,
+}
+
+impl At {
+    /// What may stand below it.
+    pub(super) fn below(self) -> Below {
+        match self {
+            Self::Granular => Below::Keys(GRANULAR),
+            Self::Name(key) => match key.kind {
+                Kind::Map(keys) => Below::Keys(keys),
+                Kind::Profiles => Below::Keys(KEYS),
+                _ => Below::Nothing,
+            },
+            Self::Key(key) => match key.kind {
+                Kind::Table(keys) => Below::Keys(keys),
+                Kind::Exporter => Below::Keys(EXPORTERS),
+                Kind::Approval => Below::Granular,
+                Kind::Map(_) | Kind::Profiles | Kind::Permissions | Kind::TextMap | Kind::FlagMap => Below::Names(key),
+                _ => Below::Nothing,
+            },
+        }
+    }
+}
+
+/// The place that a way leads to, from the top level on; an empty way leads nowhere.
+pub(super) fn at(way: &[String]) -> Option<At> {
+    let mut below = Below::Keys(KEYS);
+    let mut place = None;
+    for part in way {
+        let next = match below {
+            Below::Keys(keys) => At::Key(find(keys, proper(keys, part))?),
+            Below::Names(key) => At::Name(key),
+            Below::Granular if part == "granular" => At::Granular,
+            Below::Granular | Below::Nothing => return None,
+        };
+        below = next.below();
+        place = Some(next);
+    }
+    place
+}
+
+/// What may stand in the table that a way leads to; an empty way is the top level.
+pub(super) fn below(way: &[String]) -> Below {
+    match way {
+        [] => Below::Keys(KEYS),
+        way => at(way).map_or(Below::Nothing, At::below),
+    }
 }
 
 /// What an unknown key may have meant, as words that end a sentence: a near name in the same table, or the
@@ -549,7 +1041,12 @@ mod tests {
             (KEYS, vec![], "approval-policy", Some("did you mean `approval_policy`?")),
             (KEYS, vec![], "approvalPolicy", Some("did you mean `approval_policy`?")),
             (KEYS, vec![], "modle", Some("did you mean `model`?")),
-            (KEYS, vec![], "sandbox_policy", Some("did you mean `sandbox_mode`?")),
+            (
+                KEYS,
+                vec![],
+                "ask_for_approval",
+                Some("did you mean `approval_policy`?"),
+            ),
             (
                 KEYS,
                 vec![],

@@ -1,6 +1,7 @@
 //! Layers: where they come from, in which order they count, and what a project may not do.
 
 use super::check::{Checker, Layer};
+use super::keys::{self, KEYS};
 use super::tree::{self, Data, Node};
 use crate::protocol::config::ConfigWarning;
 use serde_json::{Map, Value};
@@ -25,11 +26,15 @@ impl File {
     pub(super) fn read(path: &Path) -> Self {
         match read_text(path) {
             Ok(None) => Self::Missing,
-            Ok(Some(text)) => match tree::parse(&text) {
-                Ok(entries) => Self::Parsed(entries),
-                Err(error) => Self::Broken(error),
-            },
+            Ok(Some(text)) => Self::of(&text),
             Err(cause) => Self::Unreadable(cause.to_string()),
+        }
+    }
+
+    pub(super) fn of(text: &str) -> Self {
+        match tree::parse(text) {
+            Ok(entries) => Self::Parsed(entries),
+            Err(error) => Self::Broken(error),
         }
     }
 
@@ -93,11 +98,55 @@ pub(super) fn read_text_up_to(path: &Path, most: u64) -> std::io::Result<Option<
         .map_err(|_| invalid("it is not UTF-8 text"))
 }
 
+/// Where a value comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// `built-in`, a file's path, `profile NAME`, `projects`, `editor` or `request`.
+    pub layer: String,
+    pub file: Option<PathBuf>,
+    /// Counted from 1.
+    pub line: Option<u32>,
+}
+
+impl Origin {
+    /// As a part of a sentence.
+    pub fn in_words(&self) -> String {
+        let place = match (&self.file, self.line) {
+            (Some(file), Some(line)) => format!("{}:{line}", file.display()),
+            (Some(file), None) => file.display().to_string(),
+            (None, _) => {
+                return match self.layer.as_str() {
+                    "editor" => "the editor's settings".to_owned(),
+                    "projects" => "the project that you do not trust".to_owned(),
+                    other => other.to_owned(),
+                };
+            }
+        };
+        match self.layer.strip_prefix("profile ") {
+            Some(name) => format!("profile {name} in {place}"),
+            None => place,
+        }
+    }
+}
+
+/// The origin of each single value, by its way through the tables.
+pub type Origins = BTreeMap<Vec<String>, Origin>;
+
+/// A layer's name and what it was read from.
+#[derive(Clone, Copy)]
+pub(super) struct From<'a> {
+    pub(super) layer: &'a str,
+    pub(super) file: Option<&'a Path>,
+    pub(super) entries: &'a [(String, Node)],
+}
+
 /// The values so far and the layer that each top-level key came from last.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Merged {
     pub(super) values: Map<String, Value>,
     pub(super) origins: BTreeMap<String, String>,
+    /// The same for each single value.
+    pub(super) leaves: Origins,
     /// Whether the last word on what commands may do was a permission profile's, not a sandbox mode's.
     pub(super) by_profile: bool,
 }
@@ -105,19 +154,83 @@ pub(super) struct Merged {
 impl Merged {
     /// Lays `values` over what is there: tables are joined, everything else is replaced.
     pub(super) fn lay(&mut self, values: Map<String, Value>, origin: &str) {
+        let from = From {
+            layer: origin,
+            file: None,
+            entries: &[],
+        };
+        self.lay_from(values, from);
+    }
+
+    /// The same for values that stand in a file.
+    pub(super) fn lay_from(&mut self, values: Map<String, Value>, from: From<'_>) {
         if values.contains_key("default_permissions") {
             self.by_profile = true;
         } else if values.contains_key("sandbox_mode") {
             self.by_profile = false;
         }
         for (key, value) in values {
-            self.origins.insert(key.clone(), origin.to_owned());
+            self.origins.insert(key.clone(), from.layer.to_owned());
+            self.note(&mut vec![key.clone()], &value, from, None);
             match self.values.get_mut(&key) {
                 Some(old) => join(old, value),
                 None => {
                     self.values.insert(key, value);
                 }
             }
+        }
+    }
+
+    /// Notes where the values below a way come from. `line` is that of the table around them.
+    fn note(&mut self, way: &mut Vec<String>, value: &Value, from: From<'_>, line: Option<u32>) {
+        let name = way.last().map_or("", String::as_str);
+        let named = |(written, _): &&(String, Node)| written == name || keys::proper(KEYS, written) == name;
+        let node = from.entries.iter().find(named).map(|(_, node)| node);
+        let line = node.and_then(|node| node.line).or(line);
+        match value {
+            Value::Object(inner) if !inner.is_empty() => {
+                self.leaves.remove(way);
+                let entries = match node.map(|node| &node.data) {
+                    Some(Data::Table(entries)) => entries.as_slice(),
+                    _ => &[],
+                };
+                for (name, value) in inner {
+                    way.push(name.clone());
+                    self.note(way, value, From { entries, ..from }, line);
+                    way.pop();
+                }
+            }
+            // A table without entries takes nothing away.
+            Value::Object(_) if self.leaves.keys().any(|known| known.starts_with(way)) => {}
+            _ => {
+                self.leaves.retain(|known, _| !known.starts_with(way));
+                let origin = Origin {
+                    layer: from.layer.to_owned(),
+                    file: from.file.map(Path::to_owned),
+                    line,
+                };
+                self.leaves.insert(way.clone(), origin);
+            }
+        }
+    }
+
+    /// Where a value stands in a file, or the first of its table: the head of a complaint about it.
+    pub(super) fn place(&self, way: &[&str]) -> ConfigWarning {
+        let exact = self.leaves.iter().find(|(known, _)| known.iter().eq(way.iter()));
+        let table = &way[..way.len().saturating_sub(1)];
+        let of_table = || {
+            let below = |known: &[String]| known.len() > table.len() && known.iter().zip(table).all(|(a, b)| a == b);
+            let all = self
+                .leaves
+                .iter()
+                .filter(|(known, origin)| below(known) && origin.line.is_some());
+            all.min_by_key(|(_, origin)| origin.line)
+        };
+        let origin = exact.or_else(of_table).map(|(_, origin)| origin);
+        ConfigWarning {
+            message: String::new(),
+            path: origin.and_then(|origin| origin.file.clone()),
+            line: origin.and_then(|origin| origin.line),
         }
     }
 
@@ -164,6 +277,9 @@ pub(super) fn project_folders(cwd: &Path, markers: &[String]) -> Vec<PathBuf> {
 /// Takes out of a project's entries what would allow more than `current` does, with a warning for each.
 pub(super) fn tighten(entries: &mut Vec<(String, Node)>, current: &Merged, checker: &mut Checker<'_>) {
     debug_assert_eq!(checker.layer, Layer::Project);
+    for (name, _) in entries.iter_mut() {
+        *name = keys::proper(KEYS, name).to_owned();
+    }
     let mut refused: Vec<(String, Option<u32>)> = Vec::new();
     entries.retain_mut(|(name, node)| match name.as_str() {
         "approval_policy" | "sandbox_mode" | "default_permissions" => {

@@ -1,6 +1,7 @@
 //! A tool server, as `[mcp_servers.<name>]` describes it: how it is reached, how long it may take, and which of its tools
 //! are offered.
 
+use super::login::CredentialStore;
 use crate::protocol::config::ConfigWarning;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,6 +34,32 @@ pub struct ServerSettings {
     pub tools: BTreeMap<String, ApprovalMode>,
     /// Its calls run side by side, also those that change something.
     pub parallel: bool,
+}
+
+/// What holds for logging in to servers, and for what was logged in with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Logins {
+    /// `mcp_oauth_credentials_store`.
+    pub store: CredentialStore,
+    /// Where the browser comes back to, on this machine; absent: any free port of it.
+    pub callback_url: Option<String>,
+}
+
+impl Logins {
+    /// Reads it from the merged values, which the table of keys has checked.
+    pub(super) fn read(values: &Map<String, Value>) -> Self {
+        let store = values.get("mcp_oauth_credentials_store").cloned();
+        let url = values.get("mcp_oauth_callback_url").and_then(Value::as_str);
+        let port = values.get("mcp_oauth_callback_port").and_then(Value::as_u64);
+        Self {
+            store: store
+                .and_then(|store| serde_json::from_value(store).ok())
+                .unwrap_or_default(),
+            callback_url: url
+                .map(str::to_owned)
+                .or_else(|| Some(format!("http://127.0.0.1:{}/auth/callback", port?))),
+        }
+    }
 }
 
 /// How a server is reached.

@@ -153,6 +153,11 @@ impl Profiles {
         always.into_iter().filter_map(|id| self.known.get(id)).chain(own)
     }
 
+    /// The ids of all.
+    pub fn ids(&self) -> Vec<String> {
+        self.all().map(|profile| profile.id.clone()).collect()
+    }
+
     /// What there is in place of an id that is not known, as a sentence.
     pub fn instead_of(&self, id: &str) -> String {
         let names: Vec<&str> = self.all().map(|profile| profile.id.as_str()).collect();

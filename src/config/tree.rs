@@ -114,6 +114,20 @@ fn data(value: &DeValue<'_>, lines: &LineStarts) -> Data {
     }
 }
 
+/// The entries of a table that lies in others; none where there is no such table.
+pub(super) fn table_at<'a>(entries: &'a [(String, Node)], way: &[&str]) -> &'a [(String, Node)] {
+    way.iter().fold(entries, |entries, name| {
+        match entries
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, node)| &node.data)
+        {
+            Some(Data::Table(inner)) => inner,
+            _ => &[],
+        }
+    })
+}
+
 struct LineStarts(Vec<usize>);
 
 impl LineStarts {

@@ -31,6 +31,7 @@ pub fn opened(context: &Context, params: DidOpenTextDocumentParams) {
         && let Some(document) = context.workspace.document_by_uri(document.uri.as_str())
     {
         session.chats().opened(session, &document);
+        session.presenter().document_opened(document.path());
     }
 }
 

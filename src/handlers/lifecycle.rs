@@ -3,7 +3,8 @@
 use crate::agent::apply;
 use crate::agent::stream::Stream;
 use crate::chat::SUFFIX;
-use crate::handlers::Context;
+use crate::handlers::chat::complete;
+use crate::handlers::{Context, settings_file};
 use crate::ids::ThreadId;
 use crate::lsp::client::Client;
 use crate::lsp::convert;
@@ -82,31 +83,43 @@ pub fn initialized(context: &Context) {
         fetch_configuration(session);
         put_right(session);
         watch_instructions(session);
-        register_chats(session);
+        register_documents(session);
     }
 }
 
-/// Tells clients that can be told so what is there for chat documents, and for no others.
-fn register_chats(session: &Session) {
+/// Tells clients that can be told so what is there for chat documents and files of configuration, and for no others.
+fn register_documents(session: &Session) {
     let methods = session.client().can.registers.all();
     if methods.is_empty() {
         return;
     }
-    let register = |method: &&str| {
-        let mut options = json!({"documentSelector": [{"scheme": "file", "pattern": format!("**/*{SUFFIX}")}]});
-        if *method == "textDocument/completion" {
-            let completion = server::chat_completion();
-            options["triggerCharacters"] = json!(completion.trigger_characters);
+    let register = |what: &str, method: &str, patterns: &[String], triggers: &[&str]| {
+        let selector: Vec<_> = patterns
+            .iter()
+            .map(|pattern| json!({"scheme": "file", "pattern": pattern}))
+            .collect();
+        let mut options = json!({ "documentSelector": selector });
+        if method == "textDocument/completion" {
+            options["triggerCharacters"] = json!(triggers);
         }
-        json!({"id": format!("countersign-chat-{method}"), "method": method, "registerOptions": options})
+        json!({"id": format!("countersign-{what}-{method}"), "method": method, "registerOptions": options})
     };
-    let registrations: Vec<_> = methods.iter().map(register).collect();
+    let chats = [format!("**/*{SUFFIX}")];
+    let settings = settings_file::PATTERNS.map(str::to_owned);
+    let of_chats = methods.iter().filter(|method| **method != "textDocument/hover");
+    let of_settings = methods
+        .iter()
+        .filter(|method| ["textDocument/hover", "textDocument/completion"].contains(method));
+    let registrations: Vec<_> = of_chats
+        .map(|method| register("chat", method, &chats, &complete::TRIGGERS))
+        .chain(of_settings.map(|method| register("config", method, &settings, &settings_file::TRIGGERS)))
+        .collect();
     let pending = session
         .outbound()
         .request::<serde_json::Value>("client/registerCapability", json!({"registrations": registrations}));
     tokio::spawn(async move {
         if let Err(error) = pending.await {
-            tracing::info!(%error, "the editor has no completion, folds, symbols or links for chat documents");
+            tracing::info!(%error, "the editor has no completion, hover, folds, symbols or links for our documents");
         }
     });
 }

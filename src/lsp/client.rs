@@ -59,7 +59,7 @@ pub struct Abilities {
     pub code_lens_refresh: bool,
     /// Watches files if asked to by `client/registerCapability`.
     pub watched_files: bool,
-    /// What of a chat document it takes by `client/registerCapability`, so that it asks for it nowhere else.
+    /// What of a chat document and of a file of configuration it takes by `client/registerCapability`, so that it asks for it nowhere else.
     pub registers: Registers,
 }
 
@@ -68,8 +68,9 @@ pub struct Abilities {
 pub struct Registers(Vec<&'static str>);
 
 impl Registers {
-    /// Those of chat documents.
-    pub const ALL: [&'static str; 4] = [
+    /// Those of chat documents and of files of configuration.
+    pub const ALL: [&'static str; 5] = [
+        "textDocument/hover",
         "textDocument/completion",
         "textDocument/foldingRange",
         "textDocument/documentSymbol",

@@ -12,6 +12,7 @@ mod progress;
 mod questions;
 mod restored;
 mod review;
+mod settings;
 mod undone;
 mod words;
 

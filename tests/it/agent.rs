@@ -39,6 +39,7 @@ mod resumed;
 mod retry;
 mod review;
 mod reviewer;
+mod settings;
 mod shutdown;
 mod stage;
 mod steer;

@@ -161,6 +161,7 @@ impl Agent {
                 ..(*turn.config).clone()
             },
             origins: Default::default(),
+            leaves: Default::default(),
             warnings: Vec::new(),
             notes: Vec::new(),
             values: serde_json::Value::Null,

@@ -137,9 +137,8 @@ fn load(machine: &Machine) -> Result<Loaded, String> {
         // Without a home folder there is no file; everything else still counts.
         home: machine.home.clone().unwrap_or_else(|| PathBuf::from("/nonexistent")),
         env: machine.env.clone(),
-        client: None,
-        overrides: serde_json::Map::new(),
         cwd: machine.cwd.clone(),
+        ..Sources::default()
     };
     config::load(&sources).map_err(|error| error.to_string())
 }

@@ -51,7 +51,7 @@ fn optional_parts(request: &ModelRequest, openai: bool, body: &mut Map<String, V
         body.insert("metadata".into(), json!(request.metadata));
     }
     if openai {
-        body.insert("store".into(), json!(false));
+        body.insert("store".into(), json!(request.store));
         body.insert("prompt_cache_key".into(), json!(request.cache_key));
     }
 }

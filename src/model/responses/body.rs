@@ -1,4 +1,4 @@
-//! The request. Nothing is stored at the provider: the whole history goes along each time, without the provider's
+//! The request. Nothing is stored at the provider unless the person allows it: the whole history goes along each time, without the provider's
 //! ids, which would name things it has not kept.
 
 use crate::model::ModelRequest;
@@ -131,7 +131,7 @@ pub(in crate::model) fn body(request: &ModelRequest, openai: bool) -> Result<Vec
                 ReasoningSummary::None => None,
             },
         }),
-        store: false,
+        store: request.store,
         stream: true,
         include: if reasons { &["reasoning.encrypted_content"] } else { &[] },
         prompt_cache_key: &request.cache_key,

@@ -172,6 +172,7 @@ impl Presenter {
                 ..Told::default()
             };
             let Some(path) = document.path() else { return told };
+            told.diagnostics = self.configuration_diagnostics(document);
             let waiting = desk.proposals.on_document(path, document.uri());
             let hints = self.shows_hints() && !waiting.is_empty() && self.wants_hints(path);
             for proposal in waiting {

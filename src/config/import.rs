@@ -1,0 +1,263 @@
+//! Bringing along what the reference system's home folder holds: settings, instructions, prompts and, if that is asked for,
+//! the login. What is there already stays as it is.
+
+use super::check::{Checker, Layer};
+use super::edit::{self, Edit, EditError, key_path};
+use super::keys::{self, At, Below, KEYS, Key};
+use super::layers::{File, read_text};
+use super::redact::redact;
+use super::tree::{Data, Node};
+use serde_json::{Map, Value};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+/// What would be done.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// Keys of `config.toml` that are set, by their way.
+    pub keys: Vec<(Vec<String>, Value)>,
+    /// Files that are copied: from where, to where.
+    pub files: Vec<(PathBuf, PathBuf)>,
+    /// Keys and files that are here already, and stay as they are.
+    pub kept: Vec<String>,
+    /// What stays behind, and why.
+    pub left: Vec<String>,
+    /// The version of `config.toml` that this was made for.
+    version: String,
+    home: PathBuf,
+}
+
+/// Why nothing can be brought along.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    #[error("{} is no folder, so there is nothing to bring along. Say where the other home folder is: --from DIR.", .0.display())]
+    NoFolder(PathBuf),
+    #[error("{} is Countersign's own home folder.", .0.display())]
+    Own(PathBuf),
+    #[error("{} cannot be read: {cause}. Mend that, or remove the file there.", path.display())]
+    Unreadable { path: PathBuf, cause: String },
+    #[error(transparent)]
+    Edit(#[from] EditError),
+    #[error("{} could not be written: {cause}. What was written before stays.", path.display())]
+    Write { path: PathBuf, cause: std::io::Error },
+}
+
+/// Looks what there is to bring along from a folder. Writes nothing.
+///
+/// # Errors
+/// There is no such folder, or a file of configuration cannot be read.
+pub fn plan(from: &Path, home: &Path, person: Option<&Path>, with_login: bool) -> Result<Plan, ImportError> {
+    if !from.is_dir() {
+        return Err(ImportError::NoFolder(from.to_owned()));
+    }
+    if from
+        .canonicalize()
+        .ok()
+        .is_some_and(|from| home.canonicalize().is_ok_and(|home| home == from))
+    {
+        return Err(ImportError::Own(from.to_owned()));
+    }
+    let mut plan = Plan {
+        home: home.to_owned(),
+        ..Plan::default()
+    };
+    plan.settings(&from.join("config.toml"), person)?;
+    plan.file(from, "AGENTS.md");
+    plan.prompts(from);
+    match with_login {
+        true => plan.file(from, "auth.json"),
+        false if from.join("auth.json").is_file() => {
+            plan.left
+                .push("auth.json: the login stays behind; --with-login brings it along".to_owned());
+        }
+        false => {}
+    }
+    Ok(plan)
+}
+
+impl Plan {
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty() && self.files.is_empty()
+    }
+
+    fn settings(&mut self, path: &Path, person: Option<&Path>) -> Result<(), ImportError> {
+        let own = self.home.join("config.toml");
+        let unreadable = |path: &Path, cause: String| ImportError::Unreadable {
+            path: path.to_owned(),
+            cause,
+        };
+        let text = read_text(&own).map_err(|cause| unreadable(&own, cause.to_string()))?;
+        self.version = edit::version(text.as_deref().unwrap_or_default());
+        let entries = |path: &Path| match File::read(path) {
+            File::Missing => Ok(Vec::new()),
+            File::Parsed(entries) => Ok(entries),
+            File::Unreadable(cause) => Err(unreadable(path, cause)),
+            File::Broken(error) => Err(unreadable(
+                path,
+                format!("line {}, column {}: {}", error.line, error.column, error.message),
+            )),
+        };
+        let (theirs, ours) = (entries(path)?, entries(&own)?);
+        let mut checker = Checker::new(Layer::Person, Some(path));
+        checker.home = person;
+        let values = checker.check(&theirs);
+        let problems = checker
+            .warnings
+            .iter()
+            .filter(|warning| !warning.message.contains("is not a known key"));
+        let problem = |message: &str, line: Option<u32>| match line {
+            Some(line) => format!("line {line}: {message}"),
+            None => message.to_owned(),
+        };
+        self.left
+            .extend(problems.map(|warning| problem(&warning.message, warning.line)));
+        self.without_counterpart(&theirs, &mut Vec::new());
+        self.leaves(&values, &ours, &mut Vec::new());
+        Ok(())
+    }
+
+    /// Names the keys that mean nothing here.
+    fn without_counterpart(&mut self, entries: &[(String, Node)], way: &mut Vec<String>) {
+        for (name, node) in entries {
+            way.push(name.clone());
+            let below = keys::at(way);
+            let line = node.line.map_or_else(String::new, |line| format!("line {line}: "));
+            match (below, &node.data) {
+                (None, _) if matches!(keys::below(&way[..way.len() - 1]), Below::Keys(_)) => {
+                    self.left
+                        .push(format!("{line}`{}` has no counterpart here", way.join(".")));
+                }
+                (Some(At::Key(Key { used: false, .. })), _) => {
+                    self.left
+                        .push(format!("{line}`{}` has no effect here yet", way.join(".")));
+                }
+                (Some(_), Data::Table(inner)) => self.without_counterpart(inner, way),
+                _ => {}
+            }
+            way.pop();
+        }
+    }
+
+    /// The values that are not here yet.
+    fn leaves(&mut self, values: &Map<String, Value>, ours: &[(String, Node)], way: &mut Vec<String>) {
+        for (name, value) in values {
+            way.push(name.clone());
+            let is_used = !matches!(keys::at(way), Some(At::Key(Key { used: false, .. })));
+            let here = ours
+                .iter()
+                .find(|(known, _)| known == name || way.len() == 1 && keys::proper(KEYS, known) == name)
+                .map(|(_, node)| &node.data);
+            match (value, here) {
+                _ if !is_used => {}
+                (Value::Object(inner), None | Some(Data::Table(_))) => {
+                    let ours = match here {
+                        Some(Data::Table(entries)) => entries.as_slice(),
+                        _ => &[],
+                    };
+                    self.leaves(inner, ours, way);
+                }
+                (_, Some(_)) => self.kept.push(format!("`{}`", way.join("."))),
+                (value, None) => self.keys.push((way.clone(), value.clone())),
+            }
+            way.pop();
+        }
+    }
+
+    fn file(&mut self, from: &Path, name: &str) {
+        let (from, to) = (from.join(name), self.home.join(name));
+        match from.is_file() {
+            false => {}
+            true if to.symlink_metadata().is_ok() => self.kept.push(to.display().to_string()),
+            true => self.files.push((from, to)),
+        }
+    }
+
+    fn prompts(&mut self, from: &Path) {
+        let found = std::fs::read_dir(from.join("prompts")).into_iter().flatten().flatten();
+        let mut names: Vec<String> = found.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.retain(|name| name.ends_with(".md"));
+        names.sort_unstable();
+        for name in names {
+            self.file(from, &format!("prompts/{name}"));
+        }
+    }
+
+    /// What it would do, in lines. Secrets are not shown.
+    pub fn in_words(&self) -> String {
+        let mut text = String::new();
+        let mut part = |title: String, lines: Vec<String>| {
+            if !lines.is_empty() {
+                text.push_str(&format!("{title}\n"));
+                lines.iter().for_each(|line| text.push_str(&format!("  {line}\n")));
+            }
+        };
+        let keys = self
+            .keys
+            .iter()
+            .map(|(way, value)| format!("{} = {}", key_path(way), shown(way, value)));
+        part(
+            format!("Set in {}:", self.home.join("config.toml").display()),
+            keys.collect(),
+        );
+        let files = self
+            .files
+            .iter()
+            .map(|(from, to)| format!("{} from {}", to.display(), from.display()));
+        part("Copied:".to_owned(), files.collect());
+        part("Here already, and left as it is:".to_owned(), self.kept.clone());
+        part("Stays behind:".to_owned(), self.left.clone());
+        text
+    }
+
+    /// Does it. Nothing that is there is written over.
+    ///
+    /// # Errors
+    /// `config.toml` has changed since the plan was made or cannot be written, or a file cannot.
+    pub fn carry_out(&self) -> Result<(), ImportError> {
+        let edits: Vec<Edit> = self
+            .keys
+            .iter()
+            .map(|(way, value)| Edit {
+                key_path: key_path(way),
+                value: Some(value.clone()),
+            })
+            .collect();
+        if !edits.is_empty() {
+            edit::write(&self.home.join("config.toml"), &edits, Some(&self.version))?;
+        }
+        for (from, to) in &self.files {
+            let failed = |cause| ImportError::Write {
+                path: to.clone(),
+                cause,
+            };
+            copy(from, to).map_err(failed)?;
+        }
+        Ok(())
+    }
+}
+
+/// A value, unless it is a secret.
+fn shown(way: &[String], value: &Value) -> String {
+    let whole = way.iter().rev().fold(value.clone(), |value, part| {
+        Value::Object([(part.clone(), value)].into_iter().collect())
+    });
+    let mut whole = whole;
+    redact(&mut whole);
+    let inner = way.iter().try_fold(&whole, |value, part| value.get(part));
+    inner.map(Value::to_string).unwrap_or_default()
+}
+
+/// Copies a file for the person alone, if there is none yet.
+fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+    if let Some(folder) = to.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let bytes = std::fs::read(from)?;
+    let mut options = std::fs::File::options();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(to)?;
+    file.write_all(&bytes)?;
+    file.sync_all()
+}

@@ -1,0 +1,118 @@
+//! Files as they stand: what is not understood, what is broken, what is shown.
+
+use super::{Place, told};
+use countersign::config::{self, ConfigError, Loaded};
+use serde_json::json;
+use std::path::PathBuf;
+
+#[test]
+fn what_is_not_understood_is_reported_with_its_line() {
+    let text = "\
+modle = 'x'
+model = 5
+approval_policy = 'nevr'
+network_access = true
+model_provider = 'openai'
+
+[model_providers.x]
+base_url = 'nowhere'
+wire_api = 'grpc'
+sandbox_mode = 'read-only'
+http_headers = { A = 1, B = 'b' }
+
+[shell_environment_policy]
+inherit = true
+exclude = 'x'
+
+[unheard.of]
+a = 1
+";
+    let loaded = Place::new().user(text).load();
+    let told = told(&loaded);
+    let expected = [
+        "1: `modle` is not a known key, so it is not used; did you mean `model`?",
+        "2: `model` must be a text that is not empty, but it is a number. It is not used.",
+        "3: `approval_policy` cannot be \"nevr\"; it is one of untrusted, on-request, on-failure, never. Did you mean \"never\"? It is not used.",
+        "4: `network_access` is not a known key, so it is not used; `network_access` belongs to the table [sandbox_workspace_write].",
+        "8: `model_providers.x.base_url` must be an address that begins with http:// or https://, but it is a text. It is not used.",
+        "9: `model_providers.x.wire_api` cannot be \"grpc\"; it is one of responses, chat. It is not used.",
+        "10: `sandbox_mode` is not a known key in [model_providers.x], so it is not used; `sandbox_mode` belongs to the top level: put it above the first [table] of the file.",
+        "11: `model_providers.x.http_headers.A` must be a text, but it is a number. It is not used.",
+        "14: `shell_environment_policy.inherit` must be a text, but it is true or false. It is not used.",
+        "15: `shell_environment_policy.exclude` must be a list of texts, but it is a text. It is not used.",
+        "17: `unheard` is not a known key, so it is not used.",
+    ];
+    assert_eq!(told, expected);
+    assert!(
+        loaded
+            .warnings
+            .iter()
+            .all(|warning| warning.path == Some(Place::config_of(&loaded)))
+    );
+    // The rest is used.
+    assert_eq!(loaded.config.providers["x"].http_headers["B"], "b");
+}
+
+impl Place {
+    fn config_of(loaded: &Loaded) -> PathBuf {
+        loaded.config.home.join("config.toml")
+    }
+}
+
+#[test]
+fn a_broken_file_leaves_the_defaults() {
+    for (text, place) in [
+        (&b"model = \"x\"\napproval_policy = \n"[..], "line 2"),
+        (b"model = 'a'\nmodel = 'b'\n", "line 2"),
+        (b"\xff\xfe", "not UTF-8"),
+    ] {
+        let here = Place::new();
+        std::fs::write(here.sources.home.join("config.toml"), text).unwrap();
+        let loaded = here.load();
+        assert_eq!(loaded.config.model, None);
+        assert_eq!(loaded.warnings.len(), 1);
+        assert!(loaded.warnings[0].message.contains(place), "{:?}", loaded.warnings);
+    }
+    let here = Place::new();
+    std::fs::create_dir(here.sources.home.join("config.toml")).unwrap();
+    assert!(here.load().warnings[0].message.contains("not a file"));
+    let here = Place::new().user("model_provider = 'gone'\nprofile = 'none'\nmodel_instructions_file = 'no.md'");
+    let text = told(&here.load()).join("\n");
+    for words in ["\"gone\"", "\"none\"", "no such file"] {
+        assert!(text.contains(words), "{text}");
+    }
+    let here = Place::new().client(json!(["model"]));
+    assert_eq!(here.load().warnings.len(), 1);
+}
+
+#[test]
+fn the_saved_file_can_be_read_by_itself() {
+    let place = Place::new().user("model = 'm'\n[model_providers.a]\nexperimental_bearer_token = 'secret'\n");
+    assert_eq!(
+        config::saved(&place.sources.home).unwrap().config,
+        json!({ "model": "m", "model_providers": { "a": { "experimental_bearer_token": "<hidden>" } } })
+    );
+    std::fs::write(place.sources.home.join("config.toml"), "a = ").unwrap();
+    assert!(matches!(
+        config::saved(&place.sources.home),
+        Err(ConfigError::Syntax { line: 1, .. })
+    ));
+    std::fs::remove_file(place.sources.home.join("config.toml")).unwrap();
+    assert_eq!(config::saved(&place.sources.home).unwrap().config, json!({}));
+    std::fs::create_dir(place.sources.home.join("config.toml")).unwrap();
+    assert!(matches!(
+        config::saved(&place.sources.home),
+        Err(ConfigError::Unreadable { .. })
+    ));
+}
+
+#[test]
+fn secrets_are_not_shown() {
+    let text = "[model_providers.a]\nbase_url = 'http://a/v1'\nexperimental_bearer_token = 's3cret'\nhttp_headers = { X = 's3cret' }\n";
+    let place = Place::new().user(text).env("OPENAI_API_KEY", "s3cret");
+    let shown = config::config_read(&place.sources).unwrap();
+    let text = serde_json::to_string(&shown).unwrap();
+    assert!(!text.contains("s3cret"), "{text}");
+    assert_eq!(shown.config["model_providers"]["a"]["base_url"], "http://a/v1");
+    assert_eq!(place.load().config.providers["a"].http_headers["X"], "s3cret");
+}
