@@ -13,7 +13,7 @@ mod claims;
 mod error;
 mod login;
 mod renew;
-mod secret;
+pub(crate) mod secret;
 mod server;
 mod store;
 mod stored;
@@ -21,6 +21,7 @@ mod stored;
 mod tests;
 mod usage;
 
+pub(crate) use callback::{Callback, Visit};
 pub use error::AccountError;
 pub use login::{ByBrowser, ByCode, Ending};
 

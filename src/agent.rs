@@ -311,7 +311,7 @@ impl Agent {
             contributors: Contributors::with(contributors),
             terminals: terminals::Terminals::default(),
             tools,
-            servers: crate::mcp::Shelf::default(),
+            servers: crate::mcp::Shelf::new(crate::mcp::Logins::new(&setup.home)),
             elicitations: servers::Elicitations::default(),
             account: crate::account::Account::new(&setup.home),
             clients: provider::Clients::default(),

@@ -118,7 +118,7 @@ pub struct Config {
     /// The tool servers that are switched on, by their names.
     pub mcp_servers: BTreeMap<String, ServerSettings>,
     /// How one logs in to them.
-    pub mcp_logins: mcp::Logins,
+    pub mcp_logins: mcp::Login,
     /// Why there are none, where the configuration of all of them cannot be read.
     pub mcp_problem: Option<ConfigWarning>,
     pub approval_policy: ApprovalPolicy,
@@ -573,6 +573,19 @@ fn defaults(env: &BTreeMap<String, String>) -> Map<String, Value> {
 impl Config {
     /// Variables that hold the server's own credentials; no command ever gets them.
     pub fn secret_variables(&self) -> impl Iterator<Item = &str> {
+        let servers = self.mcp_servers.values().filter_map(|server| match &server.transport {
+            mcp::Transport::Http {
+                bearer_token_env_var,
+                env_http_headers,
+                ..
+            } => Some(bearer_token_env_var.iter().chain(env_http_headers.values())),
+            mcp::Transport::Program { .. } => None,
+        });
+        self.provider_variables().chain(servers.flatten().map(String::as_str))
+    }
+
+    /// Those that hold the keys of providers; no tool server ever gets them.
+    pub fn provider_variables(&self) -> impl Iterator<Item = &str> {
         self.providers
             .values()
             .flat_map(|provider| provider.env_key.iter().chain(provider.env_http_headers.values()))

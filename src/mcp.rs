@@ -9,11 +9,14 @@
 /// Where the SDK's own log lines come from: they carry what servers send.
 pub const SDK_LOG: &str = "rmcp";
 
+mod authority;
 mod caller;
 mod connection;
 mod failure;
 mod launch;
 mod listening;
+mod login;
+mod logins;
 pub mod names;
 pub mod result;
 mod schema;
@@ -25,6 +28,8 @@ pub use caller::{Caller, Progress, Question};
 pub use connection::{Connection, RequestError};
 pub use failure::{StartError, key};
 pub use launch::Launch;
+pub use login::{Begun, LoginError, begin};
+pub use logins::{FILE as LOGINS, Logins, LoginsError};
 pub use server::{Server, State, UseError};
 pub use shelf::Shelf;
 pub use tool::ToolInfo;

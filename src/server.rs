@@ -57,8 +57,9 @@ use crate::protocol::history::{
     HistoryReadResult,
 };
 use crate::protocol::mcp::{
-    McpElicitationRespondParams, McpElicitationRespondResult, McpListParams, McpListResult, McpRefreshParams,
-    McpRefreshResult, McpResourceListParams, McpResourceListResult, McpResourceReadParams, McpResourceReadResult,
+    McpElicitationRespondParams, McpElicitationRespondResult, McpListParams, McpListResult, McpLoginParams,
+    McpLoginResult, McpLogoutParams, McpLogoutResult, McpRefreshParams, McpRefreshResult, McpResourceListParams,
+    McpResourceListResult, McpResourceReadParams, McpResourceReadResult,
 };
 use crate::protocol::method;
 use crate::protocol::model::{ModelListParams, ModelListResult, ModelSetDefaultParams, ModelSetDefaultResult};
@@ -535,6 +536,14 @@ impl Server {
         Ok(mcp::refresh(self.0.session()?, params).await?)
     }
 
+    async fn mcp_login(&self, params: McpLoginParams) -> Result<McpLoginResult> {
+        Ok(mcp::login(self.0.session()?, params).await?)
+    }
+
+    async fn mcp_logout(&self, params: McpLogoutParams) -> Result<McpLogoutResult> {
+        Ok(mcp::logout(self.0.session()?, params).await?)
+    }
+
     async fn mcp_resource_list(&self, params: McpResourceListParams) -> Result<McpResourceListResult> {
         Ok(mcp::resources(self.0.session()?, params, Kind::Resources).await?)
     }
@@ -693,6 +702,8 @@ pub(crate) fn service(context: Arc<Context>) -> (LspService<Server>, ClientSocke
         .custom_method(method::TERMINAL_KILL, Server::terminal_kill)
         .custom_method(method::MCP_LIST, Server::mcp_list)
         .custom_method(method::MCP_REFRESH, Server::mcp_refresh)
+        .custom_method(method::MCP_LOGIN, Server::mcp_login)
+        .custom_method(method::MCP_LOGOUT, Server::mcp_logout)
         .custom_method(method::MCP_RESOURCE_LIST, Server::mcp_resource_list)
         .custom_method(method::MCP_RESOURCE_TEMPLATES, Server::mcp_resource_templates)
         .custom_method(method::MCP_RESOURCE_READ, Server::mcp_resource_read)

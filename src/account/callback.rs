@@ -25,24 +25,24 @@ const DEFAULT: &str = "http://127.0.0.1/auth/callback";
 const LAST_PAGE: Duration = Duration::from_secs(2);
 
 /// An open door for one login.
-pub(super) struct Callback {
+pub(crate) struct Callback {
     /// What the browser is told to come back to.
-    pub(super) url: String,
+    pub(crate) url: String,
     listeners: Vec<TcpListener>,
     path: String,
 }
 
 /// What the browser brought.
-pub(super) struct Visit {
+pub(crate) struct Visit {
     /// The code, or the server's word for why there is none.
-    pub(super) brought: Result<String, Option<String>>,
+    pub(crate) brought: Result<String, Option<String>>,
     /// Takes what came of it: nothing, or why it failed.
-    pub(super) answer: oneshot::Sender<Result<(), String>>,
+    pub(crate) answer: oneshot::Sender<Result<(), String>>,
 }
 
 impl Callback {
     /// Opens the port.
-    pub(super) async fn open(login: &Login) -> Result<Self, AccountError> {
+    pub(crate) async fn open(login: &Login) -> Result<Self, AccountError> {
         let text = login.callback_url.as_deref().unwrap_or(DEFAULT);
         let wrong = |reason| AccountError::BadSetting {
             key: "callback_url",
@@ -104,7 +104,7 @@ impl Callback {
 
     /// Answers browsers until `closed`, and gives what they bring with the right `state`. Ends once the port is closed
     /// and the last page is out.
-    pub(super) async fn serve(self, state: String, visits: mpsc::Sender<Visit>, closed: CancellationToken) {
+    pub(crate) async fn serve(self, state: String, visits: mpsc::Sender<Visit>, closed: CancellationToken) {
         let door = Arc::new(Door { state, visits });
         let app = Router::new()
             .route(&self.path, get(come_back))

@@ -6,7 +6,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest as _, Sha256};
 
 /// 256 random bits, as a text that fits into an address.
-pub(super) fn random() -> Result<String, AccountError> {
+pub(crate) fn random() -> Result<String, AccountError> {
     let mut bytes = [0; 32];
     let provider = rustls::crypto::ring::default_provider();
     provider
@@ -21,7 +21,7 @@ pub(super) fn digest(text: &str) -> [u8; 32] {
 }
 
 /// The challenge of a PKCE verifier (RFC 7636, S256).
-pub(super) fn challenge(verifier: &str) -> String {
+pub(crate) fn challenge(verifier: &str) -> String {
     URL_SAFE_NO_PAD.encode(digest(verifier))
 }
 

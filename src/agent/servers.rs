@@ -64,7 +64,7 @@ impl Wanted {
         Self {
             settings: config.mcp_servers.clone(),
             cwd: cwd.to_owned(),
-            keys: config.secret_variables().map(str::to_owned).collect(),
+            keys: config.provider_variables().map(str::to_owned).collect(),
         }
     }
 

@@ -230,7 +230,7 @@ fn silent() -> Announce {
     Arc::new(|_| {})
 }
 
-fn say(text: &str) {
+pub(super) fn say(text: &str) {
     let mut out = io::stdout().lock();
     // A reader that has seen enough is no trouble of ours.
     let _gone = writeln!(out, "{text}").and_then(|()| out.flush());

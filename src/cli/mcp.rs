@@ -1,8 +1,9 @@
-//! `countersign mcp`: the configured tool servers, and how to log in to one.
+//! `countersign mcp`: the configured tool servers, and logging in to one and out of it.
 
+use crate::config::login::CredentialStore;
 use crate::config::mcp::{ServerSettings, Transport};
 use crate::config::{self, Config, Sources};
-use crate::mcp::{Launch, Shelf, State, key};
+use crate::mcp::{self, Launch, Logins, Shelf, State, key};
 use crate::protocol::mcp::McpServerStatus;
 use clap::Subcommand;
 use std::collections::BTreeMap;
@@ -20,8 +21,15 @@ pub struct Args {
 enum Wish {
     /// Start each configured tool server, and say whether it works and which tools it has.
     List(Place),
-    /// Say how a token is given to a tool server that wants a login.
+    /// Log in to a tool server in a browser, or say what else it needs.
     Login {
+        /// Its name in config.toml.
+        name: String,
+        #[command(flatten)]
+        place: Place,
+    },
+    /// Forget the login to a tool server.
+    Logout {
         /// Its name in config.toml.
         name: String,
         #[command(flatten)]
@@ -47,13 +55,14 @@ pub(super) struct Tried {
 pub fn run(args: Args) -> ExitCode {
     let env = super::environment();
     let place = match &args.command {
-        Wish::List(place) | Wish::Login { place, .. } => place,
+        Wish::List(place) | Wish::Login { place, .. } | Wish::Logout { place, .. } => place,
     };
     let said = folder(place).and_then(|cwd| {
         let config = load(&env, &cwd)?;
         match &args.command {
             Wish::List(_) => Ok(list(&config, &env, &cwd)),
             Wish::Login { name, .. } => login(&config, name).map(|text| (text, true)),
+            Wish::Logout { name, .. } => logout(&config, name).map(|text| (text, true)),
         }
     });
     let (text, good) = match said {
@@ -117,8 +126,8 @@ pub(super) fn try_all(config: &Config, env: &BTreeMap<String, String>, cwd: &Pat
         }
     };
     runtime.block_on(async {
-        let shelf = Shelf::default();
-        let keys: Vec<&str> = config.secret_variables().collect();
+        let shelf = Shelf::new(Logins::new(&config.home));
+        let keys: Vec<&str> = config.provider_variables().collect();
         let servers: Vec<_> = config
             .mcp_servers
             .iter()
@@ -142,35 +151,90 @@ pub(super) fn try_all(config: &Config, env: &BTreeMap<String, String>, cwd: &Pat
     })
 }
 
-fn login(config: &Config, name: &str) -> Result<String, String> {
-    let Some(settings) = config.mcp_servers.get(name) else {
+fn known<'a>(config: &'a Config, name: &str) -> Result<&'a ServerSettings, String> {
+    config.mcp_servers.get(name).ok_or_else(|| {
         let known: Vec<&str> = config.mcp_servers.keys().map(String::as_str).collect();
-        return Err(match known.is_empty() {
+        match known.is_empty() {
             true => format!("There is no tool server {name:?}; none are configured."),
             false => format!("There is no tool server {name:?}. There are: {}.", known.join(", ")),
-        });
-    };
-    Ok(how(name, settings))
+        }
+    })
 }
 
-fn how(name: &str, settings: &ServerSettings) -> String {
+/// Logs in to a server that takes a login by browser; of the others it is told what they need.
+fn login(config: &Config, name: &str) -> Result<String, String> {
+    let settings = known(config, name)?;
+    if let Some(how) = otherwise(name, settings) {
+        return Ok(how);
+    }
+    check_store(settings)?;
+    let logins = Logins::new(&config.home);
+    wait(async {
+        let begun = mcp::begin(name, settings, &logins)
+            .await
+            .map_err(|error| error.to_string())?;
+        super::login::say(&format!(
+            "Open this page in a browser on this machine:\n\n{}\n",
+            begun.url
+        ));
+        begun.finish().await.map_err(|error| error.to_string())?;
+        Ok(format!("You are logged in to the tool server {name}.\n"))
+    })
+}
+
+fn logout(config: &Config, name: &str) -> Result<String, String> {
+    let settings = known(config, name)?;
+    let url = settings.url().unwrap_or_default();
+    let logins = Logins::new(&config.home);
+    let forgotten = wait(async {
+        let forgotten = logins.forget(name, url, settings.login.store).await;
+        forgotten.map_err(|error| error.to_string())
+    })?;
+    Ok(match forgotten {
+        true => format!("You are logged out of the tool server {name}.\n"),
+        false => format!("Nobody was logged in to the tool server {name}.\n"),
+    })
+}
+
+fn wait<T>(work: impl Future<Output = Result<T, String>>) -> Result<T, String> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build();
+    runtime
+        .map_err(|error| format!("It cannot start: {error}."))?
+        .block_on(work)
+}
+
+/// A login that is kept nowhere is of no use to another program.
+fn check_store(settings: &ServerSettings) -> Result<(), String> {
+    match settings.login.store {
+        CredentialStore::File => Ok(()),
+        CredentialStore::Keyring => Err(mcp::LoginsError::Keyring.to_string()),
+        CredentialStore::Ephemeral => Err("mcp_oauth_credentials_store = \"ephemeral\" keeps logins in the memory of the program \
+                                           that made them. Log in from your editor (countersign/mcp/login), or set it to \"file\"."
+            .to_owned()),
+    }
+}
+
+/// What a server needs that takes no login by browser.
+fn otherwise(name: &str, settings: &ServerSettings) -> Option<String> {
     match &settings.transport {
-        Transport::Program { .. } => format!(
+        Transport::Program { .. } => Some(format!(
             "The tool server {name} is a program and takes no login from here. What it needs to know it gets by `env` or \
              `env_vars` in [mcp_servers.{}].\n",
             key(name)
-        ),
+        )),
         Transport::Http {
             bearer_token_env_var: Some(variable),
             ..
-        } => format!(
+        } => Some(format!(
             "The tool server {name} gets its token from the variable {variable}. Set it in the environment that starts your editor.\n"
-        ),
-        Transport::Http { url, .. } => format!(
-            "The tool server {name} at {url} is logged in to with a token. Make one there, put it into a variable of the \
-             environment that starts your editor, and name that variable in config.toml:\n\n[mcp_servers.{}]\nbearer_token_env_var \
-             = \"MY_TOKEN\"\n\nA login by browser is not built in.\n",
+        )),
+        Transport::Http { .. } if settings.has_token() => Some(format!(
+            "The tool server {name} gets its token from a header that [mcp_servers.{}] sets.\n",
             key(name)
-        ),
+        )),
+        Transport::Http { .. } => None,
     }
 }

@@ -60,7 +60,7 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
             &|name| merged.place(&["mcp_servers", name, "command"]),
             warnings,
         ),
-        mcp_logins: mcp::Logins::read(values),
+        mcp_logins: mcp::Login::read(values),
         mcp_problem: match values.contains_key("mcp_servers") {
             // Another layer has sound ones.
             true => None,

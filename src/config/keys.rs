@@ -446,7 +446,7 @@ pub(super) const KEYS: &[Key] = &[
     person(
         "mcp_oauth_credentials_store",
         Kind::Choice(CREDENTIAL_STORES),
-        "Where logins to tool servers are kept: `file` mcp-logins.json, `ephemeral` nowhere, `auto` the best there is.",
+        "Where logins to tool servers are kept: `file` .credentials.json, `ephemeral` nowhere, `auto` the best there is.",
     )
     .or("auto")
     .also(&["mcp_oauth_credentials_store_mode"]),

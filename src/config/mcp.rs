@@ -34,19 +34,25 @@ pub struct ServerSettings {
     pub tools: BTreeMap<String, ApprovalMode>,
     /// Its calls run side by side, also those that change something.
     pub parallel: bool,
+    /// How one logs in to it.
+    pub login: Login,
 }
 
-/// What holds for logging in to servers, and for what was logged in with.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Logins {
+/// What holds for logging in to a server, and for what was logged in with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Login {
+    /// The client that its authorisation server knows already (`oauth.client_id`); absent: one is registered.
+    pub client_id: Option<String>,
+    /// What is asked for; absent: what the server says.
+    pub scopes: Option<Vec<String>>,
     /// `mcp_oauth_credentials_store`.
     pub store: CredentialStore,
     /// Where the browser comes back to, on this machine; absent: any free port of it.
     pub callback_url: Option<String>,
 }
 
-impl Logins {
-    /// Reads it from the merged values, which the table of keys has checked.
+impl Login {
+    /// What is the same for all servers. Reads it from the merged values, which the table of keys has checked.
     pub(super) fn read(values: &Map<String, Value>) -> Self {
         let store = values.get("mcp_oauth_credentials_store").cloned();
         let url = values.get("mcp_oauth_callback_url").and_then(Value::as_str);
@@ -58,6 +64,7 @@ impl Logins {
             callback_url: url
                 .map(str::to_owned)
                 .or_else(|| Some(format!("http://127.0.0.1:{}/auth/callback", port?))),
+            ..Self::default()
         }
     }
 }
@@ -136,6 +143,22 @@ impl ServerSettings {
         self.tools.get(tool).copied().unwrap_or(self.approval)
     }
 
+    /// Whether its token comes from a variable, or from a header that the configuration sets.
+    pub fn has_token(&self) -> bool {
+        match &self.transport {
+            Transport::Program { .. } => false,
+            Transport::Http {
+                bearer_token_env_var,
+                http_headers,
+                env_http_headers,
+                ..
+            } => {
+                let mut headers = http_headers.keys().chain(env_http_headers.keys());
+                bearer_token_env_var.is_some() || headers.any(|name| name.eq_ignore_ascii_case("authorization"))
+            }
+        }
+    }
+
     /// The address of a server that is reached by HTTP.
     pub fn url(&self) -> Option<&str> {
         match &self.transport {
@@ -153,6 +176,7 @@ pub(super) fn servers(
 ) -> BTreeMap<String, ServerSettings> {
     let described = values.get("mcp_servers").and_then(Value::as_object);
     let mut servers = BTreeMap::new();
+    let all = Login::read(values);
     for (name, description) in described.into_iter().flatten() {
         let Some(table) = description.as_object() else {
             continue;
@@ -162,7 +186,7 @@ pub(super) fn servers(
         }
         let read = match name.trim().is_empty() {
             true => Err("it has no name".to_owned()),
-            false => server(table),
+            false => server(table, &all),
         };
         match read {
             Ok(settings) => {
@@ -177,7 +201,7 @@ pub(super) fn servers(
     servers
 }
 
-fn server(table: &Map<String, Value>) -> Result<ServerSettings, String> {
+fn server(table: &Map<String, Value>, all: &Login) -> Result<ServerSettings, String> {
     let text = |key: &str| table.get(key).and_then(Value::as_str).map(str::to_owned);
     let texts = |key: &str| -> Option<Vec<String>> { serde_json::from_value(table.get(key)?.clone()).ok() };
     let map = |key: &str| -> BTreeMap<String, String> {
@@ -250,6 +274,14 @@ fn server(table: &Map<String, Value>) -> Result<ServerSettings, String> {
             .unwrap_or_default(),
         tools: modes.collect(),
         parallel: flag("supports_parallel_tool_calls"),
+        login: Login {
+            client_id: table
+                .get("oauth")
+                .and_then(|oauth| oauth.get("client_id")?.as_str())
+                .map(str::to_owned),
+            scopes: texts("scopes"),
+            ..all.clone()
+        },
     })
 }
 
@@ -263,7 +295,7 @@ mod tests {
     use serde_json::json;
 
     fn read(table: Value) -> Result<ServerSettings, String> {
-        server(table.as_object().expect("a table"))
+        server(table.as_object().expect("a table"), &Login::default())
     }
 
     #[test]

@@ -4,11 +4,16 @@ use crate::agent::servers::{self, Named};
 use crate::agent::{Agent, AgentError};
 use crate::ids::ThreadId;
 use crate::lsp::error::RequestError;
-use crate::mcp::Server;
+use crate::mcp::{self, LoginError, Server};
+use crate::protocol::error as kinds;
 use crate::protocol::mcp::{
-    McpElicitationRespondParams, McpElicitationRespondResult, McpListParams, McpListResult, McpRefreshParams,
-    McpRefreshResult, McpResourceListParams, McpResourceListResult, McpResourceReadParams, McpResourceReadResult,
+    McpElicitationRespondParams, McpElicitationRespondResult, McpListParams, McpListResult, McpLoginCompleted,
+    McpLoginParams, McpLoginResult, McpLogoutParams, McpLogoutResult, McpRefreshParams, McpRefreshResult,
+    McpResourceListParams, McpResourceListResult, McpResourceReadParams, McpResourceReadResult,
 };
+use crate::protocol::method::MCP_LOGIN_COMPLETED;
+use crate::server::after_reply;
+use crate::server::presenter::Severity;
 use crate::server::session::Session;
 use crate::tools::mcp_resources::Kind;
 use std::sync::Arc;
@@ -23,6 +28,71 @@ pub async fn list(session: &Session, params: McpListParams) -> Result<McpListRes
 pub async fn refresh(session: &Session, params: McpRefreshParams) -> Result<McpRefreshResult, RequestError> {
     session.agent().refresh_servers(params.thread_id.as_ref()).await?;
     Ok(McpRefreshResult {})
+}
+
+/// Begins a login; how it ended is told later.
+pub async fn login(session: &Session, params: McpLoginParams) -> Result<McpLoginResult, RequestError> {
+    let server = named(session, &params.server, params.thread_id.as_ref()).await?;
+    let shelf = &session.agent().desk().servers;
+    let begun = mcp::begin(&server.name, &server.settings, shelf.logins()).await;
+    let begun = begun.map_err(|error| {
+        let kind = match &error {
+            LoginError::NotForIt(..) => kinds::INVALID_PARAMS,
+            _ => kinds::LOGIN_FAILED,
+        };
+        RequestError::failed(kind, error.to_string())
+    })?;
+    let url = begun.url.clone();
+    let session = session.clone();
+    after_reply(move || {
+        tokio::spawn(async move {
+            let outcome = begun.finish().await;
+            if outcome.is_ok() {
+                session.agent().desk().servers.login_changed(&server.name);
+            }
+            let completed = McpLoginCompleted {
+                server: server.name.clone(),
+                success: outcome.is_ok(),
+                error: outcome.err().map(|error| error.to_string()),
+            };
+            if session.client().can.plugin {
+                session.outbound().notify(MCP_LOGIN_COMPLETED, completed);
+            } else if let Some(error) = completed.error {
+                session.presenter().message(Severity::Error, &error);
+            }
+        });
+    });
+    Ok(McpLoginResult { url })
+}
+
+pub async fn logout(session: &Session, params: McpLogoutParams) -> Result<McpLogoutResult, RequestError> {
+    let server = named(session, &params.server, params.thread_id.as_ref()).await?;
+    let shelf = &session.agent().desk().servers;
+    let Some(url) = server.settings.url() else {
+        return Ok(McpLogoutResult { forgotten: false });
+    };
+    let forgotten = shelf
+        .logins()
+        .forget(&server.name, url, server.settings.login.store)
+        .await;
+    let forgotten = forgotten.map_err(|error| RequestError::failed(kinds::ACCOUNT_STORE_FAILED, error.to_string()))?;
+    if forgotten {
+        shelf.login_changed(&server.name);
+    }
+    Ok(McpLogoutResult { forgotten })
+}
+
+/// The server of this name.
+async fn named(session: &Session, name: &str, thread: Option<&ThreadId>) -> Result<Arc<Server>, RequestError> {
+    let servers = of(session.agent(), thread).await?;
+    let found = servers.iter().find(|server| server.name == name).cloned();
+    found.ok_or_else(|| {
+        let known: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
+        RequestError::invalid_params(match known.is_empty() {
+            true => format!("There is no tool server {name:?}; none are configured."),
+            false => format!("There is no tool server {name:?}. There are: {}.", known.join(", ")),
+        })
+    })
 }
 
 pub async fn resources(

@@ -11,6 +11,9 @@ const GITHUB: &str = "https://api.githubcopilot.com/mcp";
 pub enum StartError {
     #[error("it wants a login")]
     AuthRequired,
+    /// There is one, and it cannot be used: a whole sentence with advice.
+    #[error("{0}")]
+    Login(String),
     #[error("it did not answer within {} seconds", seconds(*.0))]
     TimedOut(Duration),
     #[error("{0}")]
@@ -59,6 +62,7 @@ impl StartError {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::AuthRequired => "it wants a login",
+            Self::Login(_) => "its login cannot be used",
             Self::TimedOut(_) => "it took too long",
             Self::Other(_) => "it could not be reached, or failed",
         }
@@ -76,9 +80,10 @@ impl StartError {
         }
         match self {
             Self::AuthRequired => format!(
-                "The tool server {name} did not start: you are not logged in to it. `countersign mcp login {}` says how.",
+                "The tool server {name} did not start: you are not logged in to it. log in with `countersign mcp login {}`.",
                 word(name)
             ),
+            Self::Login(sentence) => sentence.clone(),
             Self::TimedOut(limit) => format!(
                 "The tool server {name} did not start within {} seconds. If it needs longer, say so in config.toml:\n{table}\n\
                  startup_timeout_sec = {}",
@@ -116,7 +121,7 @@ pub fn key(name: &str) -> String {
 }
 
 /// A name as a word of a shell.
-fn word(name: &str) -> String {
+pub(super) fn word(name: &str) -> String {
     match key(name) == name {
         true => name.to_owned(),
         false => format!("'{}'", name.replace('\'', "'\\''")),
@@ -144,6 +149,7 @@ mod tests {
             approval: Default::default(),
             tools: BTreeMap::new(),
             parallel: false,
+            login: Default::default(),
         }
     }
 

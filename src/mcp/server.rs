@@ -4,6 +4,7 @@
 use super::connection::{Connection, RequestError};
 use super::failure::StartError;
 use super::launch::Launch;
+use super::logins::Logins;
 use super::tool::ToolInfo;
 use crate::config::mcp::{ServerSettings, Transport};
 use crate::protocol::mcp::{McpAuthStatus, McpServerStatus};
@@ -44,6 +45,7 @@ pub struct Server {
     tasks: TaskTracker,
     /// The end of all servers.
     end: CancellationToken,
+    logins: Logins,
 }
 
 #[derive(Default)]
@@ -84,6 +86,7 @@ impl Server {
         launch: Launch,
         tasks: TaskTracker,
         end: CancellationToken,
+        logins: Logins,
     ) -> Self {
         let state = State {
             status: McpServerStatus::Stopped,
@@ -97,6 +100,7 @@ impl Server {
             inner: Mutex::default(),
             tasks,
             end,
+            logins,
         }
     }
 
@@ -135,6 +139,13 @@ impl Server {
                 bearer_token_env_var: Some(_),
                 ..
             } => McpAuthStatus::BearerToken,
+            Transport::Http { url, .. } if !self.settings.has_token() => {
+                let kept = self.logins.find(&self.name, url, self.settings.login.store);
+                match kept {
+                    Ok(Some(_)) => McpAuthStatus::OAuth,
+                    _ => McpAuthStatus::Unsupported,
+                }
+            }
             _ => McpAuthStatus::Unsupported,
         }
     }
@@ -183,8 +194,18 @@ impl Server {
 
     async fn open(self: &Arc<Self>) {
         let limit = self.settings.startup_timeout;
+        let mut runs_out = None;
         let opening = async {
-            let connection = Connection::open(&self.launch, limit).await?;
+            let mut launch = self.launch.clone();
+            if let Launch::Http { url, token, .. } = &mut launch
+                && !self.settings.has_token()
+            {
+                let held = self.logins.token(&self.name, url, self.settings.login.store).await;
+                let held = held.map_err(StartError::Login)?;
+                runs_out = held.as_ref().and_then(|held| held.runs_out);
+                *token = held.map(|held| held.text);
+            }
+            let connection = Connection::open(&launch, limit).await?;
             let tools = list_tools(&connection, limit).await.map_err(|error| match error {
                 RequestError::TimedOut(_) => StartError::TimedOut(limit),
                 other => StartError::of_text(format!("its tools cannot be listed: {other}"), limit),
@@ -205,12 +226,20 @@ impl Server {
                 }
                 tracing::info!(server = %self.name, "a tool server is ready");
                 self.set(McpServerStatus::Ready, None);
+                if let Some(runs_out) = runs_out {
+                    tokio::spawn(renew(Arc::downgrade(self), Arc::downgrade(&connection), runs_out));
+                }
                 tokio::spawn(follow(Arc::downgrade(self), connection, self.settings.tool_timeout));
             }
             Err(error) => {
                 {
                     let mut inner = self.inner();
-                    inner.refused_us = error == StartError::AuthRequired;
+                    inner.refused_us = matches!(error, StartError::AuthRequired | StartError::Login(_));
+                    if inner.refused_us {
+                        // What it offers it offers to those who are logged in.
+                        inner.tools = Arc::default();
+                        inner.has_resources = false;
+                    }
                     inner.failed();
                 }
                 // The words may be the server's own, with whatever it says of its secrets: they are for the person.
@@ -266,6 +295,20 @@ impl Server {
             self.start();
             tried = true;
         }
+    }
+
+    /// Lets its connection go and makes another one, as what it is made with has changed. Calls that run keep theirs.
+    pub(super) fn begin_anew(self: &Arc<Self>) {
+        {
+            let mut inner = self.inner();
+            inner.connection = None;
+            inner.ready_since = None;
+            inner.failures = 0;
+            inner.not_before = None;
+            inner.refused_us = false;
+        }
+        self.set(McpServerStatus::Stopped, None);
+        self.start();
     }
 
     /// A connection is over; `of` says which, where another may have come since.
@@ -369,6 +412,22 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.end_now();
+    }
+}
+
+/// Makes another connection once the token of this one runs out, if it is still the one in use.
+async fn renew(server: Weak<Server>, connection: Weak<Connection>, runs_out: Duration) {
+    tokio::time::sleep(runs_out).await;
+    let (Some(server), Some(connection)) = (server.upgrade(), connection.upgrade()) else {
+        return;
+    };
+    let is_used = server
+        .inner()
+        .connection
+        .as_ref()
+        .is_some_and(|now| Arc::ptr_eq(now, &connection));
+    if is_used && !server.end.is_cancelled() {
+        server.begin_anew();
     }
 }
 

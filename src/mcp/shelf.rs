@@ -1,6 +1,7 @@
 //! The servers of this process. Threads whose configuration says the same of a server share it.
 
 use super::launch::Launch;
+use super::logins::Logins;
 use super::server::Server;
 use crate::config::mcp::ServerSettings;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -16,9 +17,32 @@ pub struct Shelf {
     servers: Mutex<Vec<Weak<Server>>>,
     tasks: TaskTracker,
     end: CancellationToken,
+    logins: Logins,
 }
 
 impl Shelf {
+    /// Servers that are logged in to with these.
+    pub fn new(logins: Logins) -> Self {
+        Self {
+            logins,
+            ..Self::default()
+        }
+    }
+
+    pub fn logins(&self) -> &Logins {
+        &self.logins
+    }
+
+    /// A login to a server has come or gone: those of this name begin anew.
+    pub fn login_changed(&self, name: &str) {
+        let servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        let live: Vec<_> = servers.iter().filter_map(Weak::upgrade).collect();
+        drop(servers);
+        live.iter()
+            .filter(|server| server.name == name)
+            .for_each(Server::begin_anew);
+    }
+
     /// The server that is reached like this; it is not started by being looked up.
     pub fn get(&self, name: &str, settings: &ServerSettings, launch: Launch) -> Arc<Server> {
         let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -30,7 +54,15 @@ impl Shelf {
             return server;
         }
         let (tasks, end) = (self.tasks.clone(), self.end.clone());
-        let server = Arc::new(Server::new(name.to_owned(), settings.clone(), launch, tasks, end));
+        let server = Server::new(
+            name.to_owned(),
+            settings.clone(),
+            launch,
+            tasks,
+            end,
+            self.logins.clone(),
+        );
+        let server = Arc::new(server);
         servers.push(Arc::downgrade(&server));
         server
     }

@@ -15,6 +15,8 @@ const MOST_BYTES: usize = 256 << 10;
 pub struct Answer {
     pub status: u16,
     pub body: Vec<u8>,
+    /// `WWW-Authenticate`.
+    pub challenge: Option<String>,
 }
 
 /// There is no answer; why, as the end of a sentence.
@@ -48,6 +50,20 @@ pub async fn post_form(url: &str, fields: &[(&str, &str)]) -> Result<Answer, Web
             .body(body)
     })
     .await
+}
+
+/// Posts a value as JSON.
+pub async fn post_json(url: &str, value: &serde_json::Value) -> Result<Answer, WebError> {
+    let body = value.to_string();
+    ask(url, |http, url| {
+        http.post(url).header("content-type", "application/json").body(body)
+    })
+    .await
+}
+
+/// Gets a page without anything that says who asks.
+pub async fn get_plain(url: &str) -> Result<Answer, WebError> {
+    ask(url, |http, url| http.get(url)).await
 }
 
 /// Gets a page with a bearer token and further headers.
@@ -96,6 +112,8 @@ async fn ask(
             .await
             .map_err(|error| unreachable(transport_reason(&error)))?;
         let status = response.status().as_u16();
+        let challenge = response.headers().get("www-authenticate");
+        let challenge = challenge.and_then(|value| value.to_str().ok()).map(str::to_owned);
         let mut body = Vec::new();
         while let Some(bytes) = response
             .chunk()
@@ -107,7 +125,11 @@ async fn ask(
                 break;
             }
         }
-        Ok(Answer { status, body })
+        Ok(Answer {
+            status,
+            body,
+            challenge,
+        })
     };
     match tokio::time::timeout(LIMIT, answer).await {
         Ok(answer) => answer,

@@ -29,6 +29,8 @@ pub enum McpAuthStatus {
     NotLoggedIn,
     /// A token is sent along, from the variable that the configuration names.
     BearerToken,
+    /// The person is logged in to it.
+    OAuth,
 }
 
 /// A tool as its server describes it.
@@ -66,6 +68,56 @@ pub struct McpServer {
     pub resources: Vec<Value>,
     /// As the server gives them.
     pub resource_templates: Vec<Value>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct McpLoginParams {
+    /// The server's name in the configuration.
+    pub server: String,
+    /// Whose server; absent: one that a new thread in the first folder of the workspace would have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_id: Option<ThreadId>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct McpLoginResult {
+    /// To be opened in a browser on this machine.
+    pub url: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct McpLogoutParams {
+    /// The server's name in the configuration.
+    pub server: String,
+    /// Whose server; absent: one that a new thread in the first folder of the workspace would have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_id: Option<ThreadId>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct McpLogoutResult {
+    /// False: nobody was logged in to it.
+    pub forgotten: bool,
+}
+
+/// A login to a tool server has come to its end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct McpLoginCompleted {
+    pub server: String,
+    pub success: bool,
+    /// Why it did not succeed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

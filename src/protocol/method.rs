@@ -171,6 +171,10 @@ requests! { CLIENT_REQUESTS, each_client_request, dispatch_span:
     MCP_LIST = "countersign/mcp/list" (McpListParams) -> McpListResult,
     /// Reads the configuration of tool servers again. It takes effect with the next turn; one that runs keeps its servers.
     MCP_REFRESH = "countersign/mcp/refresh" (McpRefreshParams) -> McpRefreshResult,
+    /// Begins a login to a tool server in a browser. `mcp/login/completed` tells how it ended.
+    MCP_LOGIN = "countersign/mcp/login" (McpLoginParams) -> McpLoginResult,
+    /// Forgets the login to a tool server.
+    MCP_LOGOUT = "countersign/mcp/logout" (McpLogoutParams) -> McpLogoutResult,
     /// One page of a server's resources.
     MCP_RESOURCE_LIST = "countersign/mcp/resource/list" (McpResourceListParams) -> McpResourceListResult,
     /// One page of a server's resource templates.
@@ -269,6 +273,8 @@ macro_rules! notifications {
 notifications! {
     /// A login has come to its end. Follows the answer of the request that began or ended it.
     ACCOUNT_LOGIN_COMPLETED = "countersign/account/login/completed" (AccountLoginCompleted),
+    /// A login to a tool server has come to its end. Follows the answer of the request that began it.
+    MCP_LOGIN_COMPLETED = "countersign/mcp/login/completed" (McpLoginCompleted),
     /// The person is known in another way, or not any more.
     ACCOUNT_UPDATED = "countersign/account/updated" (AccountUpdated),
     /// The provider has told how much of the account's allowance is used. Follows `thread/tokenUsage`.

@@ -67,6 +67,7 @@ impl Session {
             source: source(&client.name),
         };
         let agent = Agent::with(agent, Registry::standard(), vec![Arc::new(telemetry.clone())]);
+        agent.desk().servers.logins().learn_into(setup.secrets.clone());
         let presenter = Presenter::new(outbound.clone(), client.clone(), agent.clone(), idle.clone());
         let current = Mutex::default();
         Self(Arc::new(Shared {

@@ -17,6 +17,7 @@ mod injected;
 mod instructions;
 mod interrupt;
 mod mcp;
+mod mcp_login;
 mod mentions;
 mod modes;
 mod no_servers;

@@ -59,6 +59,7 @@ impl Stageless {
             })),
             overrides: serde_json::Map::new(),
             cwd: Some(home.path().to_owned()),
+            ..Sources::default()
         })
         .expect("a configuration");
         assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);

@@ -51,6 +51,30 @@ impl Names {
     }
 }
 
+impl Names {
+    /// And those that the text has, which is often no TOML while it is typed.
+    fn with_those_of(mut self, statements: &[Statement]) -> Self {
+        let tables = [
+            ("model_providers", &mut self.providers),
+            ("profiles", &mut self.profiles),
+            ("permissions", &mut self.permissions),
+            ("mcp_servers", &mut self.servers),
+        ];
+        for (table, names) in tables {
+            for way in statements.iter().map(Statement::way) {
+                if let [first, name, ..] = way.as_slice()
+                    && first == table
+                    && !name.is_empty()
+                    && !names.contains(name)
+                {
+                    names.push(name.clone());
+                }
+            }
+        }
+        self
+    }
+}
+
 /// What providers call efforts; a model may know fewer.
 const EFFORTS: [&str; 6] = ["none", "minimal", "low", "medium", "high", "xhigh"];
 /// Switches that change something.
@@ -79,6 +103,7 @@ enum Spot {
 /// What can stand at a place.
 pub fn offers(text: &str, byte: usize, names: &Names) -> Vec<Offer> {
     let statements = statements(text);
+    let names = &names.clone().with_those_of(&statements);
     match spot(text, byte, &statements) {
         None => Vec::new(),
         Some(Spot::Header { above, span }) => headers(&above, &span, names),

@@ -162,7 +162,7 @@ pub fn secrets(home: Option<&Path>, own: &Path, env: &BTreeMap<String, String>) 
 /// What a killed program may have left of a change of its own logins.
 pub fn half_written(own: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(own).into_iter().flatten().flatten();
-    let is_one = |name: &str| name.starts_with(".auth.json.");
+    let is_one = |name: &str| name.starts_with(".auth.json.") || name.starts_with("..credentials.json.");
     entries
         .filter(|entry| entry.file_name().to_str().is_some_and(is_one))
         .map(|entry| entry.path())

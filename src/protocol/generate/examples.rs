@@ -181,6 +181,18 @@ pub(super) fn all_events() -> BTreeMap<&'static str, Example> {
             result: None,
         },
     );
+    let completed = McpLoginCompleted {
+        server: "docs".into(),
+        success: true,
+        error: None,
+    };
+    all.insert(
+        MCP_LOGIN_COMPLETED,
+        Example {
+            params: value(completed),
+            result: None,
+        },
+    );
     let updated = AccountUpdated {
         auth_method: Some(AuthMethod::Account),
         plan: Some("plus".into()),
@@ -776,6 +788,24 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
         MCP_REFRESH,
         value(McpRefreshParams { thread_id: None }),
         value(McpRefreshResult {}),
+    );
+    add(
+        MCP_LOGIN,
+        value(McpLoginParams {
+            server: "docs".into(),
+            thread_id: None,
+        }),
+        value(McpLoginResult {
+            url: "https://login.example.com/authorize?response_type=code&client_id=c1".into(),
+        }),
+    );
+    add(
+        MCP_LOGOUT,
+        value(McpLogoutParams {
+            server: "docs".into(),
+            thread_id: None,
+        }),
+        value(McpLogoutResult { forgotten: true }),
     );
     let resource = json!({ "uri": "docs://guide", "name": "Guide", "mimeType": "text/markdown" });
     let page = McpResourceListParams {

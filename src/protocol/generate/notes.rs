@@ -462,6 +462,25 @@ pub(super) fn of(method: &str) -> Notes {
              started, and end again if no thread has them.",
             &[error::THREAD_NOT_LOADED, error::INVALID_CONFIG],
         ),
+        "mcp/login" => notes(
+            "Answered once the authorisation server is found and the browser can come back. The page is open for ten minutes; \
+             `mcp/login/completed` follows, and after a success the server begins anew (`mcp/status`) with its tools.",
+            &[
+                error::THREAD_NOT_LOADED,
+                error::INVALID_CONFIG,
+                error::LOGIN_FAILED,
+                error::INVALID_PARAMS,
+            ],
+        ),
+        "mcp/logout" => notes(
+            "The server begins anew without a login; its tools are gone where it wants one.",
+            &[
+                error::THREAD_NOT_LOADED,
+                error::INVALID_CONFIG,
+                error::ACCOUNT_STORE_FAILED,
+                error::INVALID_PARAMS,
+            ],
+        ),
         "mcp/refresh" => notes(
             "Answered at once. The next turn of each thread takes the new configuration up: servers that are new or did not \
              start are started (`mcp/status`), those that are no longer there end, all others stay as they are.",

@@ -44,7 +44,10 @@ fn configure(stage: &Stage, top: &str, tables: &str) {
 
 async fn begin(stage: &Stage, params: Value, compact: bool) -> Begun {
     let before = stage.model.requests().len();
-    let started = stage.start_thread(params).await;
+    for told in ["warning", "thread/configured", "thread/started"] {
+        stage.client.ignore(&format!("countersign/{told}"));
+    }
+    let started = stage.client.call("countersign/thread/start", params).await;
     let thread = started["thread"]["id"].as_str().expect("an id").to_owned();
     stage.complete(&thread, "Go").await;
     if compact {
@@ -64,10 +67,6 @@ async fn an_override_wins_over_the_profile_and_that_over_the_file() {
     let long = "A long answer. ".repeat(400);
     let answers: Vec<Value> = (0..9).map(|_| json!([say(&long)])).collect();
     let stage = Stage::new(json!(answers)).await;
-    for told in ["countersign/warning", "countersign/thread/configured"] {
-        // The configuration changes under the threads.
-        stage.client.ignore(told);
-    }
     let top = "\
 model = \"file-model\"
 model_provider = \"rehearsal\"
@@ -92,27 +91,11 @@ model_max_output_tokens = 1002
 [profiles.q]
 model = \"other-model\"";
     configure(&stage, top, tables);
-    let start = async |params: Value| {
-        let before = stage.model.requests().len();
-        let started = stage.client.call("countersign/thread/start", params).await;
-        let thread = started["thread"]["id"].as_str().expect("an id").to_owned();
-        stage
-            .until(|method, params| method == "thread/started" && params["threadId"] == thread)
-            .await;
-        stage.complete(&thread, "Go").await;
-        let params = json!({ "threadId": thread });
-        let answer = stage.client.call("countersign/thread/compact", params).await;
-        stage.finish(answer["turnId"].as_str().expect("an id")).await;
-        Begun {
-            started,
-            requests: stage.model.requests().split_off(before),
-        }
-    };
-    let file = start(json!({})).await;
-    let profile = start(json!({"config": {"profile": "p"}})).await;
+    let file = begin(&stage, json!({}), true).await;
+    let profile = begin(&stage, json!({"config": {"profile": "p"}}), true).await;
     let elsewhere = stage.path("elsewhere");
     std::fs::create_dir(&elsewhere).expect("a folder");
-    let given = start(json!({
+    let params = json!({
         "settings": {
             "model": "given-model", "modelProvider": "third", "cwd": elsewhere,
             "approvalPolicy": "never", "sandboxPolicy": {"type": "dangerFullAccess"},
@@ -124,8 +107,8 @@ model = \"other-model\"";
             // A free one.
             "model_max_output_tokens": 1003,
         },
-    }))
-    .await;
+    });
+    let given = begin(&stage, params, true).await;
 
     type Look = fn(&Begun) -> Value;
     let rows: [(&str, Look, [Value; 3]); 10] = [
@@ -267,30 +250,12 @@ async fn each_setting_changes_what_is_asked() {
         lines.push(line);
         lines.join("\n")
     };
-    for told in [
-        "countersign/warning",
-        "countersign/thread/configured",
-        "countersign/thread/started",
-    ] {
-        stage.client.ignore(told);
-    }
-    let go = async || {
-        let before = stage.model.requests().len();
-        let started = stage.client.call("countersign/thread/start", json!({})).await;
-        stage
-            .complete(started["thread"]["id"].as_str().expect("an id"), "Go")
-            .await;
-        Begun {
-            started,
-            requests: stage.model.requests().split_off(before),
-        }
-    };
     configure(&stage, &with(""), "");
-    let plain = go().await;
+    let plain = begin(&stage, json!({}), false).await;
     for (line, tables, look) in rows {
         assert!(!look(&plain), "{line} {tables}: it is so without it");
         configure(&stage, &with(line), tables);
-        let changed = go().await;
+        let changed = begin(&stage, json!({}), false).await;
         assert!(look(&changed), "{line} {tables}: {:#}", changed.requests[0].body);
     }
 }

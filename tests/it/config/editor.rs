@@ -219,7 +219,11 @@ async fn what_can_stand_at_a_place_is_offered() {
             &[("sandbox_workspace_write", "sandbox_workspace_write")],
             &["model"],
         ),
-        ("[model_providers.|]\n", &[("acme", "acme"), ("ollama", "ollama")], &[]),
+        (
+            "[model_providers.|]\n[model_providers.acme]\n",
+            &[("acme", "acme"), ("ollama", "ollama")],
+            &[],
+        ),
         (
             "[model_providers.acme]\nwire|\n",
             &[("wire_api", "wire_api = ")],

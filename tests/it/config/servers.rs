@@ -49,3 +49,24 @@ fn what_is_wrong_with_a_server_is_told_with_its_line() {
         assert!(found, "{line} {words}: {told:?}");
     }
 }
+
+/// The tokens of tool servers are the person's: no command gets them, and nothing shows them. A server that is a program gets
+/// one where it is named for it.
+#[test]
+fn variables_with_tokens_are_secret() {
+    let text = "[mcp_servers.a]\nurl = 'https://h/'\nbearer_token_env_var = 'A_TOKEN'\nenv_http_headers = { X = 'A_HEADER' }\n";
+    let place = Place::new()
+        .user(text)
+        .env("A_TOKEN", "hush-hush-1")
+        .env("A_HEADER", "hush-hush-2");
+    let config = place.load().config;
+    for name in ["A_TOKEN", "A_HEADER"] {
+        assert!(config.secret_variables().any(|known| known == name), "{name}");
+        assert!(config.provider_variables().all(|known| known != name), "{name}");
+        let value = place.sources.env[name].as_str();
+        assert!(
+            config.secret_values(&place.sources.env).any(|known| known == value),
+            "{name}"
+        );
+    }
+}

@@ -99,6 +99,7 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
         "history/append" => vec![("text", json!("hello"))],
         "account/login/start" => vec![("type", json!("browser"))],
         "account/login/cancel" => vec![("loginId", id)],
+        "mcp/login" | "mcp/logout" => vec![("server", json!("docs"))],
         "thread/start"
         | "account/read"
         | "account/status"

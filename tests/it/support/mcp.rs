@@ -324,7 +324,22 @@ impl Web {
     }
 }
 
-async fn answer(State(state): State<WebState>, method: Method, headers: HeaderMap, body: Bytes) -> Response {
+async fn answer(
+    State(state): State<WebState>,
+    method: Method,
+    uri: axum::http::Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    // Where one logs in to it, for those who ask as they should.
+    if let Some(issuer) = state.script["issuer"].as_str()
+        && uri.path() == "/.well-known/oauth-protected-resource/mcp"
+    {
+        let host = headers["host"].to_str().expect("a text");
+        let resource = format!("http://{host}/mcp/");
+        let described = json!({"resource": resource, "authorization_servers": [issuer], "scopes_supported": ["read"]});
+        return ([("content-type", "application/json")], described.to_string()).into_response();
+    }
     let message: Value = serde_json::from_slice(&body).unwrap_or_default();
     state.seen.lock().expect("whole").push(Seen {
         method: method.clone(),

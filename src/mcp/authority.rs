@@ -1,0 +1,222 @@
+//! The authorisation server of a tool server: where it is, how a program makes itself known to it, and what it gives
+//! (the Model Context Protocol's rules for authorisation, with RFC 6749, 7591, 7636, 8414, 8707 and 9728).
+
+use crate::model::web::{self, Answer, WebError};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use url::Url;
+
+/// The most of a server's own words that is shown, in characters.
+const LONGEST_MESSAGE: usize = 300;
+
+/// Why it gave nothing, as the end of a sentence.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AuthorityError {
+    #[error("{0}")]
+    Unreached(#[from] WebError),
+    #[error("its authorisation server answered with status {status}{words}")]
+    Refused { status: u16, words: String },
+    #[error("its authorisation server says what cannot be understood: {0}")]
+    Unreadable(&'static str),
+    #[error("{0} names no authorisation server, so there is nothing to log in to")]
+    None(String),
+    #[error(
+        "its authorisation server takes no programs that it does not know. Have a client made there, and name it in \
+         config.toml: [mcp_servers.NAME.oauth] with client_id = \"…\""
+    )]
+    NoRegistration,
+}
+
+/// What an authorisation server tells of itself.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Authority {
+    issuer: Option<String>,
+    pub(super) authorization_endpoint: String,
+    pub(super) token_endpoint: String,
+    registration_endpoint: Option<String>,
+    pub(super) revocation_endpoint: Option<String>,
+    code_challenge_methods_supported: Option<Vec<String>>,
+    /// What it calls the tool server, and what a login may ask for there.
+    #[serde(skip)]
+    pub(super) resource: String,
+    #[serde(skip)]
+    pub(super) scopes: Vec<String>,
+}
+
+/// A program as the authorisation server knows it.
+#[derive(Clone, Deserialize)]
+pub(super) struct Registered {
+    pub(super) client_id: String,
+    pub(super) client_secret: Option<String>,
+}
+
+/// What it gives.
+#[derive(Clone, Deserialize)]
+pub(super) struct Tokens {
+    pub(super) access_token: String,
+    pub(super) refresh_token: Option<String>,
+    pub(super) expires_in: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Resource {
+    resource: String,
+    #[serde(default)]
+    authorization_servers: Vec<String>,
+    #[serde(default)]
+    scopes_supported: Vec<String>,
+}
+
+/// Asks for a page of JSON; nothing where there is none.
+async fn page<T: serde::de::DeserializeOwned>(url: &str) -> Result<Option<T>, AuthorityError> {
+    let answer = web::get_plain(url).await?;
+    Ok((answer.status == 200)
+        .then(|| serde_json::from_slice(&answer.body).ok())
+        .flatten())
+}
+
+/// `/.well-known/NAME` of an address, before its path (RFC 8414, 9728), and without the path.
+fn well_known(url: &Url, name: &str) -> Vec<String> {
+    let origin = url.origin().ascii_serialization();
+    let path = url.path().trim_end_matches('/');
+    let mut all = vec![format!("{origin}/.well-known/{name}{path}")];
+    if !path.is_empty() {
+        all.push(format!("{origin}/.well-known/{name}"));
+    }
+    all
+}
+
+/// Finds the authorisation server of a tool server.
+///
+/// # Errors
+/// There is none, or it is not one that a login is safe with.
+pub(super) async fn find(server: &str) -> Result<Authority, AuthorityError> {
+    let url = Url::parse(server).map_err(|_| AuthorityError::None(server.to_owned()))?;
+    let mut places: Vec<String> = challenge(server).await?.into_iter().collect();
+    places.extend(well_known(&url, "oauth-protected-resource"));
+    let mut described = None;
+    for place in places {
+        if let Some(found) = page::<Resource>(&place).await? {
+            described = Some(found);
+            break;
+        }
+    }
+    // A server that says it is another one would have our token sent there.
+    if let Some(described) = &described
+        && !Url::parse(&described.resource).is_ok_and(|resource| resource.origin() == url.origin())
+    {
+        return Err(AuthorityError::Unreadable("it speaks of another server than this one"));
+    }
+    let issuer = described
+        .as_ref()
+        .and_then(|described| described.authorization_servers.first().cloned())
+        .unwrap_or_else(|| url.origin().ascii_serialization());
+    let place = Url::parse(&issuer).map_err(|_| AuthorityError::Unreadable("its address is none"))?;
+    let mut places = well_known(&place, "oauth-authorization-server");
+    places.extend(well_known(&place, "openid-configuration"));
+    places.push(format!(
+        "{}/.well-known/openid-configuration",
+        issuer.trim_end_matches('/')
+    ));
+    for place in places {
+        let Some(mut found) = page::<Authority>(&place).await? else {
+            continue;
+        };
+        let is_same = |said: &String| said.trim_end_matches('/') == issuer.trim_end_matches('/');
+        if !found.issuer.as_ref().is_none_or(is_same) {
+            return Err(AuthorityError::Unreadable(
+                "it speaks of another authorisation server than this one",
+            ));
+        }
+        let methods = found.code_challenge_methods_supported.as_ref();
+        if methods.is_some_and(|methods| !methods.iter().any(|method| method == "S256")) {
+            return Err(AuthorityError::Unreadable(
+                "it does not know PKCE with S256, without which no login is safe",
+            ));
+        }
+        (found.resource, found.scopes) = match described {
+            Some(described) => (described.resource, described.scopes_supported),
+            None => (server.to_owned(), Vec::new()),
+        };
+        return Ok(found);
+    }
+    Err(AuthorityError::None(server.to_owned()))
+}
+
+/// Where a server says that it describes itself, in the answer to a request without a token.
+async fn challenge(server: &str) -> Result<Option<String>, AuthorityError> {
+    let answer = web::get_plain(server).await?;
+    let words = answer.challenge.unwrap_or_default();
+    let value = words.split("resource_metadata=").nth(1).unwrap_or_default();
+    let value = match value.strip_prefix('"') {
+        Some(quoted) => quoted.split('"').next(),
+        None => value.split([',', ' ']).next(),
+    };
+    let same = |text: &&str| {
+        let origin = |text: &str| Url::parse(text).ok().map(|url| url.origin());
+        origin(text).is_some_and(|found| Some(found) == origin(server))
+    };
+    Ok(value.filter(same).map(str::to_owned))
+}
+
+impl Authority {
+    /// Makes this program known, for logins that come back to this address.
+    pub(super) async fn register(&self, back: &str, scope: Option<&str>) -> Result<Registered, AuthorityError> {
+        let endpoint = self
+            .registration_endpoint
+            .as_deref()
+            .ok_or(AuthorityError::NoRegistration)?;
+        let mut wish = json!({
+            "client_name": "Countersign",
+            "redirect_uris": [back],
+            "grant_types": ["authorization_code", "refresh_token"],
+            "response_types": ["code"],
+            "token_endpoint_auth_method": "none",
+        });
+        if let Some(scope) = scope {
+            wish["scope"] = scope.into();
+        }
+        read(&web::post_json(endpoint, &wish).await?)
+    }
+
+    /// Where the browser is to go.
+    pub(super) fn page(&self, query: &[(&str, &str)]) -> Result<String, AuthorityError> {
+        let wrong = AuthorityError::Unreadable("its authorization_endpoint is no address of a web page");
+        let mut url = Url::parse(&self.authorization_endpoint).map_err(|_| wrong.clone())?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(wrong);
+        }
+        url.query_pairs_mut().extend_pairs(query);
+        Ok(url.into())
+    }
+}
+
+/// Asks for tokens.
+pub(super) async fn tokens(endpoint: &str, fields: &[(&str, &str)]) -> Result<Tokens, AuthorityError> {
+    read(&web::post_form(endpoint, fields).await?)
+}
+
+fn read<T: serde::de::DeserializeOwned>(answer: &Answer) -> Result<T, AuthorityError> {
+    if !(200..300).contains(&answer.status) {
+        let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+        let part = |name: &str| body[name].as_str();
+        let said: Vec<&str> = [part("error"), part("error_description")]
+            .into_iter()
+            .flatten()
+            .collect();
+        let said: String = said
+            .join(": ")
+            .chars()
+            .filter(|letter| !letter.is_control())
+            .take(LONGEST_MESSAGE)
+            .collect();
+        return Err(AuthorityError::Refused {
+            status: answer.status,
+            words: match said.is_empty() {
+                true => String::new(),
+                false => format!(": {}", said.trim_end_matches('.')),
+            },
+        });
+    }
+    serde_json::from_slice(&answer.body).map_err(|_| AuthorityError::Unreadable("a field is missing or is none"))
+}

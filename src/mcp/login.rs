@@ -1,0 +1,199 @@
+//! Logging in to a tool server in a browser on this machine (OAuth 2.1 with PKCE).
+
+use super::authority::{self, Authority, AuthorityError, Registered};
+use super::logins::{Kept, Logins, LoginsError};
+use crate::account::{AccountError, Callback, Visit, secret};
+use crate::config::login::Login;
+use crate::config::mcp::ServerSettings;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// How long a person may take.
+const LIMIT: Duration = Duration::from_secs(600);
+
+/// Why there is no login.
+#[derive(Debug, thiserror::Error)]
+pub enum LoginError {
+    #[error("The tool server {0} takes no login of this kind: {1}")]
+    NotForIt(String, &'static str),
+    #[error("The login to the tool server {0} failed: {1}.")]
+    Authority(String, AuthorityError),
+    #[error(
+        "The browser's answer cannot be received: {0} To use another port or address of this machine, set \
+         mcp_oauth_callback_port or mcp_oauth_callback_url in config.toml."
+    )]
+    Callback(AccountError),
+    #[error("{0}")]
+    Kept(#[from] LoginsError),
+    #[error("The login to the tool server {0} timed out. Start it again.")]
+    TimedOut(String),
+    #[error("The login to the tool server {0} was refused{1}. Start it again, and allow it on the page.")]
+    Refused(String, String),
+}
+
+/// A login that waits for the browser.
+pub struct Begun {
+    /// To be opened there.
+    pub url: String,
+    waiting: Waiting,
+}
+
+struct Waiting {
+    name: String,
+    logins: Logins,
+    settings: ServerSettings,
+    callback: Callback,
+    state: String,
+    verifier: String,
+    authority: Authority,
+    client: Registered,
+}
+
+/// Begins a login to a server.
+///
+/// # Errors
+/// See [`LoginError`]. Nothing is kept.
+pub async fn begin(name: &str, settings: &ServerSettings, logins: &Logins) -> Result<Begun, LoginError> {
+    let not_for_it = |why| LoginError::NotForIt(name.to_owned(), why);
+    let url = settings.url().ok_or(not_for_it(
+        "it is a program, and gets what it needs to know by `env` or `env_vars`.",
+    ))?;
+    if settings.has_token() {
+        return Err(not_for_it(
+            "it gets its token from the variable that bearer_token_env_var names. Remove that to log in by browser.",
+        ));
+    }
+    let failed = |error| LoginError::Authority(name.to_owned(), error);
+    let authority = authority::find(url).await.map_err(failed)?;
+    let login = Login {
+        callback_url: settings.login.callback_url.clone(),
+        ..Login::default()
+    };
+    let callback = Callback::open(&login).await.map_err(LoginError::Callback)?;
+    let scopes = settings.login.scopes.as_ref().unwrap_or(&authority.scopes);
+    let scope = Some(scopes.join(" ")).filter(|scope| !scope.is_empty());
+    let client = match &settings.login.client_id {
+        Some(client_id) => Registered {
+            client_id: client_id.clone(),
+            client_secret: None,
+        },
+        None => authority
+            .register(&callback.url, scope.as_deref())
+            .await
+            .map_err(failed)?,
+    };
+    let (state, verifier) = (
+        secret::random().map_err(LoginError::Callback)?,
+        secret::random().map_err(LoginError::Callback)?,
+    );
+    let challenge = secret::challenge(&verifier);
+    let mut query = vec![
+        ("response_type", "code"),
+        ("client_id", client.client_id.as_str()),
+        ("redirect_uri", callback.url.as_str()),
+        ("code_challenge", challenge.as_str()),
+        ("code_challenge_method", "S256"),
+        ("state", state.as_str()),
+        ("resource", authority.resource.as_str()),
+    ];
+    query.extend(scope.as_deref().map(|scope| ("scope", scope)));
+    let url = authority.page(&query).map_err(failed)?;
+    Ok(Begun {
+        url,
+        waiting: Waiting {
+            name: name.to_owned(),
+            logins: logins.clone(),
+            settings: settings.clone(),
+            callback,
+            state,
+            verifier,
+            authority,
+            client,
+        },
+    })
+}
+
+impl Begun {
+    /// Waits for the browser, and keeps what it brings.
+    ///
+    /// # Errors
+    /// See [`LoginError`]. What was kept before stays.
+    pub async fn finish(self) -> Result<(), LoginError> {
+        let Waiting {
+            name,
+            logins,
+            settings,
+            callback,
+            state,
+            verifier,
+            authority,
+            client,
+        } = self.waiting;
+        let back = callback.url.clone();
+        let (visits, mut coming) = mpsc::channel(1);
+        let closed = CancellationToken::new();
+        let _closes = closed.clone().drop_guard();
+        let door = tokio::spawn(callback.serve(state, visits, closed.clone()));
+        let visit = tokio::time::timeout(LIMIT, coming.recv()).await;
+        coming.close();
+        let outcome = match visit {
+            Err(_) | Ok(None) => Err(LoginError::TimedOut(name)),
+            Ok(Some(Visit { brought, answer })) => {
+                let outcome = match brought {
+                    Err(why) => {
+                        let why: String = why
+                            .unwrap_or_default()
+                            .chars()
+                            .filter(|c| !c.is_control())
+                            .take(200)
+                            .collect();
+                        let why = Some(why).filter(|why| !why.is_empty());
+                        Err(LoginError::Refused(
+                            name,
+                            why.map_or_else(String::new, |why| format!(": {why}")),
+                        ))
+                    }
+                    Ok(code) => {
+                        let mut fields = vec![
+                            ("grant_type", "authorization_code"),
+                            ("code", code.as_str()),
+                            ("redirect_uri", back.as_str()),
+                            ("client_id", client.client_id.as_str()),
+                            ("code_verifier", verifier.as_str()),
+                            ("resource", authority.resource.as_str()),
+                        ];
+                        fields.extend(client.client_secret.as_deref().map(|secret| ("client_secret", secret)));
+                        match authority::tokens(&authority.token_endpoint, &fields).await {
+                            Err(error) => Err(LoginError::Authority(name, error)),
+                            Ok(tokens) => {
+                                let mut kept = Kept {
+                                    url: settings.url().unwrap_or_default().to_owned(),
+                                    token_endpoint: authority.token_endpoint.clone(),
+                                    revocation_endpoint: authority.revocation_endpoint.clone(),
+                                    resource: authority.resource.clone(),
+                                    client_id: client.client_id.clone(),
+                                    client_secret: client.client_secret.clone(),
+                                    access_token: String::new(),
+                                    refresh_token: None,
+                                    expires_at: None,
+                                };
+                                kept.take(tokens);
+                                let store = settings.login.store;
+                                let keeping =
+                                    tokio::task::spawn_blocking(move || logins.keep(&name, store, Some(kept)));
+                                keeping.await.unwrap_or(Ok(())).map_err(LoginError::Kept)
+                            }
+                        }
+                    }
+                };
+                // The browser may be gone by now.
+                let _gone = answer.send(outcome.as_ref().copied().map_err(ToString::to_string));
+                outcome
+            }
+        };
+        closed.cancel();
+        let _ended = door.await;
+        outcome
+    }
+}

@@ -1,0 +1,364 @@
+//! Logging in to a tool server over HTTP that wants a login, and out of it: with an authorisation server that checks what it
+//! is sent.
+
+use super::stage::{Setting, Stage, say};
+use crate::support::authority::browse;
+use crate::support::mcp::{Web, reading};
+use axum::Router;
+use axum::extract::{RawQuery, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Redirect, Response};
+use axum::routing::{get, post};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
+
+/// The token of the first login, which is over at once, and the one that it is renewed to.
+const FIRST: &str = "first-access-token-0000";
+const SECOND: &str = "second-access-token-1111";
+const REFRESH: &str = "refresh-token-2222";
+
+#[derive(Default)]
+struct Ledger {
+    /// What the page was asked with.
+    page: BTreeMap<String, String>,
+    revoked: Vec<String>,
+    faults: Vec<String>,
+}
+
+struct Issuer {
+    url: String,
+    ledger: Arc<Mutex<Ledger>>,
+}
+
+#[derive(Clone)]
+struct Desk {
+    ledger: Arc<Mutex<Ledger>>,
+    described: Value,
+}
+
+fn fields(text: &str) -> BTreeMap<String, String> {
+    url::form_urlencoded::parse(text.as_bytes()).into_owned().collect()
+}
+
+impl Issuer {
+    /// An authorisation server; `change` makes another one of what it tells of itself.
+    async fn start(change: impl FnOnce(&mut Value)) -> Self {
+        let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0))
+            .await
+            .expect("a free port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        let mut described = json!({
+            "issuer": url,
+            "authorization_endpoint": format!("{url}/authorize"),
+            "token_endpoint": format!("{url}/token"),
+            "registration_endpoint": format!("{url}/register"),
+            "revocation_endpoint": format!("{url}/revoke"),
+            "code_challenge_methods_supported": ["S256"],
+        });
+        change(&mut described);
+        let ledger = Arc::<Mutex<Ledger>>::default();
+        let desk = Desk {
+            ledger: ledger.clone(),
+            described,
+        };
+        let app = Router::new()
+            .route(
+                "/.well-known/oauth-authorization-server",
+                get(async |State(desk): State<Desk>| desk.described.to_string()),
+            )
+            .route("/register", post(register))
+            .route("/authorize", get(authorize))
+            .route("/token", post(token))
+            .route("/revoke", post(revoke))
+            .with_state(desk);
+        tokio::spawn(async move { axum::serve(listener, app).await });
+        Self { url, ledger }
+    }
+
+    fn done(&self) {
+        assert_eq!(self.ledger.lock().expect("whole").faults, [] as [String; 0]);
+    }
+}
+
+async fn register(body: String) -> Response {
+    let wish: Value = serde_json::from_str(&body).expect("JSON");
+    assert!(
+        wish["redirect_uris"][0]
+            .as_str()
+            .is_some_and(|back| back.starts_with("http://127.0.0.1:")),
+        "{wish}"
+    );
+    (StatusCode::CREATED, json!({"client_id": "client-1"}).to_string()).into_response()
+}
+
+async fn authorize(State(desk): State<Desk>, RawQuery(query): RawQuery) -> Redirect {
+    let query = fields(&query.unwrap_or_default());
+    let back = format!("{}?code=code-1&state={}", query["redirect_uri"], query["state"]);
+    desk.ledger.lock().expect("whole").page = query;
+    Redirect::to(&back)
+}
+
+async fn token(State(desk): State<Desk>, body: String) -> Response {
+    let sent = fields(&body);
+    let mut ledger = desk.ledger.lock().expect("whole");
+    let asked = ledger.page.clone();
+    let mut check = |what: &str, holds: bool| {
+        if !holds {
+            ledger.faults.push(format!("{what}: {sent:?}"));
+        }
+    };
+    check("client", sent["client_id"] == "client-1");
+    check(
+        "resource",
+        sent["resource"].ends_with("/mcp/") && sent["resource"] == asked["resource"],
+    );
+    match sent["grant_type"].as_str() {
+        "authorization_code" => {
+            let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(sent["code_verifier"].as_bytes()));
+            check(
+                "challenge",
+                challenge == asked["code_challenge"] && asked["code_challenge_method"] == "S256",
+            );
+            check(
+                "code",
+                sent["code"] == "code-1" && sent["redirect_uri"] == asked["redirect_uri"],
+            );
+            check("scope", asked.get("scope").is_some_and(|scope| scope == "read"));
+            json!({"access_token": FIRST, "refresh_token": REFRESH, "expires_in": 1})
+                .to_string()
+                .into_response()
+        }
+        "refresh_token" => {
+            check("refresh", sent["refresh_token"] == REFRESH);
+            json!({"access_token": SECOND, "expires_in": 3600})
+                .to_string()
+                .into_response()
+        }
+        _ => StatusCode::BAD_REQUEST.into_response(),
+    }
+}
+
+async fn revoke(State(desk): State<Desk>, body: String) -> StatusCode {
+    desk.ledger
+        .lock()
+        .expect("whole")
+        .revoked
+        .push(fields(&body)["token"].clone());
+    StatusCode::OK
+}
+
+async fn server(issuer: &Issuer) -> Web {
+    Web::start(json!({"token": SECOND, "issuer": issuer.url, "tools": [reading("look")]})).await
+}
+
+fn table(web: &Web) -> String {
+    format!("[mcp_servers.docs]\nurl = \"{}\"\n", web.url)
+}
+
+/// Reads on until the server has said that it is so.
+async fn status(stage: &Stage, status: &str) -> Value {
+    loop {
+        let (method, params) = stage.next().await;
+        if method == "mcp/status" && params["status"] == status {
+            return params;
+        }
+    }
+}
+
+async fn listed(stage: &Stage, thread: &str) -> (Value, usize) {
+    let list = stage
+        .client
+        .call("countersign/mcp/list", json!({"threadId": thread}))
+        .await;
+    let server = &list["data"][0];
+    (
+        server["authStatus"].clone(),
+        server["tools"].as_array().expect("a list").len(),
+    )
+}
+
+fn offered(stage: &Stage) -> bool {
+    stage.model.requests().last().expect("a request").body["tools"]
+        .to_string()
+        .contains("docs__look")
+}
+
+/// Shows S-292.
+#[tokio::test]
+async fn a_login_opens_the_tools_and_a_logout_closes_them() {
+    let issuer = Issuer::start(|_| {}).await;
+    let web = server(&issuer).await;
+    let call = json!({"call": {"tool": "mcp__docs__look", "arguments": {}, "id": "c1"}});
+    let setting = Setting {
+        tables: table(&web),
+        ..Setting::default()
+    };
+    let stage = Stage::with(json!([[say("one")], [call], [say("two")], [say("three")]]), setting).await;
+    let thread = stage.thread().await;
+    let failed = status(&stage, "failed").await;
+    assert!(
+        failed["error"]
+            .as_str()
+            .expect("words")
+            .contains("countersign mcp login docs"),
+        "{failed}"
+    );
+    assert_eq!(listed(&stage, &thread).await, (json!("notLoggedIn"), 0));
+    for told in ["mcp/status", "error"] {
+        stage.client.ignore(&format!("countersign/{told}"));
+    }
+    stage.complete(&thread, "Go").await;
+    assert!(!offered(&stage));
+
+    let params = json!({"server": "docs", "threadId": thread});
+    let begun = stage.client.call("countersign/mcp/login", params.clone()).await;
+    stage.client.heed("countersign/mcp/status");
+    let (code, page) = browse(begun["url"].as_str().expect("an address"))
+        .await
+        .expect("a page");
+    assert_eq!(code, 200, "{page}");
+    let mut ready = false;
+    let mut completed = false;
+    while !(ready && completed) {
+        let (method, params) = stage.next().await;
+        completed |= method == "mcp/login/completed" && params == json!({"server": "docs", "success": true});
+        ready |= method == "mcp/status" && params["status"] == "ready";
+    }
+    assert_eq!(listed(&stage, &thread).await, (json!("oAuth"), 1));
+    stage.complete(&thread, "Go").await;
+    assert!(offered(&stage));
+    let output = stage.model.requests()[2].output("c1").expect("an output");
+    assert!(!output.contains("error"), "{output}");
+
+    // What is kept is the person's alone, and told to nobody.
+    let kept = stage.client.home().join(".credentials.json");
+    let text = std::fs::read_to_string(&kept).expect("the logins");
+    assert!(text.contains(SECOND) && text.contains(REFRESH), "{text}");
+    assert_eq!(
+        std::fs::metadata(&kept).expect("there").permissions().mode() & 0o777,
+        0o600
+    );
+    let log = std::fs::read_to_string(stage.client.home().join("log/countersign.log")).unwrap_or_default();
+    for secret in [FIRST, SECOND, REFRESH] {
+        assert!(!log.contains(secret), "{log}");
+    }
+
+    let forgotten = stage.client.call("countersign/mcp/logout", params.clone()).await;
+    assert_eq!(forgotten, json!({"forgotten": true}));
+    let failed = status(&stage, "failed").await;
+    assert!(
+        failed["error"].as_str().expect("words").contains("not logged in"),
+        "{failed}"
+    );
+    assert_eq!(listed(&stage, &thread).await, (json!("notLoggedIn"), 0));
+    stage.complete(&thread, "Go").await;
+    assert!(!offered(&stage));
+    assert!(!std::fs::read_to_string(&kept).expect("the logins").contains("token-"));
+    assert_eq!(issuer.ledger.lock().expect("whole").revoked, [REFRESH]);
+    let forgotten = stage.client.call("countersign/mcp/logout", params).await;
+    assert_eq!(forgotten, json!({"forgotten": false}));
+    issuer.done();
+}
+
+/// The same from a terminal; the next start of the server has it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_login_from_a_terminal_is_there_for_all() {
+    let issuer = Issuer::start(|_| {}).await;
+    let web = server(&issuer).await;
+    let home = tempfile::tempdir().expect("a folder");
+    std::fs::write(home.path().join("config.toml"), table(&web)).expect("written");
+    let command = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_countersign"));
+        command
+            .arg("mcp")
+            .args(words)
+            .env_clear()
+            .env("COUNTERSIGN_HOME", home.path());
+        command
+            .current_dir(home.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped());
+        command
+    };
+    let run = |words: &[&str]| {
+        let output = command(words).output().expect("the program");
+        String::from_utf8(output.stdout).expect("text")
+    };
+    assert!(run(&["list"]).contains("countersign mcp login docs"));
+    let mut login = command(&["login", "docs"]).spawn().expect("the program");
+    let mut said = BufReader::new(login.stdout.take().expect("its words"));
+    let mut url = String::new();
+    while !url.starts_with("http") {
+        url.clear();
+        assert_ne!(said.read_line(&mut url).expect("a line"), 0, "it ended");
+    }
+    let (code, page) = browse(url.trim()).await.expect("a page");
+    assert_eq!(code, 200, "{page}");
+    let mut rest = String::new();
+    said.read_to_string(&mut rest).expect("text");
+    assert!(
+        login.wait().expect("an end").success() && rest.contains("You are logged in"),
+        "{rest}"
+    );
+    assert_eq!(run(&["list"]), "docs: look\n");
+    assert!(run(&["logout", "docs"]).contains("You are logged out"));
+    assert!(run(&["list"]).contains("not logged in"));
+    assert!(run(&["logout", "docs"]).contains("Nobody was logged in"));
+    issuer.done();
+}
+
+#[tokio::test]
+async fn what_is_no_place_to_log_in_to_is_said() {
+    let other = |part: &str, value: Value| {
+        let part = part.to_owned();
+        move |described: &mut Value| described[part.as_str()] = value
+    };
+    let plain = Issuer::start(|_| {}).await;
+    let unknown = Issuer::start(other("registration_endpoint", Value::Null)).await;
+    let without_pkce = Issuer::start(other("code_challenge_methods_supported", json!(["plain"]))).await;
+    let foreign = Issuer::start(other("issuer", json!("http://other.example"))).await;
+    let mut tables = String::new();
+    let mut webs = Vec::new();
+    for (name, issuer) in [
+        ("unknown", &unknown.url),
+        ("pkce", &without_pkce.url),
+        ("foreign", &foreign.url),
+    ] {
+        let web = Web::start(json!({"token": SECOND, "issuer": issuer, "tools": []})).await;
+        tables.push_str(&format!("[mcp_servers.{name}]\nurl = \"{}\"\n", web.url));
+        webs.push(web);
+    }
+    let bare = Web::start(json!({"token": SECOND, "tools": []})).await;
+    tables.push_str(&format!("[mcp_servers.bare]\nurl = \"{}\"\n", bare.url));
+    tables.push_str(&format!(
+        "[mcp_servers.variable]\nurl = \"{}\"\nbearer_token_env_var = \"T\"\n",
+        bare.url
+    ));
+    tables.push_str("[mcp_servers.program]\ncommand = \"true\"\n");
+    let setting = Setting {
+        tables,
+        ..Setting::default()
+    };
+    let stage = Stage::with(json!([]), setting).await;
+    for (server, words) in [
+        ("unknown", "client_id"),
+        ("pkce", "PKCE"),
+        ("foreign", "another authorisation server"),
+        ("bare", "no authorisation server"),
+        ("variable", "bearer_token_env_var"),
+        ("program", "`env`"),
+        ("nobody", "There are: bare"),
+    ] {
+        let params = json!({ "server": server });
+        let error = stage.client.request("countersign/mcp/login", params).await.unwrap_err();
+        assert!(error.message.contains(words), "{server}: {error:?}");
+    }
+    plain.done();
+}
