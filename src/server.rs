@@ -10,6 +10,7 @@ pub mod idle;
 pub mod line;
 pub mod log;
 pub(crate) mod message;
+pub mod notices;
 pub mod one_offs;
 pub mod outbound;
 pub(crate) mod parent;

@@ -32,7 +32,7 @@ async fn secrets_show_nowhere() {
             {"when": {"header": {"authorization": token}}, "repeat": true,
                 "outputs": [{"fail": {"status": 401, "body": echo}}]},
             call("env", json!(["env"])),
-            call("cat", json!(["sh", "-c", "cat \"$HOME\"/home/auth.json 2>&1; ls -la"])),
+            call("cat", json!(["sh", "-c", "cat \"$HOME\"/home/auth.json \"$HOME\"/home/private/* ../home/private/auth.json 2>&1; ls -la"])),
             {"outputs": [{"call": {"tool": "read_file", "arguments": {"path": "/var/tmp/none"}, "id": "none"}}]},
             [{"say": "Done."}],
             {"repeat": true, "outputs": [{"fail": {"status": 401, "body": {"error": {"message": "No."}}}}]},
@@ -104,7 +104,7 @@ async fn secrets_show_nowhere() {
         .chain(files(&dir))
         .chain([trace.path().to_owned()])
     {
-        if path != home.join("auth.json") {
+        if path != home.join("private/auth.json") {
             let text = std::fs::read(&path).expect("bytes");
             places.push((path.display().to_string(), String::from_utf8_lossy(&text).into_owned()));
         }
