@@ -9,6 +9,7 @@ pub(crate) mod frame;
 pub mod idle;
 pub mod line;
 pub mod log;
+mod log_trace;
 pub(crate) mod message;
 pub mod notices;
 pub mod one_offs;
