@@ -125,3 +125,53 @@ async fn secrets_show_nowhere() {
         }
     }
 }
+
+/// Whatever becomes secret while the server runs is taken out of what leaves from then on: what is logged in with and what a
+/// renewal brings, a key, a value of a configuration that is loaded again.
+#[tokio::test]
+async fn what_changes_is_known_to_be_secret_at_once() {
+    const KEY: &str = "a-key-without-any-form";
+    const RELOADED: &str = "a-header-of-the-new-configuration";
+    let setting = Setting {
+        logged_in: true,
+        ..Setting::default()
+    };
+    let scene = Scene::with(setting).await;
+    let report = async |secret: &str| {
+        let asked = json!({"classification": "bug", "reason": format!("It said {secret}!")});
+        let shown = scene.client.call("countersign/feedback/preview", asked).await;
+        shown["report"].as_str().expect("a report").to_owned()
+    };
+    let tokens = |scene: &Scene| {
+        let stored = scene.stored().expect("kept");
+        let text = |name: &str| stored["tokens"][name].as_str().expect("a token").to_owned();
+        ["access_token", "refresh_token", "id_token"].map(text)
+    };
+    let mut secrets = Vec::new();
+    scene.call("read", json!({})).await;
+    secrets.extend(tokens(&scene));
+    scene.call("read", json!({"refreshToken": true})).await;
+    secrets.extend(tokens(&scene));
+    scene.log_in().await;
+    secrets.extend(tokens(&scene));
+    scene
+        .call("login/start", json!({"type": "apiKey", "apiKey": KEY}))
+        .await;
+    scene.completed().await;
+    scene.updated().await;
+    secrets.push(KEY.to_owned());
+    assert!(report(RELOADED).await.contains(RELOADED), "nobody knows yet");
+    let path = scene.home.join("config.toml");
+    let config = std::fs::read_to_string(&path).expect("text");
+    let header = format!("request_max_retries = 1\nhttp_headers = {{ \"x-login-token\" = \"{RELOADED}\" }}");
+    std::fs::write(&path, config.replace("request_max_retries = 1", &header)).expect("a file");
+    scene.client.call("countersign/config/reload", json!({})).await;
+    secrets.push(RELOADED.to_owned());
+    for secret in &secrets {
+        let report = report(secret).await;
+        assert!(
+            !report.contains(secret) && report.contains("It said <secret>!"),
+            "{report}"
+        );
+    }
+}
