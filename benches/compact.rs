@@ -126,6 +126,7 @@ async fn measure(home: &Path) -> Result<(), Box<dyn Error>> {
         })),
         user_agent: "bench".to_owned(),
         source: "bench".to_owned(),
+        secrets: Default::default(),
     });
     let (mut resumes, mut turns, mut compactions) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..RUNS {

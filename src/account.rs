@@ -2,7 +2,7 @@
 //! login is kept alive.
 //!
 //! The file `auth.json` is the truth: it is read whenever it is needed, so that what another program of the person's
-//! does to it counts at once. Logging in by browser or by code runs beside everything else; one such login runs at a
+//! does to it counts at once; only a renewed login that cannot be written counts before it. Logging in by browser or by code runs beside everything else; one such login runs at a
 //! time, and whoever takes it out of its place tells how it ended, so that each ends once. Nothing is asked of any server
 //! unless the person logs in, or is logged in.
 //!
@@ -30,8 +30,10 @@ use crate::config::provider::{OPENAI_URL, Provider};
 use crate::model::credential::Credential;
 use crate::model::error::{KeyFrom, LoginTrouble};
 use crate::protocol::account::{Account as Known, AccountLoginCompleted, AccountUpdated, AuthMethod};
+use crate::secrets::Secrets;
 use claims::Claims;
 use login::Running;
+use renew::Renewals;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -66,6 +68,9 @@ struct Shared {
     renewing: tokio::sync::Mutex<()>,
     /// A digest of the refresh token that the authorisation server does not accept, and why.
     dead: Mutex<Option<([u8; 32], LoginTrouble)>>,
+    renewals: Mutex<Renewals>,
+    /// Learns every key and token that is kept.
+    secrets: Secrets,
 }
 
 /// What holds for one provider, by the configuration.
@@ -134,8 +139,8 @@ impl Terms<'_> {
 }
 
 impl Account {
-    /// What is kept in this home folder.
-    pub fn new(home: &Path) -> Self {
+    /// What is kept in this home folder. `secrets` learns what must show nowhere.
+    pub fn new(home: &Path, secrets: Secrets) -> Self {
         Self(Arc::new(Shared {
             store: Store::new(home),
             running: Mutex::default(),
@@ -143,6 +148,8 @@ impl Account {
             changing: tokio::sync::Mutex::default(),
             renewing: tokio::sync::Mutex::default(),
             dead: Mutex::default(),
+            renewals: Mutex::default(),
+            secrets,
         }))
     }
 
@@ -170,7 +177,11 @@ impl Account {
     /// What was logged in with, as far as the configuration lets it count.
     fn stored(&self, login: &Login) -> Option<Stored> {
         let stored = self.0.store.read(login.store).and_then(|file| match file {
-            Some(file) => file.held().map_err(AccountError::Store),
+            Some(file) => {
+                // Another program may have put it there.
+                self.0.secrets.learn(file.secrets());
+                file.held().map_err(AccountError::Store)
+            }
             None => Ok(None),
         });
         let stored = stored.unwrap_or_else(|error| {
@@ -275,6 +286,7 @@ impl Account {
             return Err(AccountError::ForcedAccount);
         }
         let key = stored::key(key)?;
+        self.0.secrets.learn([&key]);
         let _alone = self.0.changing.lock().await;
         self.give_up("Somebody logged in with a key.", announce);
         self.0.store.write(terms.login.store, stored::File::of_key(key)).await?;
@@ -295,16 +307,14 @@ impl Account {
         self.0.store.remove(terms.login.store).await?;
         announce(Notice::Updated(self.updated(terms)));
         if let Some(tokens) = before.and_then(|file| file.tokens) {
-            let login = terms.login.clone();
-            self.0.store.before_end(async move {
-                server::revoke(&login, &tokens).await;
-            });
+            self.give_back(terms.login, tokens);
         }
         Ok(())
     }
 
-    /// Ends when the authorisation server has been told of a logout, or cannot be told.
+    /// Ends when the authorisation server has been told of a logout, or cannot be told, and a renewed login is written.
     pub async fn told(&self) {
+        self.write_at_the_end().await;
         self.0.store.ended().await;
     }
 }
@@ -321,7 +331,7 @@ fn is_allowed(login: &Login, tokens: &Tokens) -> bool {
 /// Where what is logged in with is kept, for people.
 pub fn place(home: &Path, login: &Login) -> String {
     match login.store {
-        CredentialStore::File => home.join(store::FILE).display().to_string(),
+        CredentialStore::File => Store::new(home).path().display().to_string(),
         CredentialStore::Keyring => "the system's keyring".to_owned(),
         CredentialStore::Ephemeral => "memory, until the program ends".to_owned(),
     }

@@ -64,6 +64,7 @@ use crate::protocol::thread::{
     GitInfo, Thread, ThreadListParams, ThreadListResult, ThreadMemoryMode, ThreadOrigin, ThreadStartParams,
     ThreadStatus,
 };
+use crate::secrets::Secrets;
 use crate::snapshot::Snapshots;
 use crate::store::{self, Recorder, SessionMeta, StoreError};
 use crate::tools::{Registry, dynamic};
@@ -264,6 +265,8 @@ pub struct Setup {
     pub client_config: Option<serde_json::Value>,
     pub user_agent: String,
     pub source: String,
+    /// What stands in nothing that leaves: learns keys and tokens of logins and configurations, whenever they change.
+    pub secrets: Secrets,
 }
 
 /// All live threads and what they share; cheap to clone.
@@ -313,7 +316,7 @@ impl Agent {
             tools,
             servers: crate::mcp::Shelf::new(crate::mcp::Logins::new(&setup.home)),
             elicitations: servers::Elicitations::default(),
-            account: crate::account::Account::new(&setup.home),
+            account: crate::account::Account::new(&setup.home, setup.secrets.clone()),
             clients: provider::Clients::default(),
             editor: setup.editor,
             snapshots: Snapshots::new(&setup.home, &setup.env),
@@ -326,6 +329,7 @@ impl Agent {
             home: setup.home,
             env: setup.env,
             user_agent: setup.user_agent,
+            secrets: setup.secrets,
             steps: TaskTracker::new(),
             source: setup.source,
         };
@@ -366,11 +370,15 @@ impl Agent {
         cwd: Option<&Path>,
         overrides: Option<&serde_json::Map<String, serde_json::Value>>,
     ) -> Result<Loaded, config::ConfigError> {
-        config::load(&Sources {
+        let loaded = config::load(&Sources {
             overrides: overrides.cloned().unwrap_or_default(),
             cwd: cwd.map(Path::to_owned),
             ..self.sources()
-        })
+        })?;
+        // Before anything is done with it, at a reload too.
+        let desk = self.desk();
+        desk.secrets.learn(loaded.config.secret_values(&desk.env));
+        Ok(loaded)
     }
 
     /// The configuration as it would be with the text that a file of it has in the editor, and the name that the file is

@@ -6,8 +6,9 @@
 use crate::exec::looks_secret;
 use regex::{Captures, Regex};
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
+use std::path::Path;
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
 /// What stands in the place of a secret.
@@ -15,6 +16,12 @@ pub const MASK: &str = "<secret>";
 
 /// A known value shorter than this, in bytes, is looked for nowhere: it would be found in words that mean nothing.
 const SHORTEST: usize = 8;
+
+/// Known values that are kept: of more, the oldest go, which are tokens that were renewed long ago.
+const MOST_KNOWN: usize = 512;
+
+/// Ends of names of variables that say where a secret lies and do not hold it.
+const PLACES: [&str; 8] = ["FILE", "PATH", "DIR", "FOLDER", "HOME", "SOCK", "SOCKET", "CREDENTIALS"];
 
 /// What keys look like, whoever issues them.
 static FORMS: LazyLock<Regex> = LazyLock::new(|| {
@@ -46,24 +53,56 @@ static BEHIND_WORDS: LazyLock<Regex> = LazyLock::new(|| {
 
 /// The values that are known to be secret; cheap to clone, and the clones know the same.
 #[derive(Clone, Default)]
-pub struct Secrets(Arc<RwLock<BTreeSet<String>>>);
+pub struct Secrets(Arc<RwLock<Known>>);
+
+#[derive(Default)]
+struct Known {
+    /// As they were learned, the oldest first.
+    learned: VecDeque<Arc<str>>,
+    /// The same, the longest first: one that holds another is found before that.
+    by_length: Vec<Arc<str>>,
+}
 
 /// How many are known, and none of them.
 impl fmt::Debug for Secrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let known = self.0.read().unwrap_or_else(PoisonError::into_inner).len();
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner).learned.len();
         f.debug_struct("Secrets").field("known", &known).finish()
     }
 }
 
+impl Known {
+    fn add(&mut self, value: &str) {
+        if self.by_length.iter().any(|known| &**known == value) {
+            return;
+        }
+        if self.learned.len() == MOST_KNOWN
+            && let Some(oldest) = self.learned.pop_front()
+        {
+            self.by_length.retain(|known| *known != oldest);
+        }
+        let value: Arc<str> = value.into();
+        let at = self.by_length.partition_point(|known| known.len() >= value.len());
+        self.by_length.insert(at, value.clone());
+        self.learned.push_back(value);
+    }
+}
+
 impl Secrets {
-    /// The values of variables whose names sound like a secret's.
+    /// The values of variables whose names sound like a secret's, but for those that only say where one lies: masked, they
+    /// would make every path of that folder unreadable.
     pub fn of_environment(env: &BTreeMap<String, String>) -> Self {
         let secrets = Self::default();
-        let sounds = |name: &str| looks_secret(name) || ["PASSW", "CREDENTIAL"].iter().any(|word| name.contains(word));
+        let sounds = |name: &str| {
+            let upper = name.to_ascii_uppercase();
+            looks_secret(name)
+                || ["PASSW", "CREDENTIAL", "BEARER"]
+                    .iter()
+                    .any(|word| upper.contains(word))
+        };
         secrets.learn(
             env.iter()
-                .filter(|(name, value)| sounds(name) && !value.starts_with('/'))
+                .filter(|(name, value)| sounds(name) && !is_place(name, value))
                 .map(|(_, value)| value),
         );
         secrets
@@ -72,12 +111,17 @@ impl Secrets {
     /// These are secret from now on. Too short ones are passed over.
     pub fn learn<'a, S: AsRef<str> + ?Sized + 'a>(&self, values: impl IntoIterator<Item = &'a S>) {
         let values = values.into_iter().map(|value| value.as_ref().trim());
-        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        for value in values.filter(|value| value.len() >= SHORTEST) {
-            if !known.contains(value) {
-                known.insert(value.to_owned());
-            }
+        let values: Vec<&str> = values.filter(|value| value.len() >= SHORTEST).collect();
+        let is_known = |known: &Known| {
+            let mut values = values.iter();
+            values.all(|value| known.by_length.iter().any(|known| &**known == *value))
+        };
+        // They mostly are, and then nobody who masks has to wait.
+        if is_known(&self.0.read().unwrap_or_else(PoisonError::into_inner)) {
+            return;
         }
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        values.into_iter().for_each(|value| known.add(value));
     }
 
     /// The text without secrets.
@@ -85,10 +129,9 @@ impl Secrets {
         let mut text = Cow::Borrowed(text);
         {
             let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
-            // A value that begins with another one stands behind it in the order.
-            for value in known.iter().rev() {
-                if text.contains(value.as_str()) {
-                    text = Cow::Owned(text.replace(value.as_str(), MASK));
+            for value in &known.by_length {
+                if text.contains(&**value) {
+                    text = Cow::Owned(text.replace(&**value, MASK));
                 }
             }
         }
@@ -114,6 +157,18 @@ impl Secrets {
             Cow::Owned(masked) => masked,
         }
     }
+}
+
+/// Whether a value is a path, and not a secret that happens to begin like one, as one in base64 may: its name says so, or its
+/// first folder is there.
+fn is_place(name: &str, value: &str) -> bool {
+    let Some(below) = value.trim().strip_prefix('/') else {
+        return false;
+    };
+    let name = name.to_ascii_uppercase();
+    let named = PLACES.iter().any(|end| name.ends_with(end));
+    let first = below.split('/').next().unwrap_or_default();
+    named || !first.is_empty() && below.len() > first.len() && Path::new("/").join(first).is_dir()
 }
 
 fn replaced<'a>(text: Cow<'a, str>, form: &Regex, with: impl Fn(&Captures<'_>) -> String) -> Cow<'a, str> {
@@ -175,22 +230,49 @@ mod tests {
 
     #[test]
     fn of_an_environment_what_sounds_secret_is() {
-        let env = [
-            ("OPENAI_API_KEY", "abcdefgh-1"),
-            ("PATH", "/usr/bin:/bin"),
-            ("DB_PASSWORD", "longer-than-that"),
-            ("SSH_KEY_FILE", "/home/me/.ssh/id"),
-            ("LANG", "C.UTF-8-and-more"),
-        ];
-        let env = env
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .into_iter()
+        for (name, value, is_secret) in [
+            ("OPENAI_API_KEY", "abcdefgh-1", true),
+            ("PATH", "/usr/bin:/bin", false),
+            ("LANG", "C.UTF-8-and-more", false),
+            ("DB_PASSWORD", "longer-than-that", true),
+            ("db_password", "longer-than-that", true),
+            ("ACME_BEARER", "longer-than-that", true),
+            // Where a secret lies is none.
+            ("SSH_KEY_FILE", "/home/me/.ssh/id", false),
+            ("SSH_KEY_FILE", "/nowhere-on-this-machine/id", false),
+            ("SSH_AUTH_SOCK", "/tmp/ssh-1/agent.1", false),
+            ("AGENT_KEY_SOCK", "/tmp/ssh-1/agent.1", false),
+            ("GOOGLE_APPLICATION_CREDENTIALS", "/etc/x/key.json", false),
+            ("SIGNING_KEY", "/usr/share/keyrings/x.gpg", false),
+            ("DB_TOKEN", "/etc/token", false),
+            // What only begins like a path.
+            ("SIGNING_KEY", "/9j4AAQSkZJRgABAQEA/AYABgAAD2w==", true),
+            ("SIGNING_KEY", "/usrAAQSkZJRgABAQEAYABgAAD2w==", true),
+            ("API_TOKEN", "/Zm9vYmFyYmF6", true),
+            ("API_TOKEN", "//Zm9vYmFyYmF6", true),
+            ("API_TOKEN", "short", false),
+        ] {
+            let env = BTreeMap::from([(name.to_owned(), value.to_owned())]);
+            let masked = Secrets::of_environment(&env).mask(value).into_owned();
+            let expected = if is_secret { MASK } else { value };
+            assert_eq!(masked, expected, "{name}={value}");
+        }
+    }
+
+    #[test]
+    fn the_longest_is_looked_for_first_and_the_oldest_is_forgotten() {
+        let secrets = Secrets::default();
+        secrets.learn(["battery-staple", "horse-battery", "correct-horse-battery-staple"]);
+        assert_eq!(secrets.mask("[correct-horse-battery-staple]"), "[<secret>]");
+        assert_eq!(secrets.mask("[horse-battery]"), "[<secret>]");
+        let many: Vec<String> = (0..MOST_KNOWN)
+            .map(|number| format!("value-number-{number:04}"))
             .collect();
-        let text = "abcdefgh-1 /usr/bin:/bin longer-than-that /home/me/.ssh/id C.UTF-8-and-more";
-        let masked = Secrets::of_environment(&env).mask(text).into_owned();
+        secrets.learn(&many);
         assert_eq!(
-            masked,
-            "<secret> /usr/bin:/bin <secret> /home/me/.ssh/id C.UTF-8-and-more"
+            secrets.mask("horse-battery value-number-0000"),
+            "horse-battery <secret>"
         );
+        assert_eq!(format!("{secrets:?}"), format!("Secrets {{ known: {MOST_KNOWN} }}"));
     }
 }

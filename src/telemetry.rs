@@ -167,7 +167,6 @@ impl Contributor for Telemetry {
             settings,
             ..
         } = beginning;
-        self.0.secrets.learn(config.secret_values(&desk.env));
         let otel = &config.otel;
         let line = |signal, exporter: &Option<Exporter>| self.line(signal, exporter.as_ref(), &otel.environment);
         let (logs, metrics) = (line(Signal::Logs, &otel.logs), line(Signal::Metrics, &otel.metrics));

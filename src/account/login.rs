@@ -60,6 +60,46 @@ pub struct ByCode {
     pub filled_page: Option<String>,
 }
 
+/// Tokens that the authorisation server has just given. Dropped before they are kept, they are given back: they would hold
+/// for long, and nobody would know of them.
+struct Fresh {
+    account: Account,
+    login: Login,
+    tokens: Tokens,
+    is_kept: bool,
+}
+
+impl Fresh {
+    fn new(account: Account, login: &Login, tokens: Tokens) -> Self {
+        account.0.secrets.learn(tokens.secrets());
+        Self {
+            account,
+            login: login.clone(),
+            tokens,
+            is_kept: false,
+        }
+    }
+
+    fn are_kept(mut self) {
+        self.is_kept = true;
+    }
+}
+
+impl Drop for Fresh {
+    fn drop(&mut self) {
+        // Without a runtime the program ends, and nothing can be sent any more.
+        if !self.is_kept && tokio::runtime::Handle::try_current().is_ok() {
+            self.account.give_back(&self.login, std::mem::take(&mut self.tokens));
+        }
+    }
+}
+
+/// Does something to its end, also where nobody waits for it any more.
+async fn aside<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> Result<T, AccountError> {
+    let done = tokio::spawn(work).await;
+    done.map_err(|error| AccountError::GivenUp(format!("It broke off ({error}).")))
+}
+
 /// What a login's task takes along.
 struct Task {
     account: Account,
@@ -219,7 +259,7 @@ impl Task {
             Some(Ok(None)) => drop(self.finish(Err(AccountError::Refused(None))).await),
             Some(Ok(Some(Visit { brought, answer }))) => {
                 let outcome = match brought {
-                    Ok(code) => self.in_time(self.exchange(&code, &back, &verifier)).await,
+                    Ok(code) => self.in_time(self.exchange(code, back, verifier)).await,
                     Err(why) => Err(AccountError::Refused(why.map(|why| in_short(&why)))),
                 };
                 let told = self.finish(outcome).await;
@@ -232,10 +272,15 @@ impl Task {
         self.ended.cancel();
     }
 
-    async fn exchange(&self, code: &str, back: &str, verifier: &str) -> Result<Tokens, AccountError> {
-        let endpoints = Endpoints::of(&self.terms.login)?;
-        let tokens = endpoints.exchange(code, back, verifier).await;
-        tokens.map_err(AccountError::Server)
+    async fn exchange(&self, code: String, back: String, verifier: String) -> Result<Fresh, AccountError> {
+        let (account, login) = (self.account.clone(), self.terms.login.clone());
+        aside(async move {
+            let tokens = Endpoints::of(&login)?.exchange(&code, &back, &verifier).await;
+            tokens
+                .map(|tokens| Fresh::new(account, &login, tokens))
+                .map_err(AccountError::Server)
+        })
+        .await?
     }
 
     async fn wait_for_code(self, device: Device) {
@@ -250,13 +295,17 @@ impl Task {
         self.ended.cancel();
     }
 
-    async fn poll(&self, device: &Device) -> Result<Tokens, AccountError> {
-        let endpoints = Endpoints::of(&self.terms.login)?;
+    async fn poll(&self, device: &Device) -> Result<Fresh, AccountError> {
         let mut pause = device.pause;
         loop {
             tokio::time::sleep(pause).await;
-            match endpoints.poll(&device.code).await {
-                Ok(Poll::Done(tokens)) => return Ok(*tokens),
+            let (account, login, code) = (self.account.clone(), self.terms.login.clone(), device.code.clone());
+            let asked = aside(async move {
+                let polled = Endpoints::of(&login)?.poll(&code).await;
+                Ok::<_, AccountError>(polled.map(|poll| poll.map(|tokens| Fresh::new(account, &login, tokens))))
+            });
+            match asked.await?? {
+                Ok(Poll::Done(fresh)) => return Ok(fresh),
                 Ok(Poll::NotYet) => {}
                 Ok(Poll::Slower) => pause = Device::slower(pause),
                 Ok(Poll::Denied) => return Err(AccountError::Refused(None)),
@@ -271,7 +320,7 @@ impl Task {
         }
     }
 
-    async fn in_time(&self, work: impl Future<Output = Result<Tokens, AccountError>>) -> Result<Tokens, AccountError> {
+    async fn in_time(&self, work: impl Future<Output = Result<Fresh, AccountError>>) -> Result<Fresh, AccountError> {
         match tokio::time::timeout_at(self.deadline, work).await {
             Ok(outcome) => outcome,
             Err(_) => Err(self.timed_out()),
@@ -282,8 +331,9 @@ impl Task {
         AccountError::TimedOut(self.limit.as_secs_f64())
     }
 
-    /// Keeps the tokens and tells how it ended, unless the login was given up meanwhile.
-    async fn finish(&self, outcome: Result<Tokens, AccountError>) -> Result<(), AccountError> {
+    /// Keeps the tokens and tells how it ended, unless the login was given up meanwhile. Tokens that are not kept are given
+    /// back.
+    async fn finish(&self, outcome: Result<Fresh, AccountError>) -> Result<(), AccountError> {
         let shared = &self.account.0;
         let _alone = shared.changing.lock().await;
         let Some(running) = self.account.take(&self.id) else {
@@ -291,8 +341,16 @@ impl Task {
         };
         let login = &self.terms.login;
         let outcome = match outcome {
-            Ok(tokens) if !is_allowed(login, &tokens) => Err(AccountError::OtherWorkspace(tokens.account_id)),
-            Ok(tokens) => shared.store.write(login.store, File::of_tokens(tokens)).await,
+            Ok(fresh) if !is_allowed(login, &fresh.tokens) => {
+                Err(AccountError::OtherWorkspace(fresh.tokens.account_id.clone()))
+            }
+            Ok(fresh) => {
+                let written = shared
+                    .store
+                    .write(login.store, File::of_tokens(fresh.tokens.clone()))
+                    .await;
+                written.inspect(|()| fresh.are_kept())
+            }
             Err(error) => Err(error),
         };
         (self.announce)(Notice::Completed(AccountLoginCompleted {

@@ -2,17 +2,49 @@
 //! all who want that at the same time, in this program and in others of the same home folder.
 
 use super::server::Endpoints;
+use super::store::Standing;
 use super::stored::{File, Stored, Tokens};
 use super::{Account, secret, server};
-use crate::config::login::Login;
+use crate::config::login::{CredentialStore, Login};
 use crate::model::credential::{self, Bearer};
 use crate::model::error::LoginTrouble;
 use futures::FutureExt as _;
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, Shared};
 use std::sync::PoisonError;
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// A token that has less than this left is renewed, in seconds.
 const EARLY: i64 = 300;
+/// How long a request waits for a renewal that it cannot do without. The renewal itself goes on.
+const WAIT: Duration = Duration::from_secs(15);
+/// After a failure, until tokens that still hold are renewed ahead of time again: at first, and at most.
+const PAUSE: Duration = Duration::from_secs(5);
+const LONGEST_PAUSE: Duration = Duration::from_secs(120);
+/// Until what could not be written is tried again.
+const FIRST_WRITE: Duration = Duration::from_secs(1);
+
+type Outcome = Shared<BoxFuture<'static, Result<Tokens, LoginTrouble>>>;
+
+/// What is under way of renewals.
+#[derive(Default)]
+pub(super) struct Renewals {
+    running: Option<Running>,
+    /// In a row.
+    failures: u32,
+    /// Nothing is renewed ahead of time until then.
+    not_before: Option<Instant>,
+    /// A task tries to write what could not be written.
+    writes: bool,
+}
+
+/// One renewal for all who want it.
+struct Running {
+    /// A digest of the access token that is renewed.
+    of: [u8; 32],
+    login: Login,
+    outcome: Outcome,
+}
 
 /// The login of an account, for the client of a provider.
 pub(super) struct Source {
@@ -24,7 +56,7 @@ pub(super) struct Source {
 impl Source {
     pub(super) fn new(account: Account, login: Login) -> Self {
         Self {
-            name: format!("{} {login:?}", account.0.store.path().display()),
+            name: format!("{} {login:?}", account.0.store.home().display()),
             account,
             login,
         }
@@ -66,43 +98,94 @@ impl Account {
         }
     }
 
-    /// The tokens as they are, renewed if they are about to run out.
+    /// The tokens as they are. Those that run out soon are renewed beside the request, which need not wait for that; those
+    /// that have run out are renewed first.
     pub(super) async fn current(&self, login: &Login) -> Result<Tokens, LoginTrouble> {
         let tokens = self.tokens(login)?;
         let now = jiff::Timestamp::now().as_second();
-        let Some(left) = tokens
-            .runs_out()
-            .map(|at| at.saturating_sub(now))
-            .filter(|left| *left < EARLY)
-        else {
-            return Ok(tokens);
-        };
-        match self.renew(login, &tokens.access_token).await {
-            // It still holds; who gets to send something may as well try.
-            Err(error) if left > 0 => {
-                tracing::warn!(%error, "a login that runs out soon could not be renewed");
+        match tokens.runs_out().map(|at| at.saturating_sub(now)) {
+            Some(left) if left <= 0 => self.renew(login, &tokens.access_token).await,
+            Some(left) if left < EARLY => {
+                self.renew_ahead(login, &tokens);
                 Ok(tokens)
             }
-            renewed => renewed,
+            _ => Ok(tokens),
+        }
+    }
+
+    /// Begins to renew tokens that still hold, unless that has failed a moment ago.
+    fn renew_ahead(&self, login: &Login, tokens: &Tokens) {
+        let is_due = self.renewals().not_before.is_none_or(|due| due <= Instant::now());
+        if is_due && !tokens.refresh_token.is_empty() {
+            // It runs by itself, and whoever asks next finds what came of it.
+            drop(self.renewal(login, &tokens.access_token));
         }
     }
 
     /// Other tokens than those with this access token. Runs to its end whatever becomes of who asked: the server gives new
     /// tokens once, and takes the old ones back.
     pub(super) async fn renew(&self, login: &Login, refused: &str) -> Result<Tokens, LoginTrouble> {
-        let (account, login, refused) = (self.clone(), login.clone(), refused.to_owned());
-        let renewal = tokio::spawn(async move { account.renew_now(&login, &refused).await });
-        renewal.await.unwrap_or_else(|error| {
+        let renewal = self.renewal(login, refused);
+        tokio::time::timeout(WAIT, renewal).await.unwrap_or_else(|_| {
             Err(LoginTrouble {
-                reason: format!("the renewal broke off ({error})"),
+                reason: format!(
+                    "the authorisation server has given no answer within {} s",
+                    WAIT.as_secs()
+                ),
                 passing: true,
             })
         })
     }
 
+    /// The renewal of these tokens: the one that is under way, or one that begins.
+    fn renewal(&self, login: &Login, refused: &str) -> Outcome {
+        let of = secret::digest(refused);
+        let mut renewals = self.renewals();
+        if let Some(running) = &renewals.running
+            && running.of == of
+            && running.login == *login
+        {
+            return running.outcome.clone();
+        }
+        let (account, terms, refused) = (self.clone(), login.clone(), refused.to_owned());
+        let task = tokio::spawn(async move {
+            let outcome = account.renew_now(&terms, &refused).await;
+            account.renewed(of, &outcome);
+            outcome
+        });
+        let broke_off = |error| {
+            Err(LoginTrouble {
+                reason: format!("the renewal broke off ({error})"),
+                passing: true,
+            })
+        };
+        let outcome = async move { task.await.unwrap_or_else(broke_off) }.boxed().shared();
+        renewals.running = Some(Running {
+            of,
+            login: login.clone(),
+            outcome: outcome.clone(),
+        });
+        outcome
+    }
+
+    /// A renewal has ended: the next one is another, and not before its time.
+    fn renewed(&self, of: [u8; 32], outcome: &Result<Tokens, LoginTrouble>) {
+        let mut renewals = self.renewals();
+        renewals.running.take_if(|running| running.of == of);
+        match outcome {
+            Ok(_) => (renewals.failures, renewals.not_before) = (0, None),
+            Err(error) => {
+                let pause = PAUSE.saturating_mul(1 << renewals.failures.min(16)).min(LONGEST_PAUSE);
+                renewals.failures += 1;
+                renewals.not_before = Some(Instant::now() + pause);
+                tracing::warn!(%error, "a login could not be renewed");
+            }
+        }
+    }
+
     async fn renew_now(&self, login: &Login, refused: &str) -> Result<Tokens, LoginTrouble> {
         let _one = self.0.renewing.lock().await;
-        let _of_all = self.0.store.lock(login.store).await;
+        let of_all = self.0.store.lock(login.store).await;
         let old = self.tokens(login)?;
         // Somebody was quicker.
         if old.access_token != refused {
@@ -111,6 +194,10 @@ impl Account {
         if old.refresh_token.is_empty() {
             return Err(over("the login cannot be renewed, and it does not hold any more"));
         }
+        let before = match self.0.store.standing(login.store) {
+            Standing::Holds(file) if file.is_of(&old) => file,
+            _ => File::of_tokens(old.clone()),
+        };
         let endpoints = Endpoints::of(login).map_err(|error| over(&error.to_string()))?;
         let known = secret::digest(&old.refresh_token);
         if let Some((dead, trouble)) = &*self.dead()
@@ -120,49 +207,126 @@ impl Account {
         }
         tracing::info!("a login is renewed");
         match endpoints.renew(&old).await {
-            Ok(tokens) => self.keep(login, &old, tokens).await,
-            Err(error) if error.is_passing() => Err(LoginTrouble {
-                reason: format!("the authorisation server {error}"),
-                passing: true,
-            }),
+            Ok(tokens) => {
+                self.0.secrets.learn(tokens.secrets());
+                self.keep(login, before, tokens, of_all.is_some()).await?;
+                self.tokens(login)
+            }
             Err(error) => {
-                // It need not be asked again.
-                let trouble = over(&format!("the authorisation server {error}"));
-                *self.dead() = Some((known, trouble.clone()));
+                let trouble = LoginTrouble {
+                    passing: !error.ends_the_login(),
+                    reason: format!("the authorisation server {error}"),
+                };
+                if !trouble.passing {
+                    // It need not be asked again.
+                    *self.dead() = Some((known, trouble.clone()));
+                }
                 Err(trouble)
             }
         }
     }
 
-    /// Keeps renewed tokens, unless the person has logged out, or logged in anew, meanwhile.
-    async fn keep(&self, login: &Login, old: &Tokens, new: Tokens) -> Result<Tokens, LoginTrouble> {
+    /// Keeps renewed tokens, unless the person has logged out, or logged in anew, meanwhile. That the file cannot be read or
+    /// written is neither: then they are kept in memory, and written as soon as that can be done.
+    async fn keep(&self, login: &Login, before: File, new: Tokens, alone: bool) -> Result<(), LoginTrouble> {
         let _alone = self.0.changing.lock().await;
-        let file = self.0.store.read(login.store).ok().flatten();
-        let is_same = |file: &File| {
-            let tokens = file.tokens.as_ref();
-            tokens.is_some_and(|tokens| tokens.refresh_token == old.refresh_token)
+        let store = &self.0.store;
+        let old = before.tokens.clone().unwrap_or_default();
+        let trouble = match store.standing(login.store) {
+            Standing::Gone => {
+                self.give_back(login, new);
+                return Err(over("somebody logged out meanwhile"));
+            }
+            Standing::Holds(file) if !file.is_of(&old) => {
+                // Where another program may have renewed the same login beside us, taking ours back could end that one too.
+                if alone || file.tokens.is_none_or(|theirs| theirs.account_id != new.account_id) {
+                    self.give_back(login, new);
+                }
+                return Ok(());
+            }
+            Standing::Holds(file) => store.write(login.store, file.renewed(new.clone())).await.err(),
+            Standing::Unreadable(error) => Some(error),
         };
-        match file.filter(is_same) {
-            Some(file) => {
-                self.0.store.write_renewed(login.store, file.renewed(new.clone())).await;
-                self.tokens(login)
+        if let Some(error) = trouble {
+            tracing::error!(%error, "a renewed login is kept in memory until it can be written");
+            store.hold(&old, before.renewed(new));
+            self.write_later(login);
+        }
+        Ok(())
+    }
+
+    /// Tells the authorisation server that these tokens are not wanted.
+    pub(super) fn give_back(&self, login: &Login, tokens: Tokens) {
+        let login = login.clone();
+        self.0
+            .store
+            .before_end(async move { server::revoke(&login, &tokens).await });
+    }
+
+    /// Tries to write what could not be written, until it is or does not count any more.
+    fn write_later(&self, login: &Login) {
+        if std::mem::replace(&mut self.renewals().writes, true) {
+            return;
+        }
+        let (account, login) = (self.clone(), login.clone());
+        tokio::spawn(async move {
+            let mut pause = FIRST_WRITE;
+            loop {
+                tokio::time::sleep(pause).await;
+                if account.write_again(&login).await {
+                    return;
+                }
+                pause = (pause * 2).min(LONGEST_PAUSE);
             }
-            None => {
-                let login = login.clone();
-                self.0
-                    .store
-                    .before_end(async move { server::revoke(&login, &new).await });
-                Err(over("somebody logged out meanwhile"))
+        });
+    }
+
+    /// Whether nothing waits to be written any more. What cannot be read for so long is written over.
+    async fn write_again(&self, login: &Login) -> bool {
+        let _alone = self.0.changing.lock().await;
+        let store = &self.0.store;
+        let Some(waiting) = store.held_back() else {
+            self.renewals().writes = false;
+            return true;
+        };
+        let counts = match store.standing(login.store) {
+            Standing::Holds(file) => file == waiting,
+            _ => false,
+        };
+        if !counts {
+            // Somebody has logged out or in: it is theirs to say what counts.
+            if let Some(tokens) = store.let_go().and_then(|file| file.tokens) {
+                self.give_back(login, tokens);
             }
+        } else if let Err(error) = store.write(login.store, waiting).await {
+            tracing::warn!(%error, "a renewed login still cannot be written");
+            return false;
+        }
+        self.renewals().writes = false;
+        true
+    }
+
+    /// Writes what could not be written, for the last time.
+    pub(super) async fn write_at_the_end(&self) {
+        let _alone = self.0.changing.lock().await;
+        let store = &self.0.store;
+        if let Some(waiting) = store.held_back()
+            && matches!(store.standing(CredentialStore::File), Standing::Holds(file) if file == waiting)
+            && let Err(error) = store.write(CredentialStore::File, waiting).await
+        {
+            tracing::error!(%error, "a renewed login is lost, and has to be made again");
         }
     }
 
     /// Renews the login that counts, where it is one, before something is told of it. A failure is only logged.
     pub async fn refresh(&self, login: &Login) {
         let Ok(tokens) = self.tokens(login) else { return };
-        if let Err(error) = self.renew(login, &tokens.access_token).await {
-            tracing::warn!(%error, "the login could not be renewed");
-        }
+        // What goes wrong is logged there.
+        let _logged = self.renew(login, &tokens.access_token).await;
+    }
+
+    fn renewals(&self) -> std::sync::MutexGuard<'_, Renewals> {
+        self.0.renewals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn dead(&self) -> std::sync::MutexGuard<'_, Option<([u8; 32], LoginTrouble)>> {

@@ -46,6 +46,15 @@ impl ServerError {
         }
     }
 
+    /// Whether the server says that what a login is renewed with holds no more. Everything else may be otherwise in a while:
+    /// a proxy in between, a setting of the server's, a client id that is mended.
+    pub(super) fn ends_the_login(&self) -> bool {
+        matches!(
+            self.code(),
+            Some("invalid_grant" | "refresh_token_expired" | "refresh_token_reused" | "refresh_token_invalidated")
+        )
+    }
+
     fn code(&self) -> Option<&str> {
         match self {
             Self::Refused { code, .. } => code.as_deref(),
@@ -131,7 +140,7 @@ impl<'a> Endpoints<'a> {
     }
 
     /// Whether the code has been typed: the tokens, or nothing yet.
-    pub(super) async fn poll(&self, device: &str) -> Result<Poll, ServerError> {
+    pub(super) async fn poll(&self, device: &str) -> Result<Poll<Tokens>, ServerError> {
         let fields = [
             ("grant_type", "urn:ietf:params:oauth:grant-type:device_code"),
             ("device_code", device),
@@ -141,7 +150,7 @@ impl<'a> Endpoints<'a> {
             .await
             .map_err(ServerError::Unreached)?;
         match tokens(&answer, &[device]) {
-            Ok(tokens) => Ok(Poll::Done(Box::new(tokens))),
+            Ok(tokens) => Ok(Poll::Done(tokens)),
             Err(error) => match error.code() {
                 Some("authorization_pending") => Ok(Poll::NotYet),
                 Some("slow_down") => Ok(Poll::Slower),
@@ -202,13 +211,25 @@ pub(super) async fn revoke(login: &Login, tokens: &Tokens) {
 }
 
 /// What became of a code.
-pub(super) enum Poll {
-    Done(Box<Tokens>),
+pub(super) enum Poll<T> {
+    Done(T),
     NotYet,
     /// The same, and we ask too often.
     Slower,
     Denied,
     RunOut,
+}
+
+impl<T> Poll<T> {
+    pub(super) fn map<U>(self, done: impl FnOnce(T) -> U) -> Poll<U> {
+        match self {
+            Self::Done(tokens) => Poll::Done(done(tokens)),
+            Self::NotYet => Poll::NotYet,
+            Self::Slower => Poll::Slower,
+            Self::Denied => Poll::Denied,
+            Self::RunOut => Poll::RunOut,
+        }
+    }
 }
 
 /// A code for a browser elsewhere.

@@ -1,9 +1,13 @@
-//! Where what is logged in with is kept: `auth.json` in the home folder, for nobody but the person, changed as a whole or
-//! not at all; or memory.
+//! Where what is logged in with is kept: `auth.json` in the private folder of the home folder, for nobody but the person,
+//! changed as a whole or not at all; or memory.
+//!
+//! The folder is closed for commands, and not only the file: a command that runs while the file is replaced would see the new
+//! one. A file that somebody puts into the home folder itself counts in its place, and is moved there when it changes.
 
 use super::AccountError;
-use super::stored::File;
+use super::stored::{File, Tokens};
 use crate::config::login::CredentialStore;
+use crate::exec::profile::{PRIVATE, private_folder};
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -11,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio_util::task::TaskTracker;
 
-pub(super) const FILE: &str = "auth.json";
+const FILE: &str = "auth.json";
 /// Held by the program that renews a token, of all that share the home folder.
 const LOCK: &str = "auth.lock";
 /// Larger than any file of logins.
@@ -41,7 +45,7 @@ pub enum StoreError {
 }
 
 pub(super) struct Store {
-    path: PathBuf,
+    home: PathBuf,
     /// What is kept in memory only: all of it where that is configured, and what could not be written.
     memory: Arc<Mutex<Memory>>,
     /// What is still under way for somebody who has logged out.
@@ -51,8 +55,30 @@ pub(super) struct Store {
 #[derive(Default)]
 struct Memory {
     ephemeral: Option<File>,
-    /// Newer than the file, which had these bytes when it could not be written.
-    unwritten: Option<(Vec<u8>, File)>,
+    unwritten: Option<Unwritten>,
+}
+
+/// A renewed login that could not be written. It counts as long as there is a file, and that holds no other login.
+struct Unwritten {
+    file: File,
+    /// Refresh tokens that are worth nothing since: a file that holds one of them is older.
+    spent: Vec<String>,
+}
+
+impl Unwritten {
+    fn is_newer_than(&self, file: &File) -> bool {
+        let tokens = file.tokens.as_ref();
+        tokens.is_some_and(|tokens| self.spent.contains(&tokens.refresh_token))
+    }
+}
+
+/// What there is in the place of what is kept.
+pub(super) enum Standing {
+    /// Nothing: somebody has removed it.
+    Gone,
+    /// It may be there, and cannot be read now; a file without anything in it is one that somebody is writing.
+    Unreadable(AccountError),
+    Holds(File),
 }
 
 impl Store {
@@ -60,14 +86,29 @@ impl Store {
         let tasks = TaskTracker::new();
         tasks.close();
         Self {
-            path: home.join(FILE),
+            home: home.to_owned(),
             memory: Arc::default(),
             tasks,
         }
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.path
+    /// The home folder.
+    pub(super) fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// Where it is kept, or stands now.
+    pub(super) fn path(&self) -> PathBuf {
+        let brought = self.brought();
+        match fs::symlink_metadata(&brought) {
+            Ok(_) => brought,
+            Err(_) => self.home.join(PRIVATE).join(FILE),
+        }
+    }
+
+    /// Where somebody may have put a file.
+    fn brought(&self) -> PathBuf {
+        self.home.join(FILE)
     }
 
     fn memory(&self) -> std::sync::MutexGuard<'_, Memory> {
@@ -76,54 +117,41 @@ impl Store {
 
     /// What is kept, if anything is.
     pub(super) fn read(&self, store: CredentialStore) -> Result<Option<File>, AccountError> {
+        match self.standing(store) {
+            Standing::Gone => Ok(None),
+            Standing::Holds(file) => Ok(Some(file)),
+            Standing::Unreadable(AccountError::Store(StoreError::Broken { reason, .. })) if reason == EMPTY => Ok(None),
+            Standing::Unreadable(error) => Err(error),
+        }
+    }
+
+    /// The same, for who must not take what cannot be read for what is gone.
+    pub(super) fn standing(&self, store: CredentialStore) -> Standing {
         match store {
-            CredentialStore::Ephemeral => Ok(self.memory().ephemeral.clone()),
-            CredentialStore::Keyring => Ok(None),
+            CredentialStore::Ephemeral => self.memory().ephemeral.clone().map_or(Standing::Gone, Standing::Holds),
+            CredentialStore::Keyring => Standing::Gone,
             CredentialStore::File => {
-                let Some(bytes) = self.bytes()? else { return Ok(None) };
-                if let Some((old, file)) = &self.memory().unwritten
-                    && *old == bytes
-                {
-                    return Ok(Some(file.clone()));
+                let found = self.on_disk();
+                let memory = self.memory();
+                match (&memory.unwritten, found) {
+                    (None, found) => found,
+                    (Some(_), Standing::Gone) => Standing::Gone,
+                    (Some(newer), Standing::Holds(file)) if !newer.is_newer_than(&file) => Standing::Holds(file),
+                    (Some(newer), _) => Standing::Holds(newer.file.clone()),
                 }
-                self.parse(&bytes)
             }
         }
     }
 
-    fn bytes(&self) -> Result<Option<Vec<u8>>, AccountError> {
-        let failed = |reason: String| StoreError::Read {
-            path: self.path.clone(),
-            reason,
-        };
-        match fs::metadata(&self.path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(failed(error.to_string()).into()),
-            // Reading a pipe would wait for ever.
-            Ok(found) if !found.is_file() => return Err(failed("it is no file".to_owned()).into()),
-            Ok(found) if found.len() > MOST_BYTES => return Err(failed("it is too large".to_owned()).into()),
-            Ok(_) => {}
+    fn on_disk(&self) -> Standing {
+        let path = self.path();
+        match bytes(&path) {
+            Ok(None) => Standing::Gone,
+            Ok(Some(bytes)) => {
+                parse(&path, &bytes).map_or_else(|error| Standing::Unreadable(error.into()), Standing::Holds)
+            }
+            Err(reason) => Standing::Unreadable(StoreError::Read { path, reason }.into()),
         }
-        fs::read(&self.path)
-            .map(Some)
-            .map_err(|error| failed(error.to_string()).into())
-    }
-
-    /// An empty file is none.
-    fn parse(&self, bytes: &[u8]) -> Result<Option<File>, AccountError> {
-        let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-        if text.iter().all(u8::is_ascii_whitespace) {
-            return Ok(None);
-        }
-        // What the parser says may hold parts of the text.
-        serde_json::from_slice(text).map(Some).map_err(|error| {
-            let reason = match error.classify() {
-                serde_json::error::Category::Data => "a field is not of the type that belongs there".to_owned(),
-                _ => format!("it is no JSON at line {}, column {}", error.line(), error.column()),
-            };
-            let path = self.path.clone();
-            StoreError::Broken { path, reason }.into()
-        })
     }
 
     /// Keeps this and nothing else.
@@ -135,28 +163,36 @@ impl Store {
             }
             CredentialStore::Keyring => Err(StoreError::Keyring.into()),
             CredentialStore::File => {
-                let path = self.path.clone();
-                let written = tokio::task::spawn_blocking(move || write(&path, &file)).await;
+                let home = self.home.clone();
+                let written = tokio::task::spawn_blocking(move || write(&home, &file)).await;
                 let written = written.unwrap_or_else(|error| Err(io::Error::other(error)));
-                self.memory().unwritten = None;
                 written.map_err(|error| {
-                    let path = self.path.clone();
+                    let path = self.path();
                     let reason = error.to_string();
-                    StoreError::Write { path, reason }.into()
-                })
+                    StoreError::Write { path, reason }
+                })?;
+                self.memory().unwritten = None;
+                Ok(())
             }
         }
     }
 
-    /// Keeps renewed tokens, in memory if it must be: the older ones are worth nothing any more.
-    pub(super) async fn write_renewed(&self, store: CredentialStore, file: File) {
-        let before = self.bytes().ok().flatten();
-        if let Err(error) = self.write(store, file.clone()).await {
-            tracing::error!(%error, "a renewed login is kept in memory only");
-            if let Some(before) = before {
-                self.memory().unwritten = Some((before, file));
-            }
-        }
+    /// Keeps a renewed login in memory, where it cannot be written: what it was renewed from is worth nothing any more.
+    pub(super) fn hold(&self, spent: &Tokens, file: File) {
+        let mut memory = self.memory();
+        let mut all = memory.unwritten.take().map(|before| before.spent).unwrap_or_default();
+        all.push(spent.refresh_token.clone());
+        memory.unwritten = Some(Unwritten { file, spent: all });
+    }
+
+    /// What is held in that way.
+    pub(super) fn held_back(&self) -> Option<File> {
+        self.memory().unwritten.as_ref().map(|unwritten| unwritten.file.clone())
+    }
+
+    /// What was held in that way counts no more: somebody has logged out, or logged in anew.
+    pub(super) fn let_go(&self) -> Option<File> {
+        self.memory().unwritten.take().map(|unwritten| unwritten.file)
     }
 
     /// Keeps nothing from now on.
@@ -165,20 +201,20 @@ impl Store {
             CredentialStore::Ephemeral => self.memory().ephemeral = None,
             CredentialStore::Keyring => {}
             CredentialStore::File => {
-                self.memory().unwritten = None;
-                // What a link leads to holds the secrets; then the link itself.
-                for path in [fs::canonicalize(&self.path).ok(), Some(self.path.clone())]
-                    .into_iter()
-                    .flatten()
-                {
-                    match fs::remove_file(&path) {
-                        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                            let reason = error.to_string();
-                            return Err(StoreError::Remove { path, reason }.into());
+                for place in [self.brought(), self.home.join(PRIVATE).join(FILE)] {
+                    // What a link leads to holds the secrets; then the link itself.
+                    let target = fs::canonicalize(&place).ok();
+                    for path in target.into_iter().chain([place]) {
+                        match fs::remove_file(&path) {
+                            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                                let reason = error.to_string();
+                                return Err(StoreError::Remove { path, reason }.into());
+                            }
+                            _ => {}
                         }
-                        _ => {}
                     }
                 }
+                self.memory().unwritten = None;
             }
         }
         Ok(())
@@ -189,7 +225,7 @@ impl Store {
         if store != CredentialStore::File {
             return None;
         }
-        let path = self.path.with_file_name(LOCK);
+        let path = self.home.join(LOCK);
         let open = move || options().append(true).create(true).open(path);
         let file = tokio::task::spawn_blocking(open).await.ok()?.ok()?;
         let deadline = tokio::time::Instant::now() + LOCK_LIMIT;
@@ -225,20 +261,68 @@ fn options() -> fs::OpenOptions {
     options
 }
 
-/// Writes beside the file, and puts the new one in its place. A link is followed, so that it stays one.
-fn write(path: &Path, file: &File) -> io::Result<()> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
+/// The bytes of a file; none if it is not there. The error is the end of a sentence.
+fn bytes(path: &Path) -> Result<Option<Vec<u8>>, String> {
+    match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error.to_string()),
+        // Reading a pipe would wait for ever.
+        Ok(found) if !found.is_file() => return Err("it is no file".to_owned()),
+        Ok(found) if found.len() > MOST_BYTES => return Err("it is too large".to_owned()),
+        Ok(_) => {}
     }
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Why a file without anything in it cannot be understood.
+const EMPTY: &str = "it is empty";
+
+fn parse(path: &Path, bytes: &[u8]) -> Result<File, StoreError> {
+    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let broken = |reason: String| StoreError::Broken {
+        path: path.to_owned(),
+        reason,
+    };
+    if text.iter().all(u8::is_ascii_whitespace) {
+        return Err(broken(EMPTY.to_owned()));
+    }
+    // What the parser says may hold parts of the text.
+    serde_json::from_slice(text).map_err(|error| {
+        broken(match error.classify() {
+            serde_json::error::Category::Data => "a field is not of the type that belongs there".to_owned(),
+            _ => format!("it is no JSON at line {}, column {}", error.line(), error.column()),
+        })
+    })
+}
+
+/// Writes beside the file, and puts the new one in its place. A link is followed, so that it stays one; a file that somebody
+/// has put into the home folder is moved to its place first, so that there is one at every moment.
+fn write(home: &Path, file: &File) -> io::Result<()> {
+    fs::create_dir_all(home)?;
+    let kept = private_folder(home).join(FILE);
+    let brought = home.join(FILE);
+    let place = match fs::symlink_metadata(&brought) {
+        Ok(found) if found.is_file() => {
+            fs::rename(&brought, &kept)?;
+            kept
+        }
+        // A link, or what will not be written over.
+        Ok(_) => brought,
+        Err(_) => kept,
+    };
+    let place = fs::canonicalize(&place).unwrap_or(place);
     let mut text = serde_json::to_vec_pretty(file)?;
     text.push(b'\n');
-    let beside = path.with_file_name(format!(".{FILE}.{}", uuid::Uuid::now_v7()));
+    let beside = place.with_file_name(format!(".{FILE}.{}", uuid::Uuid::now_v7()));
     let written = (|| {
         let mut new = options().write(true).create_new(true).open(&beside)?;
         new.write_all(&text)?;
         new.sync_all()?;
-        fs::rename(&beside, &path)
+        fs::rename(&beside, &place)
     })();
     if written.is_err() {
         // It may never have been there.
@@ -256,17 +340,26 @@ mod tests {
     async fn the_file_is_the_persons_alone_and_whole() {
         let home = tempfile::tempdir().expect("a folder");
         let store = Store::new(home.path());
-        let path = home.path().join(FILE);
+        let private = home.path().join(PRIVATE);
+        let path = private.join(FILE);
         let read = || store.read(CredentialStore::File);
         assert!(matches!(read(), Ok(None)));
-        fs::write(&path, "old").expect("a file");
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("a mode");
+        // Brought along, for everybody to read.
+        let brought = home.path().join(FILE);
+        fs::write(&brought, r#"{"OPENAI_API_KEY": "sk-0"}"#).expect("a file");
+        fs::set_permissions(&brought, fs::Permissions::from_mode(0o644)).expect("a mode");
+        assert!(read().is_ok_and(|found| found.is_some_and(|file| file.api_key.as_deref() == Some("sk-0"))));
         let file = File::of_key("sk-1".into());
         store.write(CredentialStore::File, file.clone()).await.expect("written");
-        assert_eq!(fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o600);
+        let mode = |path: &Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
+        assert_eq!((mode(&private), mode(&path)), (0o700, 0o600));
         assert!(read().is_ok_and(|found| found == Some(file)));
-        let names: Vec<_> = fs::read_dir(home.path()).expect("a folder").flatten().collect();
-        assert_eq!(names.len(), 1, "nothing is left beside it");
+        let names = |folder: &Path| fs::read_dir(folder).expect("a folder").count();
+        assert_eq!(
+            (names(home.path()), names(&private)),
+            (1, 1),
+            "nothing is left beside it"
+        );
         store.remove(CredentialStore::File).await.expect("removed");
         store
             .remove(CredentialStore::File)
@@ -303,6 +396,73 @@ mod tests {
         assert!(store.read(CredentialStore::File).is_err());
         assert!(store.remove(CredentialStore::File).await.is_err());
         assert!(store.write(CredentialStore::Keyring, File::default()).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_link_stays_one() {
+        let (home, elsewhere) = (
+            tempfile::tempdir().expect("a folder"),
+            tempfile::tempdir().expect("a folder"),
+        );
+        let store = Store::new(home.path());
+        let (link, target) = (home.path().join(FILE), elsewhere.path().join("login.json"));
+        fs::write(&target, "{}").expect("a file");
+        std::os::unix::fs::symlink(&target, &link).expect("a link");
+        store
+            .write(CredentialStore::File, File::of_key("sk-1".into()))
+            .await
+            .expect("written");
+        assert!(link.is_symlink() && fs::read_to_string(&target).expect("text").contains("sk-1"));
+        store.remove(CredentialStore::File).await.expect("removed");
+        assert!(!link.is_symlink() && !target.exists());
+    }
+
+    #[tokio::test]
+    async fn what_could_not_be_written_counts_until_there_is_something_newer() {
+        let tokens = |refresh: &str| Tokens {
+            access_token: format!("at-{refresh}"),
+            refresh_token: refresh.to_owned(),
+            ..Tokens::default()
+        };
+        let text = |refresh: &str| serde_json::to_string(&File::of_tokens(tokens(refresh))).expect("JSON");
+        let home = tempfile::tempdir().expect("a folder");
+        let store = Store::new(home.path());
+        let path = home.path().join(FILE);
+        let now = || match store.standing(CredentialStore::File) {
+            Standing::Gone => "gone".to_owned(),
+            Standing::Unreadable(_) => "unreadable".to_owned(),
+            Standing::Holds(file) => file.tokens.map(|tokens| tokens.refresh_token).unwrap_or_default(),
+        };
+        fs::write(&path, "").expect("a file");
+        assert_eq!(now(), "unreadable");
+        store.hold(&tokens("r0"), File::of_tokens(tokens("r1")));
+        store.hold(&tokens("r1"), File::of_tokens(tokens("r2")));
+        for (on_disk, counts) in [
+            (text("r0"), "r2"),
+            (text("r1"), "r2"),
+            (String::new(), "r2"),
+            ("{".to_owned(), "r2"),
+            // Another login, and none.
+            (text("r9"), "r9"),
+            ("{}".to_owned(), ""),
+        ] {
+            fs::write(&path, &on_disk).expect("a file");
+            assert_eq!(now(), counts, "{on_disk}");
+        }
+        fs::remove_file(&path).expect("gone");
+        assert_eq!(now(), "gone");
+        // What cannot be done changes nothing of it.
+        fs::create_dir(&path).expect("a folder in its place");
+        let failed = store.write(CredentialStore::File, File::of_key("k".into())).await;
+        assert!(failed.is_err() && store.remove(CredentialStore::File).await.is_err());
+        assert_eq!(now(), "r2");
+        fs::remove_dir(&path).expect("gone");
+        store
+            .write(CredentialStore::File, File::of_tokens(tokens("r3")))
+            .await
+            .expect("written");
+        assert_eq!(now(), "r3");
+        assert!(store.held_back().is_none());
     }
 
     #[tokio::test]

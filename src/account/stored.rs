@@ -66,6 +66,11 @@ impl Tokens {
     pub(super) fn runs_out(&self) -> Option<i64> {
         Claims::of(&self.access_token).expires_at.or(self.expires_at)
     }
+
+    /// What of it must show nowhere.
+    pub(super) fn secrets(&self) -> [&str; 3] {
+        [&self.id_token, &self.access_token, &self.refresh_token]
+    }
 }
 
 impl File {
@@ -84,6 +89,18 @@ impl File {
             last_refresh: Some(jiff::Timestamp::now().to_string()),
             ..Self::default()
         }
+    }
+
+    /// Whether it holds just this login.
+    pub(super) fn is_of(&self, tokens: &Tokens) -> bool {
+        let own = self.tokens.as_ref();
+        own.is_some_and(|own| own.refresh_token == tokens.refresh_token)
+    }
+
+    /// What of it must show nowhere.
+    pub(super) fn secrets(&self) -> impl Iterator<Item = &str> {
+        let tokens = self.tokens.iter().flat_map(Tokens::secrets);
+        self.api_key.as_deref().into_iter().chain(tokens)
     }
 
     /// The same with newer tokens.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::ids::LoginId;
+use crate::secrets::Secrets;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -35,7 +36,7 @@ impl Scene {
             ..Provider::default()
         };
         Self {
-            account: Account::new(home.path()),
+            account: Account::new(home.path(), Secrets::default()),
             terms: OwnTerms {
                 login,
                 provider,

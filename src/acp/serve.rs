@@ -66,7 +66,7 @@ pub async fn run(
     let mut lines = peer::read(input)?;
     let workspace = Workspace::new();
     let files = Files::new(peer.clone(), workspace.clone());
-    let telemetry = Telemetry::new(setup.secrets, &setup.env);
+    let telemetry = Telemetry::new(setup.secrets.clone(), &setup.env);
     let parts = agent::Setup {
         workspace,
         editor: Arc::new(files.clone()),
@@ -74,6 +74,7 @@ pub async fn run(
         env: setup.env,
         client_config: None,
         user_agent: ModelClient::user_agent(),
+        secrets: setup.secrets.clone(),
         source: "acp".to_owned(),
     };
     let agent = Agent::with(parts, Registry::standard(), vec![Arc::new(telemetry.clone())]);

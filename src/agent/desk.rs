@@ -16,6 +16,7 @@ use crate::config::Config;
 use crate::exec::rules::{self, Rules};
 use crate::exec::{self, Confinement};
 use crate::mcp::Shelf;
+use crate::secrets::Secrets;
 use crate::snapshot::Snapshots;
 use crate::store::typed::Typed;
 use crate::tools::Registry;
@@ -52,6 +53,8 @@ pub struct Desk {
     pub home: PathBuf,
     /// The environment the server was started with.
     pub env: BTreeMap<String, String>,
+    /// What stands in nothing that leaves.
+    pub secrets: Secrets,
     /// Name of the program as it stands in requests.
     pub user_agent: String,
     /// Steps that run to their end whatever becomes of the turn that began them.

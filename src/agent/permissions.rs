@@ -12,7 +12,7 @@ use super::desk::Desk;
 use super::turn::Turn;
 use crate::config::Config;
 use crate::config::permissions::{Access, Profile, Subject, is_built_in};
-use crate::exec::profile::{Place, half_written, secrets};
+use crate::exec::profile::{Place, half_written, private_folder, secrets};
 use crate::exec::{Closed, Confinement, rules};
 use crate::protocol::item::Confined;
 use crate::protocol::permission::{Permission, PermissionProfile, PermissionProfilesResult};
@@ -162,7 +162,8 @@ fn own_credentials(desk: &Desk) -> Vec<PathBuf> {
         let path = home.join(name);
         fs::canonicalize(&path).unwrap_or(path)
     });
-    named.into_iter().chain(half_written(&home)).collect()
+    let private = private_folder(&home);
+    [private].into_iter().chain(named).chain(half_written(&home)).collect()
 }
 
 /// What is kept from whoever reads for the model: closed by the policy, or by a `.countersignignore`. Holds for one call.

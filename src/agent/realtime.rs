@@ -25,7 +25,7 @@ use crate::protocol::turn::{Turn, TurnError, TurnErrorKind, TurnStatus};
 use crate::realtime::{self, Heard, Line, Mouth, NotSaid, Opening, Queue, RealtimeError, Said};
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt as _};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{oneshot, watch};
@@ -37,6 +37,8 @@ const ENDING: Duration = Duration::from_secs(3);
 const RESULT_TOKENS: usize = 1000;
 /// Tasks that a voice may have handed over and not got back.
 const MOST_TASKS: usize = 16;
+/// Ids of tasks that are known, so that one that comes in several events is one; those events follow each other closely.
+const MOST_KNOWN: usize = 256;
 
 /// The realtime conversation of a thread, if it has one.
 #[derive(Default)]
@@ -398,12 +400,14 @@ impl Work {
             Heard::SpeechStarted(item_id) => {
                 EventKind::RealtimeSpeechStarted(RealtimeSpeechStarted { realtime_id, item_id })
             }
-            Heard::Error(message) => self.trouble(format!("The voice endpoint reports an error: {message}")),
+            Heard::Error(message) | Heard::NoAnswer(message) => {
+                self.trouble(format!("The voice endpoint reports an error: {message}"))
+            }
             Heard::Garbage(what) => self.trouble(format!(
                 "The voice endpoint sent what cannot be understood: {what}. It was left out."
             )),
             // The same task comes in several events.
-            Heard::Handoff { id, .. } if !tasks.known.insert(id.clone()) => return None,
+            Heard::Handoff { id, .. } if !tasks.learn(&id) => return None,
             Heard::Handoff { id, text } => {
                 if tasks.open() >= MOST_TASKS {
                     let busy = "The agent has too many tasks already. Wait until some are done.";
@@ -479,14 +483,26 @@ impl Work {
 /// What the voice has handed to the agent.
 #[derive(Default)]
 struct Tasks {
-    /// All of them.
-    known: BTreeSet<String>,
+    /// The latest, the oldest first.
+    known: VecDeque<String>,
     /// Those that no turn has taken yet.
     under_way: usize,
     of_turn: BTreeMap<TurnId, Vec<String>>,
 }
 
 impl Tasks {
+    /// False if it is known.
+    fn learn(&mut self, id: &str) -> bool {
+        if self.known.iter().any(|known| known == id) {
+            return false;
+        }
+        if self.known.len() == MOST_KNOWN {
+            self.known.pop_front();
+        }
+        self.known.push_back(id.to_owned());
+        true
+    }
+
     fn open(&self) -> usize {
         self.under_way + self.of_turn.values().map(Vec::len).sum::<usize>()
     }
@@ -510,5 +526,21 @@ async fn ended(ending: &mut watch::Receiver<Option<RealtimeEnd>>) -> RealtimeEnd
         Ok(reason) => reason.unwrap_or(RealtimeEnd::Requested),
         // Whoever could say so is gone with the thread.
         Err(_) => RealtimeEnd::ThreadClosed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_are_known_for_a_while() {
+        let mut tasks = Tasks::default();
+        for number in 0..MOST_KNOWN + 10 {
+            let id = number.to_string();
+            assert!(tasks.learn(&id) && !tasks.learn(&id));
+        }
+        assert_eq!(tasks.known.len(), MOST_KNOWN);
+        assert!(tasks.learn("0"), "it is forgotten");
     }
 }

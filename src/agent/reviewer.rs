@@ -139,13 +139,6 @@ pub(super) fn overruled_message(action: &GuardianAction) -> ResponseItem {
     )
 }
 
-/// Why there is no verdict.
-enum Failure {
-    /// Another attempt may do better.
-    Broken(String),
-    TimedOut,
-}
-
 impl Turn {
     /// Answers a question in the person's place, where they have set it so; nothing where it is theirs to answer. The answer
     /// is `None` if the turn was stopped first.
@@ -232,31 +225,7 @@ impl Turn {
 
     /// The verdict, whatever happens on the way.
     async fn review(&self, action: &GuardianAction) -> Verdict {
-        let mut last = String::new();
-        let attempts = async {
-            for attempt in 0..MOST_ATTEMPTS {
-                if attempt > 0 {
-                    tokio::time::sleep(PAUSE).await;
-                }
-                match self.review_once(action).await {
-                    Ok(verdict) => return Ok(verdict),
-                    Err(problem) => {
-                        tracing::warn!(turn = %self.id, attempt, problem, "a review came to nothing");
-                        last = problem;
-                    }
-                }
-            }
-            Err(Failure::Broken(last))
-        };
-        let outcome = tokio::time::timeout(REVIEW_LIMIT, attempts).await;
-        let problem = match outcome.unwrap_or(Err(Failure::TimedOut)) {
-            Ok(verdict) => return verdict,
-            Err(Failure::Broken(problem)) => problem,
-            Err(Failure::TimedOut) => format!("it took longer than {} seconds", REVIEW_LIMIT.as_secs()),
-        };
-        Verdict::denied(format!(
-            "The review came to no result ({problem}), and then nothing is allowed."
-        ))
+        judged(|| self.review_once(action)).await
     }
 
     async fn review_once(&self, action: &GuardianAction) -> Result<Verdict, String> {
@@ -342,6 +311,33 @@ impl Turn {
     }
 }
 
+/// The verdict of the first attempt that comes to one. None comes to one in time: denied.
+async fn judged<F: Future<Output = Result<Verdict, String>>>(mut attempt: impl FnMut() -> F) -> Verdict {
+    let attempts = async {
+        let mut last = String::new();
+        for number in 0..MOST_ATTEMPTS {
+            if number > 0 {
+                tokio::time::sleep(PAUSE).await;
+            }
+            match attempt().await {
+                Ok(verdict) => return Ok(verdict),
+                Err(problem) => {
+                    tracing::warn!(number, problem, "a review came to nothing");
+                    last = problem;
+                }
+            }
+        }
+        Err(last)
+    };
+    let in_time = tokio::time::timeout(REVIEW_LIMIT, attempts).await;
+    let late = |_| Err(format!("it took longer than {} seconds", REVIEW_LIMIT.as_secs()));
+    in_time.unwrap_or_else(late).unwrap_or_else(|problem| {
+        Verdict::denied(format!(
+            "The review came to no result ({problem}), and then nothing is allowed."
+        ))
+    })
+}
+
 fn text_of(content: &[UserInput]) -> String {
     let mut text = prompt::words(content);
     text.truncate(text.floor_char_boundary(TOLD_TEXT));
@@ -395,6 +391,62 @@ impl Verdict {
             allows: false,
             risk_level: None::<RiskLevel>,
             rationale,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::pending;
+
+    fn yes() -> Result<Verdict, String> {
+        answer::verdict(r#"{"outcome": "allow"}"#).ok_or_else(String::new)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_comes_to_no_verdict_in_time_is_denied() {
+        let begun = tokio::time::Instant::now();
+        let verdict = judged(pending).await;
+        assert!(
+            !verdict.allows && verdict.rationale.contains("longer than 60"),
+            "{}",
+            verdict.rationale
+        );
+        assert_eq!(begun.elapsed(), REVIEW_LIMIT);
+        // A yes that comes too late is none.
+        let verdict = judged(|| async {
+            tokio::time::sleep(REVIEW_LIMIT + PAUSE).await;
+            yes()
+        });
+        assert!(!verdict.await.allows);
+        // All attempts together have that time.
+        let mut asked = 0;
+        let verdict = judged(|| {
+            asked += 1;
+            async {
+                tokio::time::sleep(REVIEW_LIMIT / 2).await;
+                Err("no".to_owned())
+            }
+        })
+        .await;
+        assert!(!verdict.allows && asked == 2, "{asked}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn there_are_so_many_attempts_and_no_more() {
+        for (good, allows) in [(0, true), (MOST_ATTEMPTS - 1, true), (MOST_ATTEMPTS, false)] {
+            let mut asked = 0;
+            let verdict = judged(|| {
+                asked += 1;
+                std::future::ready(match asked > good {
+                    true => yes(),
+                    false => Err("broken".to_owned()),
+                })
+            })
+            .await;
+            assert_eq!((verdict.allows, asked), (allows, (good + 1).min(MOST_ATTEMPTS)));
+            assert_eq!(verdict.rationale.contains("broken"), !allows);
         }
     }
 }

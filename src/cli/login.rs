@@ -4,6 +4,7 @@ use crate::account::{self, Account, Announce, ByBrowser, ByCode, Held, OwnTerms}
 use crate::config::{self, Config, Sources};
 use crate::model::error::KeyFrom;
 use crate::protocol::account::Account as Known;
+use crate::secrets::Secrets;
 use clap::Subcommand;
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -103,7 +104,7 @@ fn place() -> Result<Place, String> {
     };
     let config = config::load(&sources).map_err(|error| error.to_string())?.config;
     Ok(Place {
-        account: Account::new(&home),
+        account: Account::new(&home, Secrets::default()),
         terms: terms(&config, env),
         home,
     })

@@ -57,6 +57,11 @@ pub(super) fn is_secret(key: &str) -> bool {
         && !key.contains("credentials_store")
 }
 
+/// The same for a header, whose name may say no more than that it lets in.
+pub(super) fn may_hold_secret(header: &str) -> bool {
+    is_secret(header) || header.to_ascii_lowercase().contains("auth")
+}
+
 /// Takes user, password and query out of an address.
 fn redact_url(text: &str) -> String {
     let Ok(mut url) = url::Url::parse(text) else {

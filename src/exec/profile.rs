@@ -5,7 +5,7 @@ mod globs;
 mod secrets;
 
 pub(super) use globs::{Compiled, Pattern};
-pub use secrets::{half_written, secrets};
+pub use secrets::{PRIVATE, half_written, private_folder, secrets};
 
 use super::confinement::{Confinement, Walls, resolve};
 use super::protected::Guard;

@@ -5,10 +5,12 @@ use crate::ids::ThreadId;
 use crate::secrets::Secrets;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 /// Bytes of a file that goes along; of a larger one the end goes.
-const MOST_FILE: usize = 8 << 20;
+const MOST_FILE: u64 = 8 << 20;
 /// Files that the person may name.
 const MOST_FILES: usize = 8;
 
@@ -114,12 +116,16 @@ impl Report {
             .chain(attached.map(|part| (part.name.clone(), size(&part.lines))))
             .collect();
         let reason = details.reason.map(|reason| secrets.masked(reason));
+        let tags = details.tags.into_iter();
+        let tags = tags
+            .map(|(name, value)| (secrets.masked(name), secrets.masked(value)))
+            .collect();
         let document = Document {
             id: &id,
             thread_id: &thread_id,
-            classification: &details.classification,
+            classification: &secrets.masked(details.classification),
             reason: reason.as_deref(),
-            tags: &details.tags,
+            tags: &tags,
             version: env!("CARGO_PKG_VERSION"),
             system: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
             client: &details.client,
@@ -150,9 +156,8 @@ fn attachment(path: &Path, secrets: &Secrets) -> Result<Attachment, FeedbackErro
     if !metadata.is_file() {
         return Err(failed("it is no ordinary file".to_owned()));
     }
-    let bytes = std::fs::read(path).map_err(|error| failed(error.to_string()))?;
-    let from = bytes.len().saturating_sub(MOST_FILE);
-    let text = String::from_utf8_lossy(&bytes[from..]);
+    let (from, bytes) = tail(path).map_err(|error| failed(error.to_string()))?;
+    let text = String::from_utf8_lossy(&bytes);
     // Of a line that is cut only a part is there.
     let whole = match from {
         0 => &*text,
@@ -164,6 +169,16 @@ fn attachment(path: &Path, secrets: &Secrets) -> Result<Attachment, FeedbackErro
         cut: from > 0,
         lines: secrets.mask(whole).lines().map(str::to_owned).collect(),
     })
+}
+
+/// The end of a file, as much of it as goes along, and where that begins. A file that grows meanwhile is not followed.
+fn tail(path: &Path) -> io::Result<(u64, Vec<u8>)> {
+    let mut file = File::open(path)?;
+    let from = file.metadata()?.len().saturating_sub(MOST_FILE);
+    file.seek(SeekFrom::Start(from))?;
+    let mut bytes = Vec::new();
+    file.take(MOST_FILE).read_to_end(&mut bytes)?;
+    Ok((from, bytes))
 }
 
 #[cfg(test)]
@@ -193,7 +208,9 @@ mod tests {
         let details = Details {
             reason: Some("it said hush-hush".to_owned()),
             thread: Some("t-1".into()),
-            tags: [("a".to_owned(), "b".to_owned())].into_iter().collect(),
+            tags: [("a", "b"), ("said", "hush-hush!"), ("hush-hush", "name")]
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .into(),
             rollout: Some(rollout),
             ..Details::new("other")
         };
@@ -207,6 +224,8 @@ mod tests {
             (&document["threadId"], &document["tags"]["a"]),
             (&"t-1".into(), &"b".into())
         );
+        assert_eq!(document["tags"]["said"], "<secret>!");
+        assert!(!with.text.contains("hush"), "{}", with.text);
         assert_eq!(document["logs"][0], "one <secret>");
         assert_eq!(document["rollout"]["lines"][1], "{\"api_key\":\"<secret>\"}");
         assert_eq!(with.parts[0], ("logs".to_owned(), 13));
@@ -215,5 +234,25 @@ mod tests {
             ..details
         };
         assert!(Report::new(missing, Some(Vec::new()), &secrets).is_err());
+    }
+
+    /// Of a file that is larger than memory only the end is read.
+    #[test]
+    fn of_a_large_file_the_end_goes_along() {
+        use std::io::Write as _;
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("large.log");
+        let mut file = File::create(&path).expect("a file");
+        // With a hole at its beginning, which takes no room on the disk.
+        file.seek(SeekFrom::Start(64 << 30)).expect("a place");
+        file.write_all(b"cut line\nlast but one\nlast\n").expect("written");
+        let (from, bytes) = tail(&path).expect("read");
+        assert_eq!((from, bytes.len() as u64), ((64 << 30) + 27 - MOST_FILE, MOST_FILE));
+        let attached = attachment(&path, &Secrets::default()).expect("read");
+        assert!(attached.cut);
+        assert_eq!(attached.lines[..], ["last but one", "last"]);
+        std::fs::write(&path, "whole\nfile").expect("a file");
+        let attached = attachment(&path, &Secrets::default()).expect("read");
+        assert!(!attached.cut && attached.lines == ["whole", "file"]);
     }
 }

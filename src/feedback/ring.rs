@@ -1,5 +1,6 @@
 //! The last lines of the log, in memory and in more detail than the file: what feedback can take along.
 
+use crate::secrets::Secrets;
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt::{self, Write as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -45,9 +46,10 @@ impl Ring {
             .with_target("countersign::server::transport", LevelFilter::INFO)
     }
 
-    /// What puts lines in.
-    pub fn layer<S: Subscriber + for<'a> LookupSpan<'a>>(&self) -> impl Layer<S> + use<S> {
-        Keep(self.clone())
+    /// What puts lines in. Of those that are cut no half of a secret is kept; all others are masked when they are taken out,
+    /// since some secrets are learned later.
+    pub fn layer<S: Subscriber + for<'a> LookupSpan<'a>>(&self, secrets: Secrets) -> impl Layer<S> + use<S> {
+        Keep(self.clone(), secrets)
     }
 
     /// The lines as they are now: all, or those that are about one conversation or about none.
@@ -85,7 +87,7 @@ impl Ring {
     }
 }
 
-struct Keep(Ring);
+struct Keep(Ring, Secrets);
 
 impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Keep {
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
@@ -99,6 +101,9 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Keep {
         let mut fields = Fields { thread: None, text };
         event.record(&mut fields);
         let Fields { thread, mut text } = fields;
+        if text.len() > LONGEST {
+            text = self.1.masked(text);
+        }
         if text.len() > LONGEST {
             text.truncate(text.floor_char_boundary(LONGEST));
             text.push_str(" […]");
@@ -139,7 +144,8 @@ mod tests {
     #[test]
     fn lines_of_one_conversation_and_of_none() {
         let ring = Ring::default();
-        let subscriber = tracing_subscriber::registry().with(ring.layer().with_filter(Ring::targets()));
+        let subscriber =
+            tracing_subscriber::registry().with(ring.layer(Secrets::default()).with_filter(Ring::targets()));
         tracing::subscriber::with_default(subscriber, || {
             let (one, other) = ("thread-one", "thread-other");
             tracing::debug!(thread = one, count = 3, "begins\nhere");
@@ -166,6 +172,26 @@ mod tests {
         );
         assert_eq!(ends(None).len(), 5);
         assert!(ring.lines(None)[0].contains(" DEBUG countersign::feedback::ring"));
+    }
+
+    #[test]
+    fn a_line_that_is_cut_keeps_no_half_of_a_secret() {
+        const SECRET: &str = "correct-horse-battery-staple-of-some-length";
+        let (ring, secrets) = (Ring::default(), Secrets::default());
+        secrets.learn([SECRET]);
+        let subscriber = tracing_subscriber::registry().with(ring.layer(secrets).with_filter(Ring::targets()));
+        tracing::subscriber::with_default(subscriber, || {
+            // Wherever the cut falls.
+            for before in LONGEST - 150..LONGEST + 10 {
+                tracing::info!("{}{SECRET}{}", "x".repeat(before), "y".repeat(100));
+            }
+        });
+        let lines = ring.lines(None);
+        assert_eq!(lines.len(), 160);
+        for line in lines {
+            assert!(!line.contains("correct"), "{}", &line[LONGEST - 60..]);
+            assert!(line.len() <= LONGEST + 8);
+        }
     }
 
     #[test]

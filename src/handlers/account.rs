@@ -1,6 +1,6 @@
 //! `countersign/account/…`: how the person is known to the provider.
 
-use crate::account::{AccountError, Announce, Notice, OwnTerms};
+use crate::account::{AccountError, Announce, OwnTerms};
 use crate::agent::AgentError;
 use crate::lsp::error::RequestError;
 use crate::protocol::account::{
@@ -8,11 +8,8 @@ use crate::protocol::account::{
     AccountLogoutParams, AccountLogoutResult, AccountRateLimitsReadParams, AccountRateLimitsReadResult,
     AccountReadParams, AccountReadResult, AccountStatusParams, AccountStatusResult,
 };
-use crate::protocol::method;
-use crate::server::after_reply;
-use crate::server::outbound::Outbound;
 use crate::server::session::Session;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 impl From<AccountError> for RequestError {
     fn from(error: AccountError) -> Self {
@@ -60,7 +57,7 @@ pub async fn login_start(
     session: &Session,
     params: AccountLoginStartParams,
 ) -> Result<AccountLoginStartResult, RequestError> {
-    let announce = after_the_answer(session.outbound());
+    let announce = session.notices().after_the_answer();
     let terms = terms(session)?;
     let account = session.agent().desk().account.clone();
     // What is begun is brought to its end, also where the client takes its request back.
@@ -95,13 +92,13 @@ pub fn login_cancel(
     session: &Session,
     params: &AccountLoginCancelParams,
 ) -> Result<AccountLoginCancelResult, RequestError> {
-    let announce = after_the_answer(session.outbound());
+    let announce = session.notices().after_the_answer();
     session.agent().desk().account.cancel(&params.login_id, &announce)?;
     Ok(AccountLoginCancelResult {})
 }
 
 pub async fn logout(session: &Session, _params: AccountLogoutParams) -> Result<AccountLogoutResult, RequestError> {
-    let announce = after_the_answer(session.outbound());
+    let announce = session.notices().after_the_answer();
     let terms = terms(session)?;
     let account = session.agent().desk().account.clone();
     let done = tokio::spawn(async move { account.logout(terms.terms(), &announce).await });
@@ -146,41 +143,10 @@ pub(super) fn terms(session: &Session) -> Result<OwnTerms, RequestError> {
     })
 }
 
-/// Sends what is told, in its order and not before the answer to the request that is being handled.
-fn after_the_answer(outbound: &Outbound) -> Announce {
-    let waiting = Arc::new(Mutex::new(Some(Vec::new())));
-    let release = (waiting.clone(), outbound.clone());
-    after_reply(move || {
-        let (waiting, outbound) = release;
-        // Sent while the lock is held, so that nothing overtakes it.
-        let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        for notice in waiting.take().unwrap_or_default() {
-            send(&outbound, notice);
-        }
-    });
-    let outbound = outbound.clone();
-    Arc::new(move |notice| {
-        let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        match &mut *waiting {
-            Some(waiting) => waiting.push(notice),
-            None => send(&outbound, notice),
-        }
-    })
-}
-
 /// Tells our plugins at once what comes of something that no request asked for; other clients are told in words.
 pub(super) fn to_plugins(session: &Session) -> Announce {
-    let (outbound, plugin) = (session.outbound().clone(), session.client().can.plugin);
-    Arc::new(move |notice| {
-        if plugin {
-            send(&outbound, notice);
-        }
-    })
-}
-
-fn send(outbound: &Outbound, notice: Notice) {
-    match notice {
-        Notice::Completed(completed) => outbound.notify(method::ACCOUNT_LOGIN_COMPLETED, completed),
-        Notice::Updated(updated) => outbound.notify(method::ACCOUNT_UPDATED, updated),
+    match session.client().can.plugin {
+        true => session.notices().at_once(),
+        false => Arc::new(drop),
     }
 }

@@ -26,6 +26,8 @@ const WRITE_LIMIT: Duration = Duration::from_secs(30);
 const CLOSE_LIMIT: Duration = Duration::from_millis(1500);
 /// Messages that nobody understands and that are borne.
 const MOST_GARBAGE: usize = 32;
+/// Errors in a row that are borne: each of them is told.
+const MOST_ERRORS: usize = 32;
 
 pub struct Line {
     reader: SplitStream<Socket>,
@@ -33,13 +35,23 @@ pub struct Line {
     floor: Arc<Floor>,
     /// To the writer, past what waits.
     urgent: mpsc::UnboundedSender<Said>,
+    trouble: Trouble,
+}
+
+/// What was heard that says nothing.
+#[derive(Default)]
+struct Trouble {
     garbage: usize,
+    /// Errors since something else was heard.
+    errors: usize,
 }
 
 /// Who has the floor: the endpoint gives one answer at a time.
 #[derive(Default)]
 struct Floor {
     answers: AtomicBool,
+    /// An answer was asked for and has not begun.
+    asked: AtomicBool,
     /// It is to answer again when it has.
     wanted: AtomicBool,
 }
@@ -48,14 +60,37 @@ impl Floor {
     /// Whether to ask for an answer now; else it is asked for later.
     fn ask(&self) -> bool {
         if !self.answers.swap(true, Ordering::SeqCst) {
+            self.asked.store(true, Ordering::SeqCst);
             return true;
         }
         self.wanted.store(true, Ordering::SeqCst);
         false
     }
 
-    /// An answer has ended. Whether to ask for the next one.
+    /// What was heard gives the floor, takes it, or says nothing of it. Whether to ask for an answer now.
+    fn heard(&self, heard: &Heard) -> bool {
+        match heard {
+            Heard::AnswerBegins => {
+                self.asked.store(false, Ordering::SeqCst);
+                self.answers.store(true, Ordering::SeqCst);
+                false
+            }
+            Heard::AnswersAlready => {
+                self.asked.store(false, Ordering::SeqCst);
+                self.wanted.store(true, Ordering::SeqCst);
+                self.answers.store(true, Ordering::SeqCst);
+                false
+            }
+            Heard::AnswerEnds | Heard::NoAnswer(_) => self.free(),
+            // An error that does not say what it is about. If an answer comes nevertheless, it takes the floor again.
+            Heard::Error(_) => self.asked.load(Ordering::SeqCst) && self.free(),
+            _ => false,
+        }
+    }
+
+    /// An answer has ended, or does not come. Whether to ask for the next one.
     fn free(&self) -> bool {
+        self.asked.store(false, Ordering::SeqCst);
         self.answers.store(false, Ordering::SeqCst);
         self.wanted.swap(false, Ordering::SeqCst) && self.ask()
     }
@@ -80,9 +115,9 @@ impl Line {
                 .await
                 .map_err(RealtimeError::Endpoint)?;
             socket.send(message(&opening.event())).await.map_err(broken)?;
-            let mut garbage = 0;
+            let mut trouble = Trouble::default();
             loop {
-                for heard in next(&mut socket, &mut garbage).await? {
+                for heard in next(&mut socket, &mut trouble).await? {
                     match heard {
                         Heard::Ready(id) => return Ok((socket, id)),
                         Heard::Error(reason) => return Err(RealtimeError::Refused(reason)),
@@ -101,7 +136,7 @@ impl Line {
             writer: AbortOnDropHandle::new(tokio::spawn(writer)),
             floor,
             urgent,
-            garbage: 0,
+            trouble: Trouble::default(),
         };
         Ok((line, id))
     }
@@ -112,25 +147,12 @@ impl Line {
     /// The conversation is over.
     pub async fn hear(&mut self) -> Result<Vec<Heard>, RealtimeError> {
         let heard = tokio::select! {
-            heard = next(&mut self.reader, &mut self.garbage) => heard?,
+            heard = next(&mut self.reader, &mut self.trouble) => heard?,
             // It ends by itself only where nothing can be said any more.
             _ = &mut self.writer => return Err(RealtimeError::Stuck),
         };
         for one in &heard {
-            let again = match one {
-                Heard::AnswerBegins => {
-                    self.floor.answers.store(true, Ordering::SeqCst);
-                    false
-                }
-                Heard::AnswersAlready => {
-                    self.floor.wanted.store(true, Ordering::SeqCst);
-                    self.floor.answers.store(true, Ordering::SeqCst);
-                    false
-                }
-                Heard::AnswerEnds => self.floor.free(),
-                _ => false,
-            };
-            if again {
+            if self.floor.heard(one) {
                 // The writer is gone only where the next call here says so.
                 let _gone = self.urgent.send(Said::Respond);
             }
@@ -196,7 +218,7 @@ fn message(event: &Value) -> Message {
 }
 
 /// The next message that says anything.
-async fn next<S>(stream: &mut S, garbage: &mut usize) -> Result<Vec<Heard>, RealtimeError>
+async fn next<S>(stream: &mut S, trouble: &mut Trouble) -> Result<Vec<Heard>, RealtimeError>
 where
     S: futures::Stream<Item = Result<Message, Error>> + Unpin,
 {
@@ -217,14 +239,22 @@ where
             // Events, too, where servers do not look at the kind of frame.
             Some(Ok(Message::Binary(bytes))) => read(&bytes),
         };
-        let bad = heard.iter().filter(|heard| matches!(heard, Heard::Garbage(_))).count();
-        *garbage += bad;
-        if *garbage > MOST_GARBAGE {
-            let last = heard.into_iter().find_map(|heard| match heard {
-                Heard::Garbage(what) => Some(what),
-                _ => None,
-            });
-            return Err(RealtimeError::Garbage(last.unwrap_or_default()));
+        for one in &heard {
+            match one {
+                Heard::Garbage(what) => {
+                    trouble.garbage += 1;
+                    if trouble.garbage > MOST_GARBAGE {
+                        return Err(RealtimeError::Garbage(what.clone()));
+                    }
+                }
+                Heard::Error(why) | Heard::NoAnswer(why) => {
+                    trouble.errors += 1;
+                    if trouble.errors > MOST_ERRORS {
+                        return Err(RealtimeError::Failing(why.clone()));
+                    }
+                }
+                _ => trouble.errors = 0,
+            }
         }
         if !heard.is_empty() {
             return Ok(heard);
@@ -261,6 +291,31 @@ mod tests {
         // Asked for twice meanwhile, given once.
         assert!(floor.free());
         assert!(!floor.free());
+        assert!(floor.ask());
+    }
+
+    #[test]
+    fn an_answer_that_is_refused_gives_the_floor_back() {
+        let error = || Heard::Error("no".to_owned());
+        for refusal in [Heard::NoAnswer("no".to_owned()), error()] {
+            let floor = Floor::default();
+            assert!(floor.ask());
+            assert!(!floor.heard(&refusal));
+            assert!(floor.ask(), "nobody has it: {refusal:?}");
+            // Somebody else wants it meanwhile, and gets it.
+            assert!(!floor.ask());
+            assert!(floor.heard(&refusal), "{refusal:?}");
+            assert!(!floor.ask());
+            // Refused again: it is not asked for without end.
+            floor.wanted.store(false, Ordering::SeqCst);
+            assert!(!floor.heard(&refusal));
+        }
+        // An error during an answer takes nothing from it, and one while nobody asks neither.
+        let floor = Floor::default();
+        assert!(floor.ask() && !floor.heard(&Heard::AnswerBegins) && !floor.heard(&error()));
+        assert!(!floor.ask());
+        assert!(floor.heard(&Heard::AnswerEnds) && !floor.heard(&Heard::AnswerBegins));
+        assert!(!floor.heard(&Heard::AnswerEnds) && !floor.heard(&error()));
         assert!(floor.ask());
     }
 }

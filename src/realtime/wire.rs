@@ -3,7 +3,7 @@
 //! Events are told by their type whatever the version: the names of the two do not collide, and servers that speak one
 //! with words of the other are understood.
 
-use super::{MOST_PIECE, SAMPLE_RATE};
+use super::{MOST_PIECE, MOST_TEXT, SAMPLE_RATE, cut};
 use crate::protocol::realtime::{RealtimeAudio, RealtimeModality, RealtimeRole, RealtimeVersion};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -13,6 +13,12 @@ use serde_json::{Value, json};
 const HANDOFF_TOOL: &str = "ask_agent";
 /// Longest text of an event that is shown to the person.
 const MOST_MESSAGE: usize = 2000;
+/// Bytes of an id of the endpoint's. They come back in events and are kept.
+const MOST_ID: usize = 256;
+/// Tokens of what is written down of one utterance: some twenty minutes of speech.
+const TRANSCRIPT_TOKENS: usize = 4096;
+/// The id of our events that ask for an answer, by which an error says that it is about one.
+const RESPOND_ID: &str = "countersign-respond";
 
 /// How a conversation is opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,6 +83,8 @@ pub enum Heard {
     AnswerEnds,
     /// It answers already, so it does not answer again.
     AnswersAlready,
+    /// It does not answer, though it was asked to; why.
+    NoAnswer(String),
     Error(String),
     /// An event that should say something and does not.
     Garbage(String),
@@ -155,7 +163,7 @@ pub(super) fn event(version: RealtimeVersion, said: &Said) -> Value {
             "type": "conversation.item.create",
             "item": {"type": "function_call_output", "call_id": id, "output": text},
         }),
-        (Said::Respond, _) => json!({"type": "response.create"}),
+        (Said::Respond, _) => json!({"type": "response.create", "event_id": RESPOND_ID}),
     }
 }
 
@@ -170,12 +178,13 @@ pub(super) fn hear(event: &Value) -> Vec<Heard> {
         return vec![Heard::Garbage("an event without a type".to_owned())];
     };
     let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str);
-    let item = || text("/item_id").map(str::to_owned);
+    let id = |pointer: &str| text(pointer).filter(|id| id.len() <= MOST_ID).map(str::to_owned);
+    let item = || id("/item_id");
     let delta = |role| match text("/delta") {
         Some(delta) => vec![Heard::TranscriptDelta {
             item: item(),
             role,
-            delta: delta.to_owned(),
+            delta: cut(delta, TRANSCRIPT_TOKENS),
         }],
         None => vec![Heard::Garbage(format!("{kind} without a delta"))],
     };
@@ -184,11 +193,11 @@ pub(super) fn hear(event: &Value) -> Vec<Heard> {
         vec![Heard::TranscriptDone {
             item: item(),
             role,
-            text: whole.to_owned(),
+            text: cut(whole, TRANSCRIPT_TOKENS),
         }]
     };
     match kind {
-        "session.created" | "session.updated" => vec![Heard::Ready(text("/session/id").map(str::to_owned))],
+        "session.created" | "session.updated" => vec![Heard::Ready(id("/session/id"))],
         "response.output_audio.delta" | "response.audio.delta" | "conversation.output_audio.delta" => {
             audio(event, kind, item())
         }
@@ -231,19 +240,22 @@ pub(super) fn hear(event: &Value) -> Vec<Heard> {
         }
         "conversation.handoff.requested" => {
             let said = text("/input_transcript").map(str::trim).filter(|said| !said.is_empty());
-            match (text("/handoff_id"), said) {
-                (Some(id), Some(said)) => vec![Heard::Handoff {
-                    id: id.to_owned(),
-                    text: said.to_owned(),
-                }],
-                _ => vec![Heard::Garbage(format!("{kind} without id or words"))],
+            match (id("/handoff_id"), said) {
+                (Some(id), Some(said)) => vec![handoff(id, said)],
+                _ => vec![Heard::Garbage(format!(
+                    "{kind} without words, or without an id that can be kept"
+                ))],
             }
         }
         "error" => match text("/error/code") {
             Some("conversation_already_has_active_response") => vec![Heard::AnswersAlready],
-            _ => vec![Heard::Error(
-                message(event).unwrap_or_else(|| "an error without a word about it".to_owned()),
-            )],
+            _ => {
+                let why = message(event).unwrap_or_else(|| "an error without a word about it".to_owned());
+                vec![match text("/error/event_id") == Some(RESPOND_ID) {
+                    true => Heard::NoAnswer(why),
+                    false => Heard::Error(why),
+                }]
+            }
         },
         _ => Vec::new(),
     }
@@ -255,16 +267,33 @@ fn call(item: &Value) -> Option<Heard> {
     if text("type") != Some("function_call") || text("name") != Some(HANDOFF_TOOL) {
         return None;
     }
-    let id = text("call_id")?.to_owned();
+    let id = text("call_id")?;
+    if id.len() > MOST_ID {
+        return Some(Heard::Garbage(format!("a call with an id of {} bytes", id.len())));
+    }
     let arguments = text("arguments").unwrap_or_default();
     let task = serde_json::from_str::<Value>(arguments)
         .ok()
         .and_then(|arguments| Some(arguments.get("task")?.as_str()?.trim().to_owned()))
         .filter(|task| !task.is_empty());
     Some(match task {
-        Some(text) => Heard::Handoff { id, text },
+        Some(text) => handoff(id.to_owned(), &text),
         None => Heard::Garbage(format!("a call of {HANDOFF_TOOL} without a task")),
     })
+}
+
+/// Work for the agent. Half of a task is another task, so one that is too long is none.
+fn handoff(id: String, text: &str) -> Heard {
+    match text.len() <= MOST_TEXT {
+        true => Heard::Handoff {
+            id,
+            text: text.to_owned(),
+        },
+        false => Heard::Garbage(format!(
+            "a task of {} bytes, and at most {MOST_TEXT} are read",
+            text.len()
+        )),
+    }
 }
 
 /// Sound in pieces that are not too large, whole samples each.

@@ -58,7 +58,9 @@ pub fn install(options: &LogOptions<'_>) -> Result<(), String> {
             .with_writer(move || Masked(secrets.clone()))
             .with_filter(filter())
     });
-    let to_ring = options.ring.map(|ring| ring.layer().with_filter(Ring::targets()));
+    let to_ring = options
+        .ring
+        .map(|ring| ring.layer(options.secrets.clone()).with_filter(Ring::targets()));
     // Fails only if logging was started before; then that one stays.
     let _ = tracing_subscriber::registry()
         .with(to_file)

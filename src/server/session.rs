@@ -3,6 +3,7 @@
 use super::chats::Chats;
 use super::editor::EditorPort;
 use super::idle::Idle;
+use super::notices::Notices;
 use super::one_offs::OneOffs;
 use super::outbound::Outbound;
 use super::presenter::Presenter;
@@ -42,6 +43,7 @@ struct Shared {
     feedback: Feedback,
     presenter: Presenter,
     subscriptions: Subscriptions,
+    notices: Notices,
     chats: Chats,
     idle: Idle,
     one_offs: OneOffs,
@@ -64,6 +66,7 @@ impl Session {
             env: setup.env.clone(),
             client_config: Some(client.initialization_options.clone()).filter(serde_json::Value::is_object),
             user_agent: ModelClient::user_agent(),
+            secrets: setup.secrets.clone(),
             source: source(&client.name),
         };
         let agent = Agent::with(agent, Registry::standard(), vec![Arc::new(telemetry.clone())]);
@@ -72,6 +75,7 @@ impl Session {
         let current = Mutex::default();
         Self(Arc::new(Shared {
             subscriptions: Subscriptions::new(outbound.clone()),
+            notices: Notices::new(outbound.clone()),
             client,
             workspace,
             outbound,
@@ -112,6 +116,11 @@ impl Session {
     /// What a person can tell us, and what was shown to them of it.
     pub fn feedback(&self) -> &Feedback {
         &self.0.feedback
+    }
+
+    /// What is told of the account.
+    pub fn notices(&self) -> &Notices {
+        &self.0.notices
     }
 
     pub fn presenter(&self) -> &Presenter {

@@ -9,6 +9,7 @@ use crate::server::call::Call;
 use crate::server::dispatch;
 use crate::server::frame::{Frame, FrameError, FrameReader};
 use crate::server::line::HasRoom;
+use crate::server::log_trace::LogTrace;
 use crate::server::message::{self, Incoming};
 use crate::server::outbound::Outbound;
 use crate::server::stop::{End, Stop};
@@ -22,6 +23,7 @@ use std::io::{self, Read, Write};
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Id, Request, Response, Result as RpcResult};
@@ -66,6 +68,7 @@ pub(crate) struct Transport<S> {
     /// Ids towards the service: ours, never repeated, so that nothing it keeps under them can clash.
     last_id: i64,
     on_lost: OnLost,
+    log_trace: LogTrace,
 }
 
 /// Hears of a notification that did not reach its handler: its method, and the document that it was about.
@@ -88,6 +91,7 @@ impl<S: LanguageServer> Transport<S> {
             tasks: TaskTracker::new(),
             last_id: 0,
             on_lost: Arc::new(on_lost),
+            log_trace: LogTrace::default(),
         }
     }
 
@@ -161,6 +165,10 @@ impl<S: LanguageServer> Transport<S> {
         if let Err(error) = self.admit(&method) {
             return self.outbound.answer(&id, &Err(error));
         }
+        if method == "initialize" {
+            self.log_trace
+                .set(params.as_ref().and_then(|params| params.get("trace")));
+        }
         let params = adjust(&method, params);
         let (abort, registration) = AbortHandle::new_pair();
         match lock(&self.in_flight).entry(id.clone()) {
@@ -189,6 +197,8 @@ impl<S: LanguageServer> Transport<S> {
             outbound: self.outbound.clone(),
             in_flight: self.in_flight.clone(),
             phase: self.phase.clone(),
+            log_trace: self.log_trace.clone(),
+            since: Instant::now(),
         };
         let mut work = Box::pin(async move {
             let outcome = handler.await;
@@ -221,12 +231,18 @@ impl<S: LanguageServer> Transport<S> {
                 self.cancel(params.as_ref());
                 return Step::Next;
             }
+            "$/setTrace" => {
+                self.log_trace
+                    .set(params.as_ref().and_then(|params| params.get("value")));
+                return Step::Next;
+            }
             _ if self.phase() != Phase::Live => {
                 tracing::debug!(method, "notification outside the session's life; ignored");
                 return Step::Next;
             }
             _ => {}
         }
+        self.log_trace.took(&self.outbound, method);
         let params = adjust(method, params);
         let document = params
             .as_ref()
@@ -326,6 +342,8 @@ struct Reply {
     outbound: Outbound,
     in_flight: InFlight,
     phase: Arc<AtomicU8>,
+    log_trace: LogTrace,
+    since: Instant,
 }
 
 impl Reply {
@@ -337,6 +355,8 @@ impl Reply {
         }
         let answer = answer.map_err(|error| explain(&self.method, error));
         self.outbound.answer(&self.id, &answer);
+        self.log_trace
+            .answered(&self.outbound, &self.method, &self.id, self.since, &answer);
         self.call.answered();
     }
 }

@@ -307,7 +307,12 @@ impl Teller {
         if masked.len() <= LONGEST && looked_at.len() == text.len() {
             return masked.into_owned();
         }
-        let head = &masked[..masked.floor_char_boundary(LONGEST)];
+        // What is masked is shorter, so the half of a secret at the end of what was looked at could come into sight.
+        let most = match looked_at.len() == text.len() {
+            true => LONGEST,
+            false => LONGEST.min(masked.len().saturating_sub(MARGIN)),
+        };
+        let head = &masked[..masked.floor_char_boundary(most)];
         format!("{head} […]")
     }
 

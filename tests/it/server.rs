@@ -240,6 +240,50 @@ async fn wrong_messages_are_answered_once_with_what_is_wrong() {
     client.settle().await;
 }
 
+/// The client says how much it wants to be told of its own messages, at the beginning and at any time.
+#[tokio::test]
+async fn what_is_done_with_messages_is_told_where_the_client_wants_it() {
+    const TOLD: &str = "$/logTrace";
+    let client = Client::start(in_thread()).await;
+    let set = |value: serde_json::Value| client.notify("$/setTrace", json!({ "value": value }));
+    // Off at first.
+    client.call("countersign/thread/list", json!({})).await;
+    set(json!("messages"));
+    client.call("countersign/thread/list", json!({})).await;
+    let told = client.expect_notification(TOLD).await;
+    let message = told["message"].as_str().expect("text");
+    assert!(
+        message.starts_with("Answered the request countersign/thread/list (") && message.ends_with(" ms."),
+        "{told}"
+    );
+    assert!(told.get("verbose").is_none(), "{told}");
+    set(json!("loud"));
+    set(json!("verbose"));
+    client.request("no/such", json!({})).await.expect_err("there is none");
+    let told = client.expect_notification(TOLD).await;
+    assert!(
+        told["message"]
+            .as_str()
+            .is_some_and(|text| text.starts_with("Refused the request no/such (")),
+        "{told}"
+    );
+    assert!(
+        told["verbose"]
+            .as_str()
+            .is_some_and(|text| text.contains("-32601") && text.contains("no/such")),
+        "{told}"
+    );
+    client.notify("workspace/didChangeConfiguration", json!({"settings": null}));
+    let told = client.expect_notification(TOLD).await;
+    assert_eq!(
+        told["message"],
+        "Took the notification workspace/didChangeConfiguration."
+    );
+    set(json!("off"));
+    client.call("countersign/thread/list", json!({})).await;
+    client.settle().await;
+}
+
 #[tokio::test]
 async fn a_notification_with_wrong_parameters_is_told_to_the_person_once() {
     let client = Client::start(in_thread()).await;

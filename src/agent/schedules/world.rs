@@ -71,6 +71,7 @@ impl Stageless {
             client_config: None,
             user_agent: "schedules".to_owned(),
             source: "schedules".to_owned(),
+            secrets: Default::default(),
         };
         let tools: Vec<Arc<dyn Tool>> = vec![
             Arc::new(Busy::Look),

@@ -9,6 +9,7 @@ use crate::exec::{rules, support};
 use crate::model::error::KeyFrom;
 use crate::model::local::{self, Candidate};
 use crate::protocol::config::ConfigWarning;
+use crate::secrets::Secrets;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -219,7 +220,7 @@ fn model(machine: &Machine, config: &Config) -> Check {
     if let Held::Account(_)
     | Held::Key {
         from: KeyFrom::Stored, ..
-    } = Account::new(&config.home).held(terms.terms())
+    } = Account::new(&config.home, Secrets::default()).held(terms.terms())
     {
         return Check::new(NAME, State::Ok, format!("{of}, by the login below"));
     }
@@ -297,7 +298,7 @@ fn login_check(machine: &Machine, config: &Config) -> Option<Check> {
     if !terms.provider.requires_openai_auth {
         return None;
     }
-    let account = Account::new(&config.home);
+    let account = Account::new(&config.home, Secrets::default());
     let kept = account::place(&config.home, &terms.login);
     // Somebody without a login may have a local server, which the check of the model finds.
     let (summary, _) = login::describe(&account, &terms, &kept);

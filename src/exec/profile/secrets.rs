@@ -113,8 +113,11 @@ const MOVED: &[(&str, &[&str])] = &[
     ("PGPASSFILE", &[""]),
 ];
 
+/// The folder of what only the server itself opens, below its own: closed as a whole, so that what comes to lie in it while
+/// a command runs is closed for that command too. A single file is not: a command that runs sees the one that takes its place.
+pub const PRIVATE: &str = "private";
 /// The server's own, in its folder.
-const OWN: &[&str] = &["auth.json", ".credentials.json", "credentials.json"];
+const OWN: &[&str] = &[PRIVATE, "auth.json", ".credentials.json", "credentials.json"];
 /// Words in the server's configuration that stand before a key.
 const OWN_KEYS: &[&str] = &["bearer_token", "api_key", "http_headers", "uthorization"];
 
@@ -157,6 +160,26 @@ pub fn secrets(home: Option<&Path>, own: &Path, env: &BTreeMap<String, String>) 
         }
     }
     found
+}
+
+/// The server's private folder, made where it is missing: only what is there when a command begins is closed for it.
+pub fn private_folder(own: &Path) -> PathBuf {
+    let folder = own.join(PRIVATE);
+    if !folder.exists()
+        && let Err(error) = make_private(&folder)
+    {
+        // Nothing can be put there then either.
+        tracing::debug!(%error, folder = %folder.display(), "the private folder cannot be made");
+    }
+    folder
+}
+
+/// Makes a folder that only its owner looks into; the one around it has to be there.
+fn make_private(folder: &Path) -> std::io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
 }
 
 /// What a killed program may have left of a change of its own logins.
@@ -228,6 +251,7 @@ mod tests {
             (".aws/config", ""),
             (".npmrc", "registry=https://x/\n"),
             (".yarnrc.yml", "npmAuthToken: x\n"),
+            (".countersign/private/auth.json", "{}"),
             (".countersign/auth.json", "{}"),
             (".countersign/.auth.json.0199a213", "{}"),
             (".countersign/config.toml", "model = \"x\"\n"),
@@ -254,6 +278,7 @@ mod tests {
                 ".aws/credentials",
                 ".countersign/.auth.json.0199a213",
                 ".countersign/auth.json",
+                ".countersign/private",
                 ".gnupg/private-keys-v1.d",
                 ".ssh/id_ed25519",
                 ".ssh/work.pem",
@@ -265,6 +290,6 @@ mod tests {
         fs::write(own.join("config.toml"), "experimental_bearer_token = \"k\"\n").expect("write");
         let found = names(secrets(Some(&home), &own, &BTreeMap::new()));
         assert!(found.contains(&".npmrc".to_owned()) && found.contains(&".countersign/config.toml".to_owned()));
-        assert_eq!(names(secrets(None, &own, &BTreeMap::new())).len(), 3);
+        assert_eq!(names(secrets(None, &own, &BTreeMap::new())).len(), 4);
     }
 }

@@ -50,7 +50,12 @@ fn what_is_said_in_both_versions() {
             json!({"type": "conversation.item.create", "item": {"type": "function_call_output", "call_id": "c", "output": "done"}}),
             true,
         ),
-        (V2, Said::Respond, json!({"type": "response.create"}), false),
+        (
+            V2,
+            Said::Respond,
+            json!({"type": "response.create", "event_id": RESPOND_ID}),
+            false,
+        ),
     ];
     for (version, said, wanted, answer) in table {
         assert_eq!(event(version, &said), wanted, "{version:?} {said:?}");
@@ -172,6 +177,14 @@ fn what_is_heard_by_table() {
             json!({"type": "error", "error": {"code": "conversation_already_has_active_response"}}),
             vec![Heard::AnswersAlready],
         ),
+        (
+            json!({"type": "error", "error": {"message": "bad", "event_id": RESPOND_ID}}),
+            vec![Heard::NoAnswer("bad".into())],
+        ),
+        (
+            json!({"type": "error", "error": {"message": "bad", "event_id": "another"}}),
+            vec![Heard::Error("bad".into())],
+        ),
         (json!({"type": "rate_limits.updated"}), vec![]),
         (json!({"type": "made.up", "delta": 7}), vec![]),
         (
@@ -204,6 +217,35 @@ fn what_says_nothing_is_garbage() {
     ];
     for event in table {
         assert!(matches!(&heard(event.clone())[..], [Heard::Garbage(_)]), "{event}");
+    }
+}
+
+/// Whatever is sent, what is kept of it is small.
+#[test]
+fn nothing_that_is_heard_is_without_bound() {
+    let long = "語".repeat(1 << 20);
+    let call = |id: &str, task: &str| json!({"type": "function_call", "name": "ask_agent", "call_id": id, "arguments": json!({"task": task}).to_string()});
+    let table = [
+        json!({"type": "session.created", "session": {"id": long}}),
+        json!({"type": "response.output_text.delta", "item_id": long, "delta": long}),
+        json!({"type": "response.output_text.done", "item_id": long, "text": long}),
+        json!({"type": "conversation.input_transcript.done", "item_id": long, "transcript": long}),
+        json!({"type": "response.audio.delta", "item_id": long, "delta": sound(&[1, 2])}),
+        json!({"type": "input_audio_buffer.speech_started", "item_id": long}),
+        json!({"type": "conversation.handoff.requested", "handoff_id": long, "input_transcript": "x"}),
+        json!({"type": "conversation.handoff.requested", "handoff_id": "c", "input_transcript": long}),
+        json!({"type": "response.output_item.done", "item": call(&long, "x")}),
+        json!({"type": "response.output_item.done", "item": call("c", &long)}),
+        json!({"type": "response.done", "response": {"status": "failed", "status_details": {"error": {"message": long}}}}),
+        json!({"type": "error", "error": {"message": long}}),
+        json!({"type": "error", "error": {"message": long, "event_id": RESPOND_ID}}),
+        json!({"type": "conversation.item.input_audio_transcription.failed", "error": {"message": long}}),
+    ];
+    for event in table {
+        let heard = heard(event.clone());
+        assert!(!heard.is_empty(), "{}", event["type"]);
+        let size = format!("{heard:?}").len();
+        assert!(size < 20 << 10, "{} keeps {size} bytes", event["type"]);
     }
 }
 

@@ -73,7 +73,7 @@ async fn a_key_goes_in_by_standard_input_and_out_again() {
     );
     let (good, words) = shell.run(&["logout"], "").await;
     assert!(good && words.contains("logged out"), "{words}");
-    assert!(!shell.home().join("auth.json").exists());
+    assert!(!shell.home().join("private/auth.json").exists());
     for odd in ["", "two words\n"] {
         let (good, words) = shell.run(&["login", "--with-api-key"], odd).await;
         assert!(!good && words.contains("Copy it again"), "{words}");

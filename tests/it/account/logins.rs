@@ -1,7 +1,7 @@
 //! Logins that succeed, and what they are told as.
 
 use super::scene::{COMPLETED, Scene, Setting, UPDATED, back, closed, say};
-use crate::support::authority::browse;
+use crate::support::authority::{Manner, browse};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -21,7 +21,7 @@ async fn a_key_is_kept_told_of_in_order_and_used() {
         last[0].starts_with("answer") && last[1] == COMPLETED && last[2] == UPDATED,
         "{trace:?}"
     );
-    let file = scene.home.join("auth.json");
+    let file = scene.file();
     assert_eq!(
         std::fs::metadata(&file).expect("there").permissions().mode() & 0o777,
         0o600
@@ -57,7 +57,7 @@ async fn a_login_in_the_browser_ends_in_an_account() {
     let account = scene.call("read", json!({})).await["account"].take();
     let wanted = json!({"type": "account", "email": "ada@example.org", "plan": "plus", "workspaceId": "workspace-1"});
     assert_eq!(account, wanted);
-    let file = scene.home.join("auth.json");
+    let file = scene.file();
     assert_eq!(
         std::fs::metadata(&file).expect("there").permissions().mode() & 0o777,
         0o600
@@ -223,6 +223,88 @@ async fn a_login_is_cancelled_by_its_id_only() {
     assert!(late.is_err() || late.is_ok_and(|(status, _)| status >= 400));
 }
 
+/// What the server gives to a login that somebody has given up meanwhile is given back: nobody else knows of it.
+#[tokio::test]
+async fn tokens_that_come_too_late_are_given_back() {
+    for way in ["cancelled", "superseded", "code", "unwritten"] {
+        let scene = Scene::new().await;
+        let endpoint = if way == "code" { "poll" } else { "exchange" };
+        scene.authority.behave(endpoint, Manner::Silent);
+        let begun = match way {
+            "code" => scene.call("login/start", json!({"type": "deviceCode"})).await,
+            _ => scene.call("login/start", json!({"type": "browser"})).await,
+        };
+        let id = begun["loginId"].clone();
+        let browser = begun["authUrl"].as_str().map(str::to_owned);
+        let browser = tokio::spawn(async move {
+            if let Some(page) = browser {
+                // It may be told that it came too late, or nothing.
+                let _answer = browse(&page).await;
+            }
+        });
+        scene.authority.asked_times(endpoint, 1).await;
+        match way {
+            "superseded" => {
+                scene
+                    .call("login/start", json!({"type": "apiKey", "apiKey": "sk-test-1"}))
+                    .await;
+                assert_eq!(scene.completed().await["loginId"], id);
+                assert_eq!(scene.completed().await["success"], true);
+                scene.updated().await;
+            }
+            "unwritten" => {
+                std::fs::create_dir(scene.home.join("auth.json")).expect("a folder in its place");
+            }
+            _ => {
+                scene.call("login/cancel", json!({"loginId": id})).await;
+                assert_eq!(scene.completed().await["success"], false);
+            }
+        }
+        if way == "code" {
+            scene.authority.type_code(begun["userCode"].as_str().expect("a code"));
+        }
+        scene.authority.behave(endpoint, Manner::Well);
+        scene.authority.asked_times("revoke", 1).await;
+        while scene.authority.revoked().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        assert!(scene.authority.secrets().contains(&scene.authority.revoked()[0]));
+        browser.await.expect("no panic");
+        if way == "unwritten" {
+            assert_eq!(scene.completed().await["success"], false);
+            std::fs::remove_dir(scene.home.join("auth.json")).expect("removed");
+        }
+        let left = scene.stored().map(|file| file["OPENAI_API_KEY"].clone());
+        assert_eq!(left, (way == "superseded").then(|| json!("sk-test-1")), "{way}");
+    }
+}
+
+/// However requests cross each other, the last that is told is how it is.
+#[tokio::test]
+async fn the_last_that_is_told_is_how_it_is() {
+    let scene = Scene::new().await;
+    for round in 0..20 {
+        let key = json!({"type": "apiKey", "apiKey": format!("sk-test-{round}")});
+        let mut told = 0;
+        let (_, _, _, _) = futures::join!(
+            scene.call("login/start", key.clone()),
+            scene.call("logout", json!({})),
+            scene.call("login/start", key),
+            scene.call("logout", json!({})),
+        );
+        let mut last = Value::Null;
+        while told < 4 {
+            last = scene.updated().await;
+            told += 1;
+        }
+        for _ in 0..2 {
+            scene.completed().await;
+        }
+        let status = scene.call("status", json!({})).await;
+        assert_eq!(last["authMethod"], status["authMethod"], "{round}: {status}");
+    }
+}
+
 /// Shows S-347.
 #[tokio::test]
 async fn a_logout_forgets_tells_the_server_and_says_what_remains() {
@@ -236,7 +318,7 @@ async fn a_logout_forgets_tells_the_server_and_says_what_remains() {
         trace[trace.len() - 2].starts_with("answer") && trace[trace.len() - 1] == UPDATED,
         "{trace:?}"
     );
-    assert!(!scene.home.join("auth.json").exists());
+    assert!(scene.stored().is_none());
     scene.authority.asked_times("revoke", 1).await;
     while scene.authority.revoked().is_empty() {
         tokio::task::yield_now().await;

@@ -177,9 +177,26 @@ impl Scene {
         sent.map(|header| header.cloned().unwrap_or_default()).collect()
     }
 
+    /// Where what is logged in with is kept.
+    pub(super) fn file(&self) -> PathBuf {
+        self.home.join("private/auth.json")
+    }
+
+    /// What is kept; of both places, the one that counts.
     pub(super) fn stored(&self) -> Option<Value> {
-        let text = std::fs::read(self.home.join("auth.json")).ok()?;
+        let text = std::fs::read(self.home.join("auth.json")).or_else(|_| std::fs::read(self.file()));
+        let text = text.ok()?;
         Some(serde_json::from_slice(&text).expect("JSON"))
+    }
+
+    /// Ends when this access token is what is kept.
+    pub(super) async fn kept(&self, access: &str) {
+        let read = || -> Option<Value> { serde_json::from_slice(&std::fs::read(self.file()).ok()?).ok() };
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        while !read().is_some_and(|file| file["tokens"]["access_token"] == *access) {
+            assert!(std::time::Instant::now() < deadline, "it is not kept: {:?}", read());
+            tokio::task::yield_now().await;
+        }
     }
 
     /// The last messages that came, answers among them, from the first with this name on.

@@ -32,7 +32,7 @@ async fn secrets_show_nowhere() {
             {"when": {"header": {"authorization": token}}, "repeat": true,
                 "outputs": [{"fail": {"status": 401, "body": echo}}]},
             call("env", json!(["env"])),
-            call("cat", json!(["sh", "-c", "cat \"$HOME\"/home/auth.json 2>&1; ls -la"])),
+            call("cat", json!(["sh", "-c", "cat \"$HOME\"/home/auth.json \"$HOME\"/home/private/* ../home/private/auth.json 2>&1; ls -la"])),
             {"outputs": [{"call": {"tool": "read_file", "arguments": {"path": "/var/tmp/none"}, "id": "none"}}]},
             [{"say": "Done."}],
             {"repeat": true, "outputs": [{"fail": {"status": 401, "body": {"error": {"message": "No."}}}}]},
@@ -104,7 +104,7 @@ async fn secrets_show_nowhere() {
         .chain(files(&dir))
         .chain([trace.path().to_owned()])
     {
-        if path != home.join("auth.json") {
+        if path != home.join("private/auth.json") {
             let text = std::fs::read(&path).expect("bytes");
             places.push((path.display().to_string(), String::from_utf8_lossy(&text).into_owned()));
         }
@@ -123,5 +123,55 @@ async fn secrets_show_nowhere() {
         for secret in secrets.iter().map(String::as_str) {
             assert!(!text.contains(secret), "{place} holds {secret}");
         }
+    }
+}
+
+/// Whatever becomes secret while the server runs is taken out of what leaves from then on: what is logged in with and what a
+/// renewal brings, a key, a value of a configuration that is loaded again.
+#[tokio::test]
+async fn what_changes_is_known_to_be_secret_at_once() {
+    const KEY: &str = "a-key-without-any-form";
+    const RELOADED: &str = "a-header-of-the-new-configuration";
+    let setting = Setting {
+        logged_in: true,
+        ..Setting::default()
+    };
+    let scene = Scene::with(setting).await;
+    let report = async |secret: &str| {
+        let asked = json!({"classification": "bug", "reason": format!("It said {secret}!")});
+        let shown = scene.client.call("countersign/feedback/preview", asked).await;
+        shown["report"].as_str().expect("a report").to_owned()
+    };
+    let tokens = |scene: &Scene| {
+        let stored = scene.stored().expect("kept");
+        let text = |name: &str| stored["tokens"][name].as_str().expect("a token").to_owned();
+        ["access_token", "refresh_token", "id_token"].map(text)
+    };
+    let mut secrets = Vec::new();
+    scene.call("read", json!({})).await;
+    secrets.extend(tokens(&scene));
+    scene.call("read", json!({"refreshToken": true})).await;
+    secrets.extend(tokens(&scene));
+    scene.log_in().await;
+    secrets.extend(tokens(&scene));
+    scene
+        .call("login/start", json!({"type": "apiKey", "apiKey": KEY}))
+        .await;
+    scene.completed().await;
+    scene.updated().await;
+    secrets.push(KEY.to_owned());
+    assert!(report(RELOADED).await.contains(RELOADED), "nobody knows yet");
+    let path = scene.home.join("config.toml");
+    let config = std::fs::read_to_string(&path).expect("text");
+    let header = format!("request_max_retries = 1\nhttp_headers = {{ \"x-login-token\" = \"{RELOADED}\" }}");
+    std::fs::write(&path, config.replace("request_max_retries = 1", &header)).expect("a file");
+    scene.client.call("countersign/config/reload", json!({})).await;
+    secrets.push(RELOADED.to_owned());
+    for secret in &secrets {
+        let report = report(secret).await;
+        assert!(
+            !report.contains(secret) && report.contains("It said <secret>!"),
+            "{report}"
+        );
     }
 }

@@ -128,6 +128,7 @@ impl Alone {
             client_config: Some(config),
             user_agent: "test".to_owned(),
             source: "test".to_owned(),
+            secrets: Default::default(),
         };
         Self {
             agent: Agent::with(setup, Registry::new(tools), contributors),

@@ -161,12 +161,13 @@ impl Authority {
     /// Logs in without a browser: a home folder gets tokens that hold.
     pub(crate) fn put_into(&self, home: &Path) {
         let tokens = self.ledger().tokens();
-        std::fs::create_dir_all(home).expect("a folder");
+        let folder = home.join("private");
+        std::fs::create_dir_all(&folder).expect("a folder");
         let file = json!({"OPENAI_API_KEY": null, "tokens": {
             "id_token": tokens["id_token"], "access_token": tokens["access_token"],
             "refresh_token": tokens["refresh_token"], "account_id": "workspace-1",
         }});
-        std::fs::write(home.join("auth.json"), file.to_string()).expect("a file");
+        std::fs::write(folder.join("auth.json"), file.to_string()).expect("a file");
     }
 
     /// It is gone; its port refuses.
