@@ -37,7 +37,6 @@ enum Command {
     Serve(serve::Args),
     /// Serve editors that speak the Agent Client Protocol, such as Zed and those of JetBrains.
     Acp(acp::Args),
-    /// Run a command confined, as the agent would.
     Sandbox(sandbox::Args),
     /// Carry out a patch or a unified diff on the disk, all or none.
     ApplyPatch(apply_patch::Args),

@@ -2,6 +2,7 @@
 
 use clap::Parser;
 use countersign::cli::apply_patch as tool;
+use countersign::cli::sandbox;
 use countersign::exec::role;
 use countersign::patch::disk::role as apply;
 use std::process::ExitCode;
@@ -9,13 +10,14 @@ use std::process::ExitCode;
 /// Plays a role to its end.
 type Role = fn() -> ExitCode;
 
-/// The roles in which the program starts itself, by their first argument. They run before the command line is read and
-/// before any thread has started.
+/// What runs before the command line is read and before any thread has started, by the first argument: the roles in which
+/// the program starts itself, and what has no time for the rest of the command line.
 const ROLES: &[(&str, Role)] = &[
     (role::SANDBOX, role::sandbox),
     (role::PROBE, role::probe),
     (apply::NAME, apply_patch),
     (tool::NAME, apply_patch_tool),
+    (sandbox::NAME, sandbox::start),
 ];
 
 /// Carries out a patch for whoever started the program.

@@ -2,11 +2,12 @@
 
 use crate::exec::{Confinement, role};
 use crate::protocol::settings::SandboxPolicy;
-use clap::ValueEnum;
+use clap::{Parser as _, ValueEnum};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+/// Run a command confined, as the agent would.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// What the command may touch.
@@ -52,9 +53,38 @@ enum Policy {
     FullAccess,
 }
 
+/// Its name.
+pub const NAME: &str = "sandbox";
+
+/// As much of the command line as there is where its first word is known.
+#[derive(Debug, clap::Parser)]
+#[command(name = "countersign", version)]
+struct Alone {
+    #[command(subcommand)]
+    command: Only,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Only {
+    Sandbox(Args),
+}
+
+/// Runs it for a command line whose first word is its name: while the words are read, the kernel makes namespaces. For a
+/// process in which no thread has started.
+pub fn start() -> ExitCode {
+    let here = role::begin(tell);
+    let Only::Sandbox(args) = Alone::parse().command;
+    run_here(here, args)
+}
+
+/// Runs it.
 pub fn run(args: Args) -> ExitCode {
+    run_here(role::begin(tell), args)
+}
+
+fn run_here(here: role::Here, args: Args) -> ExitCode {
     match prepare(&args) {
-        Ok((cwd, confinement)) => role::run_here(args.command, cwd, environment(&confinement), &confinement, tell),
+        Ok((cwd, confinement)) => role::run_here(here, args.command, cwd, environment(&confinement), &confinement),
         Err(reason) => {
             tell(&reason);
             ExitCode::from(role::EXIT_REFUSED)

@@ -5,6 +5,8 @@
 //! the person could do there what the command could not.
 
 mod files;
+#[cfg(target_os = "linux")]
+mod limits;
 mod network;
 
 use super::Confinement;
@@ -87,6 +89,10 @@ pub(super) fn judge(ran: &Ran<'_>) -> Option<Denial> {
             missing: Missing::Other,
         });
     }
+    #[cfg(target_os = "linux")]
+    if let Some(denial) = limits::judge_end(ran.exit_code) {
+        return Some(denial);
+    }
     if let Some(blocked) = ran.blocked {
         return Some(Denial {
             reason: format!("the sandbox blocked {blocked}"),
@@ -103,6 +109,10 @@ pub(super) fn judge(ran: &Ran<'_>) -> Option<Denial> {
     let speaks_of_sockets = ["socket", "connect(", "bind("].iter().any(|word| plain.contains(word));
     let of_network = || lines().find_map(|line| network::judge(line, speaks_of_sockets));
     let unclear = || lines().find_map(files::judge_unclear);
+    #[cfg(target_os = "linux")]
+    let of_limits = || lines().find_map(limits::judge);
+    #[cfg(not(target_os = "linux"))]
+    let of_limits = || None;
     let of_loopback = || {
         let reason = ran.unanswered.clone()?;
         let said = lines().any(|line| line.to_ascii_lowercase().contains("refused"));
@@ -125,6 +135,7 @@ pub(super) fn judge(ran: &Ran<'_>) -> Option<Denial> {
         .or_else(|| (!network).then(of_network).flatten())
         .or_else(of_loopback)
         .or_else(of_records)
+        .or_else(of_limits)
         .or_else(unclear)
 }
 

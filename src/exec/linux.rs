@@ -16,7 +16,8 @@
 //!   ends, the kernel kills all that is left in its process namespace.
 //!
 //! Without namespaces the outer keeper does the work of both, and hunts down what is left of the command by descent.
-//! `countersign sandbox` has no starter: its own process is the outer keeper.
+//! `countersign sandbox` has no starter: its own process is the outer keeper, and forks the inner one before it reads its
+//! words.
 //!
 //! `launch` is the asker's side of the line; nothing else here runs in the server.
 
@@ -49,10 +50,10 @@ use audit::Audit;
 use broker::{Factory, Reach};
 use crowd::Crowd;
 use keeper::{Charge, Keeper};
-pub(super) use limits::binds_root;
+pub(super) use limits::{FILE_SIZE as MOST_FILE_SIZE, PROCESSES as MOST_PROCESSES, binds_root};
 use namespaces::{Prepared, View};
 use questions::{Asker, Network};
-use spare::Ahead;
+use spare::{Ahead, Spare, Work};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -131,10 +132,20 @@ impl Post<'_> {
     }
 }
 
-/// Runs an order with the standard streams as they are.
-pub(super) fn run_here(order: &Order, report: impl Fn(&str)) -> ExitCode {
+/// What is begun for a person's command before it is known; nothing where there can be no namespaces.
+pub(super) struct Begun(Option<Spare>);
+
+/// Begins what a person's command will need. `report` is how they are told of what becomes of it.
+pub(super) fn begin(report: fn(&str)) -> Begun {
     sys::close_all_on_exec();
-    ExitCode::from(run(order, &Post::Person(&report), Ahead::default()))
+    Begun(Spare::begin(report).ok())
+}
+
+/// Runs an order with the standard streams as they are.
+pub(super) fn run_here(order: &Order, begun: Begun, report: fn(&str)) -> ExitCode {
+    let ahead = begun.0.zip(serde_json::to_vec(order).ok());
+    let ahead = Ahead(ahead.map(|(spare, order)| (spare, Work { order, asked: None })));
+    ExitCode::from(run(order, &Post::Person(&report), ahead))
 }
 
 /// Runs a command to its end, nothing of it left; its exit status, or the one that says why it did not run.
@@ -238,16 +249,21 @@ fn run_in_namespaces(
     };
     let given = ahead.use_if(own_network && factory.is_none());
     if let Some(given) = given.map_err(|error| error.to_string())? {
-        // The starter goes on when the walls stand, or soon: a folder that does not answer holds up its own command only.
-        sys::poll([Some(given.socket.as_raw_fd())], WALLS_SOON);
-        drop(given.sign);
+        let streams = given.asked.map(|asked| {
+            // The starter goes on when the walls stand, or soon: a folder that does not answer holds up its own command only.
+            sys::poll([Some(given.socket.as_raw_fd())], WALLS_SOON);
+            drop(asked.sign);
+            asked.streams
+        });
         if let Some(counted) = stands(given.keeper, &given.socket) {
             // Nobody who reads the command's streams waits for this process.
-            drop(given.streams);
+            drop(streams);
             return Ok(keep(given.keeper, &given.socket, counted));
         }
         // Whoever runs the command in its place needs them here.
-        starter::put_in_place(&given.streams).map_err(|error| error.to_string())?;
+        if let Some(streams) = streams {
+            starter::put_in_place(&streams).map_err(|error| error.to_string())?;
+        }
     }
     let mut refused = None;
     for flags in attempts {

@@ -196,14 +196,32 @@ pub fn probe() -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Runs a command in this process's place, with its standard streams, and returns its exit status. For the command
-/// line; must be called before any thread has started. `report` is told why a command did not run.
+/// A command that is about to be run in this process's place.
+pub struct Here {
+    /// What is told why a command did not run.
+    report: fn(&str),
+    #[cfg(target_os = "linux")]
+    begun: super::linux::Begun,
+}
+
+/// Begins what any confined command needs, while whoever calls finds out which. For the command line; must be called
+/// before any thread has started, and closes this process's other descriptors to the command. `report` is told why the
+/// command did not run.
+pub fn begin(report: fn(&str)) -> Here {
+    Here {
+        report,
+        #[cfg(target_os = "linux")]
+        begun: super::linux::begin(report),
+    }
+}
+
+/// Runs a command in this process's place, with its standard streams, and returns its exit status.
 pub fn run_here(
+    here: Here,
     argv: Vec<String>,
     cwd: PathBuf,
     env: Vec<(String, String)>,
     confinement: &super::Confinement,
-    report: impl Fn(&str),
 ) -> ExitCode {
     let order = Order {
         argv,
@@ -214,7 +232,7 @@ pub fn run_here(
         terminal: None,
     };
     #[cfg(target_os = "linux")]
-    return super::linux::run_here(&order, report);
+    return super::linux::run_here(&order, here.begun, here.report);
     #[cfg(not(target_os = "linux"))]
-    return super::run::run_here(&order, report);
+    return super::run::run_here(&order, here.report);
 }

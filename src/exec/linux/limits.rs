@@ -24,13 +24,19 @@ pub(super) struct Limits {
     pub processes: u64,
 }
 
+/// See [`Limits::processes`].
+pub(in crate::exec) const PROCESSES: u64 = 2048;
+
+/// See [`Limits::file_size`].
+pub(in crate::exec) const FILE_SIZE: u64 = 64 << 30;
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
             core: 0,
-            file_size: 64 << 30,
+            file_size: FILE_SIZE,
             open_files: 65_536,
-            processes: 2048,
+            processes: PROCESSES,
         }
     }
 }

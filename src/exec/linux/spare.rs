@@ -1,11 +1,13 @@
-//! An inner keeper forked ahead of its order, in namespaces of its own: all of them but the view of the disk, which has to
-//! be today's. A network is what takes the kernel longest to make; these do not age.
+//! An inner keeper forked ahead of its order, in namespaces of its own. A network is what takes the kernel longest to make.
+//!
+//! - One that the starter keeps has all of them but the view of the disk, which has to be today's; the others do not age.
+//! - `countersign sandbox` forks one before it reads its words, and has them ready when it knows what they ask for.
 
 use super::broker::Reach;
 use super::starter::{self, Sign};
 use super::{Inner, Post, inner_keeper, namespaces, sys};
 use crate::exec::protected::Guard;
-use crate::exec::role::EXIT_REFUSED;
+use crate::exec::role::{EXIT_REFUSED, Order};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
@@ -14,7 +16,21 @@ use std::os::fd::OwnedFd;
 pub(super) struct Spare {
     pid: libc::pid_t,
     socket: OwnedFd,
+    /// Its namespaces stand.
+    stands: bool,
 }
+
+/// Whose order it waits for.
+#[derive(Clone, Copy)]
+enum Whose {
+    /// A server's, whose line and the command's streams come with it.
+    Asker,
+    /// That of a person at a terminal, who is told so; the streams are this process's own.
+    Person(fn(&str)),
+}
+
+/// Namespaces that the inner keeper makes for itself, so that whoever forks it does not wait for them.
+const BY_ITSELF: libc::c_int = libc::CLONE_NEWNET | libc::CLONE_NEWIPC | libc::CLONE_NEWNS;
 
 impl Spare {
     /// Forks one. `not_its_own` are descriptors that it must not hold open.
@@ -22,40 +38,74 @@ impl Spare {
     /// # Errors
     /// Namespaces are not allowed, or limits are reached.
     pub(super) fn prepare(not_its_own: &[&OwnedFd]) -> io::Result<Self> {
-        let ids = sys::own_ids();
         let mut trouble = io::Error::from(io::ErrorKind::Unsupported);
         for flags in namespaces::attempts(false) {
-            let flags = flags & !libc::CLONE_NEWNS;
-            let (ours, theirs) = sys::socket_pair()?;
-            match sys::fork(flags) {
+            let stands = Self::fork(flags, Whose::Asker, not_its_own).and_then(|mut spare| {
+                spare.wait()?;
+                Ok(spare)
+            });
+            match stands {
+                Ok(spare) => return Ok(spare),
                 Err(error) => trouble = error,
-                Ok(sys::Forked::Child) => {
-                    drop(ours);
-                    not_its_own.iter().for_each(|fd| sys::close_copy(fd));
-                    sys::exit(wait_for_order(theirs, flags, ids));
-                }
-                Ok(sys::Forked::Parent(pid)) => {
-                    drop(theirs);
-                    let spare = Self { pid, socket: ours };
-                    let mut word = [0];
-                    if matches!(File::from(spare.socket.try_clone()?).read(&mut word), Ok(1)) {
-                        return Ok(spare);
-                    }
-                }
             }
         }
         Err(trouble)
+    }
+
+    /// Forks one for the person's command that is to come, and does not wait until it is ready. `tell` is how the person is
+    /// told of what becomes of the command.
+    ///
+    /// # Errors
+    /// As of [`Spare::prepare`].
+    pub(super) fn begin(tell: fn(&str)) -> io::Result<Self> {
+        let [best, ..] = namespaces::attempts(false)[..] else {
+            return Err(io::ErrorKind::Unsupported.into());
+        };
+        Self::fork(best, Whose::Person(tell), &[])
+    }
+
+    fn fork(flags: libc::c_int, whose: Whose, not_its_own: &[&OwnedFd]) -> io::Result<Self> {
+        let ids = sys::own_ids();
+        let (ours, theirs) = sys::socket_pair()?;
+        match sys::fork(flags & !BY_ITSELF)? {
+            sys::Forked::Child => {
+                drop(ours);
+                not_its_own.iter().for_each(|fd| sys::close_copy(fd));
+                sys::exit(wait_for_order(theirs, flags, ids, whose));
+            }
+            sys::Forked::Parent(pid) => Ok(Self {
+                pid,
+                socket: ours,
+                stands: false,
+            }),
+        }
+    }
+
+    /// Waits until its namespaces stand.
+    fn wait(&mut self) -> io::Result<()> {
+        let mut word = [0];
+        if !self.stands {
+            File::from(self.socket.try_clone()?).read_exact(&mut word)?;
+            self.stands = true;
+        }
+        Ok(())
     }
 
     /// Has it carry out the order. It tells through the socket how it gets on, as any inner keeper.
     ///
     /// # Errors
     /// It has died meanwhile.
-    fn give(&self, work: &Work) -> io::Result<OwnedFd> {
-        let [stdin, stdout, stderr] = &work.streams;
-        // In one message, as far as it goes: each wakes the one who waits.
+    fn give(&mut self, work: &Work) -> io::Result<OwnedFd> {
+        self.wait()?;
         let message = starter::written(&work.order);
-        let sent = sys::send_with(&self.socket, &message, &[&work.line, stdin, stdout, stderr])?;
+        let sent = match &work.asked {
+            None => 0,
+            Some(asked) => {
+                let [stdin, stdout, stderr] = &asked.streams;
+                // In one message, as far as it goes: each wakes the one who waits.
+                sys::send_with(&self.socket, &message, &[&asked.line, stdin, stdout, stderr])?
+            }
+        };
         let socket = File::from(self.socket.try_clone()?);
         (&socket).write_all(&message[sent..])?;
         Ok(socket.into())
@@ -70,7 +120,14 @@ impl Spare {
 /// An order as it came, for a spare to have.
 pub(super) struct Work {
     pub order: Vec<u8>,
+    /// None of a person's.
+    pub asked: Option<Asked>,
+}
+
+/// What came with an order from a server.
+pub(super) struct Asked {
     pub line: OwnedFd,
+    /// The command's, for whoever takes the spare's place should it fail.
     pub streams: [OwnedFd; 3],
     pub sign: Sign,
 }
@@ -86,19 +143,20 @@ impl Ahead {
     /// # Errors
     /// The command's streams cannot be made this process's own, for the one that is to be forked.
     pub(super) fn use_if(&mut self, fits: bool) -> io::Result<Option<Given>> {
-        let Some((spare, work)) = self.0.take() else {
+        let Some((mut spare, work)) = self.0.take() else {
             return Ok(None);
         };
         match fits.then(|| spare.give(&work)) {
             Some(Ok(socket)) => Ok(Some(Given {
                 keeper: spare.pid,
                 socket,
-                sign: work.sign,
-                streams: work.streams,
+                asked: work.asked,
             })),
             _ => {
                 spare.end();
-                starter::put_in_place(&work.streams)?;
+                if let Some(asked) = work.asked {
+                    starter::put_in_place(&asked.streams)?;
+                }
                 Ok(None)
             }
         }
@@ -109,17 +167,21 @@ impl Ahead {
 pub(super) struct Given {
     pub(super) keeper: libc::pid_t,
     pub(super) socket: OwnedFd,
-    pub(super) sign: Sign,
-    /// The command's, for whoever takes its place should it fail.
-    pub(super) streams: [OwnedFd; 3],
+    pub(super) asked: Option<Asked>,
 }
 
 /// What is received at once; the order of most commands fits.
 const MESSAGE: usize = 16 * 1024;
 
-fn wait_for_order(socket: OwnedFd, flags: libc::c_int, ids: (u32, u32)) -> u8 {
+fn wait_for_order(socket: OwnedFd, flags: libc::c_int, ids: (u32, u32), whose: Whose) -> u8 {
     let followed = sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong).is_ok();
+    let late = match whose {
+        Whose::Asker => libc::CLONE_NEWNS,
+        // Their command comes in a moment.
+        Whose::Person(_) => 0,
+    };
     let entered = namespaces::enter(flags, ids).and_then(|()| {
+        sys::unshare(flags & BY_ITSELF & !late)?;
         let prepared = namespaces::prepare(true);
         File::from(socket.try_clone()?).write_all(&[1])?;
         Ok(prepared)
@@ -127,20 +189,11 @@ fn wait_for_order(socket: OwnedFd, flags: libc::c_int, ids: (u32, u32)) -> u8 {
     let Some(prepared) = entered.ok().filter(|_| followed) else {
         return EXIT_REFUSED;
     };
-    let mut message = vec![0; MESSAGE];
-    let Ok((received, descriptors)) = sys::receive_with(&socket, &mut message) else {
-        return EXIT_REFUSED;
+    let taken = match whose {
+        Whose::Asker => take(&socket),
+        Whose::Person(ref tell) => read(&socket, &[]).map(|order| (order, Post::Person(tell))),
     };
-    let Ok([line, streams @ ..]) = <[OwnedFd; 4]>::try_from(descriptors) else {
-        return EXIT_REFUSED;
-    };
-    let rest = socket.try_clone().map(File::from);
-    let order = rest.and_then(|rest| starter::read_order(message[..received].chain(rest)));
-    let (Ok(order), Ok(()), Ok(version)) = (order, starter::put_in_place(&streams), sys::landlock_version()) else {
-        return EXIT_REFUSED;
-    };
-    drop(streams);
-    let Ok(order) = starter::parse(&order) else {
+    let (Ok((order, post)), Ok(version)) = (taken, sys::landlock_version()) else {
         return EXIT_REFUSED;
     };
     let Some(walls) = &order.walls else {
@@ -156,10 +209,27 @@ fn wait_for_order(socket: OwnedFd, flags: libc::c_int, ids: (u32, u32)) -> u8 {
         reach: &reach,
         factory: None,
         version,
-        post: &Post::Asker(line),
+        post: &post,
         own_network: true,
         own_user: flags & libc::CLONE_NEWUSER != 0,
         user: ids.0,
     };
-    inner_keeper(&inner, socket, || sys::own_mounts().map(|()| prepared))
+    inner_keeper(&inner, socket, || sys::unshare(late).map(|()| prepared))
+}
+
+/// Takes the order, and the line and streams that come with it.
+fn take<'a>(socket: &OwnedFd) -> io::Result<(Order, Post<'a>)> {
+    let mut message = vec![0; MESSAGE];
+    let (received, descriptors) = sys::receive_with(socket, &mut message)?;
+    let [line, streams @ ..] =
+        <[OwnedFd; 4]>::try_from(descriptors).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
+    let order = read(socket, &message[..received])?;
+    starter::put_in_place(&streams)?;
+    Ok((order, Post::Asker(line)))
+}
+
+/// Reads the order, of which this much has been received.
+fn read(socket: &OwnedFd, received: &[u8]) -> io::Result<Order> {
+    let rest = File::from(socket.try_clone()?);
+    starter::parse(&starter::read_order(received.chain(rest))?)
 }

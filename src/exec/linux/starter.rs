@@ -4,7 +4,7 @@
 //! It reads no order itself and keeps nothing of one. Of the keepers that it forks, one waits at the socket at a time;
 //! the asker's death closes the socket, and all who wait there go.
 
-use super::spare::{Ahead, Spare, Work};
+use super::spare::{Ahead, Asked, Spare, Work};
 use super::{Post, sys};
 use crate::exec::role::{EXIT_REFUSED, Order, Report};
 use std::fs::File;
@@ -143,9 +143,11 @@ fn take(post: &Post<'_>, streams: [OwnedFd; 3], spare: Option<Spare>, sign: Sign
         Some((spare, sign)) => {
             let work = Work {
                 order: bytes,
-                line: line.try_clone()?,
-                streams,
-                sign,
+                asked: Some(Asked {
+                    line: line.try_clone()?,
+                    streams,
+                    sign,
+                }),
             };
             Ahead(Some((spare, work)))
         }

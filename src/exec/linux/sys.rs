@@ -61,10 +61,10 @@ pub(super) fn fork(flags: c_int) -> io::Result<Forked> {
     }
 }
 
-/// Gives this process a view of the mounts of its own.
-pub(super) fn own_mounts() -> io::Result<()> {
+/// Gives this process new namespaces of its own, those that `flags` name.
+pub(super) fn unshare(flags: c_int) -> io::Result<()> {
     // SAFETY: no memory is involved.
-    check(c_long::from(unsafe { libc::unshare(libc::CLONE_NEWNS) })).map(drop)
+    check(c_long::from(unsafe { libc::unshare(flags) })).map(drop)
 }
 
 /// Room for the calls of a process that borrows memory; only what is used of it is ever real.

@@ -1054,7 +1054,7 @@ async fn a_published_server_works() {
         .stderr(std::process::Stdio::null())
         .status();
     if !has_library.is_ok_and(|status| status.success()) {
-        return crate::exec::place::left_out("the package `mcp` of python3");
+        return crate::exec::place::skipped("the package `mcp` of python3 is not installed");
     }
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("server.py");

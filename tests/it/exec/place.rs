@@ -135,24 +135,35 @@ pub(crate) fn words(output: &Output) -> String {
     )
 }
 
-/// Says that the running test is left out, or a part of it, since something is not installed here.
-#[expect(clippy::print_stderr, reason = "a test that is left out says so")]
-pub(crate) fn left_out(missing: &str) {
+/// Says that the running test is skipped, or a part of it, and why: past what the harness keeps to itself.
+pub(crate) fn skipped(why: &str) {
     let thread = std::thread::current();
     let test = thread.name().unwrap_or("a test");
-    eprintln!("{test}: left out (or a part of it), as {missing} is not installed");
+    let _closed = writeln!(std::io::stderr(), "{test}: skipped (or a part of it): {why}");
 }
 
-/// Whether the machine has a program that a test needs. Where it does not, the test is left out, and says so; on a machine
-/// that is there to run all tests (`CI=true`) that is a failure.
-pub(crate) fn has(program: &str) -> bool {
-    let found = there_is(program);
-    if !found {
-        let everything = std::env::var_os("CI").is_some_and(|ci| ci == "true");
-        assert!(!everything, "this test needs `{program}`, which is not installed");
-        left_out(&format!("`{program}`"));
+/// Whether the machine has what a test needs. Where it does not, the test is skipped, and says so; on a machine that is
+/// there to run all tests (`CI` is set) that is a failure.
+fn needs(there: bool, what: &str) -> bool {
+    if !there {
+        let everything = std::env::var("CI").is_ok_and(|ci| !["", "0", "false"].contains(&&*ci));
+        assert!(
+            !everything,
+            "this test needs {what}, and with CI set none may be skipped"
+        );
+        skipped(&format!("it needs {what}"));
     }
-    found
+    there
+}
+
+/// Whether the machine has a program that the running test needs.
+pub(crate) fn has(program: &str) -> bool {
+    needs(there_is(program), &format!("`{program}`, which is not installed"))
+}
+
+/// Whether this process is root, as the running test needs.
+pub(crate) fn has_root() -> bool {
+    needs(is_root(), "to be run as root")
 }
 
 /// Whether a program can be found, for what is only one way of many to try the same.

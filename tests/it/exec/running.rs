@@ -297,6 +297,13 @@ async fn what_the_sandbox_stopped_is_told() {
             "python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"/\" + \"x\" * 3)' || kill -SYS $$",
             "system call",
         ),
+        // Nobody ever writes into it, so each of them waits.
+        (
+            "mkfifo nothing; while :; do read x < nothing & done",
+            "2048 at one time",
+        ),
+        ("truncate -s 65G large", "64 GiB"),
+        ("python3 -c 'open(\"large\", \"w\").truncate(65 << 30)'", "64 GiB"),
     ] {
         let finished = run(request(&place.work, SandboxMode::WorkspaceWrite, script))
             .await

@@ -1,6 +1,6 @@
 //! Commands that outlive a call: with pseudo-terminals and with pipes, in every sandbox, to their end.
 
-use super::place::{Place, User};
+use super::place::{Place, User, has};
 use countersign::exec::terminal::{Exit, Size, Terminal, TerminalError};
 use countersign::exec::{self, CommandRequest, Confinement, ExecError, Input, plain};
 use countersign::protocol::settings::{SandboxMode, SandboxPolicy};
@@ -181,7 +181,6 @@ async fn a_password_is_asked_for_without_echo() {
 async fn interactive_programs_work() {
     let place = Place::new(User::Own);
     std::fs::write(place.work.join("page"), "line\n".repeat(500)).expect("written");
-    let there = |program: &str| Path::new("/usr/bin").join(program).exists();
     for (argv, prompt, steps) in [
         (
             &["python3", "-i", "-q"][..],
@@ -202,7 +201,7 @@ async fn interactive_programs_work() {
             &[("ihello\x1b:wq\r", ""), ("", "")],
         ),
     ] {
-        if !there(argv[0]) {
+        if !has(argv[0]) {
             continue;
         }
         let mut reader = read(&place.work, SandboxMode::WorkspaceWrite, argv).await;
@@ -217,7 +216,7 @@ async fn interactive_programs_work() {
         }
         reader.exit().await;
     }
-    if there("vim") {
+    if has("vim") {
         assert_eq!(
             std::fs::read_to_string(place.work.join("new")).expect("vim wrote it"),
             "hello\n"

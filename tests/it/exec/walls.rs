@@ -2,7 +2,7 @@
 //! places that stay read-only, loopback ports, hosts, socket files, limits.
 
 use super::fallback::runners;
-use super::place::{Place, User, has, is_root, runs_with, users, words};
+use super::place::{Place, User, has, has_root, is_root, runs_with, users, words};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -148,7 +148,7 @@ fn hidden_places_that_do_not_exist_are_not_made() {
 
 #[test]
 fn another_mount_of_a_hidden_place_does_not_help() {
-    if !(is_root() && has("unshare") && has("mount")) {
+    if !(has_root() && has("unshare") && has("mount")) {
         return;
     }
     let place = Place::new(User::Own);
@@ -412,7 +412,7 @@ for host, family in (('127.0.0.1', socket.AF_INET), ('localhost', socket.AF_INET
 
 #[test]
 fn hosts_by_name_and_address() {
-    if !(is_root() && has("unshare") && has("mount")) {
+    if !(has_root() && has("unshare") && has("mount")) {
         return;
     }
     let place = Place::new(User::Own);
