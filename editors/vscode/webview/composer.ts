@@ -33,7 +33,7 @@ export class Composer {
   private readonly model = el("select", { label: "Model", title: "Model" });
   private readonly effort = el("select", { label: "Effort", title: "How much the model thinks" });
   private readonly sendButton = button("", () => { this.send(false); }, { class: "send primary", label: "Send", icon: "send" });
-  private readonly queueButton = button("Queue", () => { this.send(true); }, { class: "small", title: "Give it a turn of its own after the running one (Alt+Enter)" });
+  private readonly queueButton = iconButton("down", "Queue: give it a turn of its own after the running one (Alt+Enter)", () => { this.send(true); });
   private readonly stopButton = button("", () => { this.stop(); }, { class: "send stop", label: "Stop the turn (Escape)", title: "Stop the turn (Escape)", icon: "stop" });
   readonly root: HTMLElement;
 
@@ -115,7 +115,7 @@ export class Composer {
     this.running = running;
     this.stopButton.hidden = !running;
     this.queueButton.hidden = !running;
-    this.text.placeholder = running ? "Say more while it works. Escape stops it" : "Ask, or tell what to do. @ mentions, / calls, ! runs a command";
+    this.text.placeholder = running ? "Say more. Escape stops the turn" : "Ask, or tell what to do. @ mentions, / calls, ! runs a command";
   }
 
   setSettings(settings: ThreadSettings | undefined): void {

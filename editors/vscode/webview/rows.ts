@@ -232,7 +232,7 @@ function itemBody(row: Row, body: Extract<Row["body"], { kind: "item" }>, contex
     case "fileChange":
       return fileChange(row, item, context);
     case "mcpToolCall":
-      return [tool(row, `${item.server}: ${item.title || item.tool}`, item.status, item.arguments, item.error ?? (item.result ? JSON.stringify(item.result, undefined, 2) : undefined), item.durationMs, body.progress, context)];
+      return [tool(row, item.title?.startsWith(item.server) ? item.title : `${item.server}: ${item.title || item.tool}`, item.status, item.arguments, item.error ?? (item.result ? JSON.stringify(item.result, undefined, 2) : undefined), item.durationMs, body.progress, context)];
     case "toolCall":
       return [tool(row, item.title || item.tool, item.status, item.arguments, item.output ?? undefined, item.durationMs, undefined, context)];
     case "collabAgentToolCall": {
