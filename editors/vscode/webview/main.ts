@@ -5,6 +5,7 @@ import { ThreadModel } from "../src/chat/view";
 import type { ThreadView } from "../src/chat/view";
 import type { ToPage } from "../src/chat/wire";
 import { cut, duration, percentUsed, tokens } from "../src/chat/words";
+import { isWaiting } from "../src/proposals/state";
 import type { ThreadEvent } from "../src/rpc";
 import { Composer } from "./composer";
 import { button, el, iconButton } from "./dom";
@@ -61,8 +62,6 @@ function closeThreads(): void {
   composer.focus();
 }
 
-const WAITING: ReadonlySet<string> = new Set(["proposed", "partlyDecided", "conflicting", "stale"]);
-
 function remember(): void {
   keep({ threadId, draft });
 }
@@ -103,7 +102,7 @@ function drawActivity(): void {
   const open = model?.open().length ?? 0;
   const first = model?.open()[0];
   const plan = shown?.plan;
-  const reviews = shown !== undefined && Object.values(shown.proposals).some((one) => WAITING.has(one.status));
+  const reviews = shown !== undefined && Object.values(shown.proposals).some(isWaiting);
   const step = plan?.find((one) => one.status === "inProgress");
   activity.hidden = shown?.running === undefined && open === 0;
   const since = shown?.running === undefined || shown.running.startedAtMs === 0 ? "" : duration(Math.max(0, Date.now() - shown.running.startedAtMs));

@@ -6,6 +6,7 @@ import type { DiffLine } from "../src/chat/diff";
 import { screen } from "../src/chat/terminal";
 import type { Row, ThreadView } from "../src/chat/view";
 import { confinedWords, cut, duration, tokens } from "../src/chat/words";
+import { isWaiting } from "../src/proposals/state";
 import type { ItemStatus, Proposal, ProposalFile, ThreadItem, TurnError, UserInput } from "../src/protocol";
 import { button, el, icon } from "./dom";
 import { post } from "./host";
@@ -232,7 +233,7 @@ function itemBody(row: Row, body: Extract<Row["body"], { kind: "item" }>, contex
     case "fileChange":
       return fileChange(row, item, context);
     case "mcpToolCall":
-      return [tool(row, item.title?.startsWith(item.server) ? item.title : `${item.server}: ${item.title || item.tool}`, item.status, item.arguments, item.error ?? (item.result ? JSON.stringify(item.result, undefined, 2) : undefined), item.durationMs, body.progress, context)];
+      return [tool(row, item.title.startsWith(item.server) ? item.title : `${item.server}: ${item.title || item.tool}`, item.status, item.arguments, item.error ?? (item.result ? JSON.stringify(item.result, undefined, 2) : undefined), item.durationMs, body.progress, context)];
     case "toolCall":
       return [tool(row, item.title || item.tool, item.status, item.arguments, item.output ?? undefined, item.durationMs, undefined, context)];
     case "collabAgentToolCall": {
@@ -292,7 +293,7 @@ function diffBox(lines: readonly DiffLine[]): HTMLElement {
 
 function fileChange(row: Row, item: Extract<ThreadItem, { type: "fileChange" }>, context: RowContext): Node[] {
   const proposal = item.proposalId ? context.view()?.proposals[item.proposalId] : undefined;
-  const waits = proposal !== undefined && ["proposed", "partlyDecided", "conflicting", "stale"].includes(proposal.status);
+  const waits = proposal !== undefined && isWaiting(proposal);
   const head = el("div", { class: "title" }, waits ? "Proposes changes" : "Changes", proposal === undefined ? status(item.status, "done") : el("span", { class: `status status-${proposal.status}` }, proposalWords(proposal)));
   const decide = (decision: "accept" | "reject") => (): void => { if (proposal !== undefined) post({ type: "decide", proposalId: proposal.id, decision, path: null, hunkIds: null }); };
   const buttons = waits
