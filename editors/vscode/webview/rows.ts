@@ -253,10 +253,11 @@ function itemBody(row: Row, body: Extract<Row["body"], { kind: "item" }>, contex
       return [
         el("div", { class: "tool" },
           el("div", { class: "title" }, findings.length === 0 ? "The review found nothing." : findings.length === 1 ? "The review found one thing." : `The review found ${findings.length} things.`),
-          markdown(item.output?.overallExplanation ?? item.review),
+          // What they mean the note below says; without findings that can be shown there is only the text.
+          item.output ? undefined : markdown(item.review),
           el("ul", { class: "findings" }, ...findings.map((finding) => {
             const at = finding.codeLocation;
-            return el("li", {}, at ? button(finding.title, () => { post({ type: "file", path: at.absoluteFilePath, line: at.lineRange.start }); }, { class: "link" }) : finding.title, el("span", { class: "dim" }, ` P${finding.priority}`), markdown(finding.body));
+            return el("li", {}, at ? button(finding.title, () => { post({ type: "file", path: at.absoluteFilePath, line: at.lineRange.start }); }, { class: "link" }) : finding.title, el("span", { class: "dim" }, ` P${finding.priority}`));
           }))),
       ];
     }
