@@ -21,7 +21,8 @@ export async function play(editor) {
     await sleep(1500);
   };
   const other = await page.context().newPage();
-  await page.bringToFront();
+  // Who was never told that it has the focus does not hear that it lost it.
+  await look(true);
 
   const text = chat.locator(".composer textarea");
   await text.fill("work long");
