@@ -71,6 +71,7 @@ export class Composer {
       }
     });
     this.effort.addEventListener("change", () => { this.chosen.effort = this.effort.value; });
+    this.drawModels();
     this.offers.hidden = true;
     this.stopButton.hidden = true;
     this.queueButton.hidden = true;

@@ -205,7 +205,7 @@ function take(events: readonly ThreadEvent[]): void {
 window.addEventListener("message", ({ data }: MessageEvent<ToPage>) => {
   switch (data.type) {
     case "hello":
-      empty.replaceChildren(...welcome(data.folder, data.trouble));
+      empty.replaceChildren(...welcome(data.folder, data.trouble, data.trusted));
       document.body.classList.toggle("offline", !data.running);
       if (data.trouble !== null && view() !== undefined) notice("error", data.trouble);
       break;
@@ -248,9 +248,9 @@ window.addEventListener("message", ({ data }: MessageEvent<ToPage>) => {
   }
 });
 
-function welcome(folder: string, trouble: string | null): Node[] {
+function welcome(folder: string, trouble: string | null, trusted: boolean): Node[] {
   if (trouble !== null) {
-    return [el("h2", {}, "Countersign is not running"), el("p", {}, trouble), el("div", { class: "buttons" }, button("Start the server", () => { post({ type: "help", action: "restart" }); }, { class: "primary" }), button("Show the log", () => { post({ type: "help", action: "log" }); }))];
+    return [el("h2", {}, "Countersign is not running"), el("p", {}, trouble), el("div", { class: "buttons" }, trusted ? button("Start the server", () => { post({ type: "help", action: "restart" }); }, { class: "primary" }) : button("Trust this folder…", () => { post({ type: "help", action: "trust" }); }, { class: "primary" }), button("Show the log", () => { post({ type: "help", action: "log" }); }))];
   }
   const try_ = (text: string): HTMLElement => button(text, () => { composer.set(text); composer.focus(); }, { class: "suggestion" });
   return [
@@ -281,5 +281,5 @@ setInterval(() => {
 
 composer.set(draft);
 head();
-empty.replaceChildren(...welcome("", null));
+empty.replaceChildren(...welcome("", null, true));
 post({ type: "ready", threadId });

@@ -119,7 +119,7 @@ export class ChatPage implements vscode.Disposable {
   }
 
   private hello(): void {
-    this.post({ type: "hello", folder: vscode.workspace.name ?? "", running: this.services.threads.isConnected, trouble: this.services.trouble() ?? null });
+    this.post({ type: "hello", folder: vscode.workspace.name ?? "", running: this.services.threads.isConnected, trouble: this.services.trouble() ?? null, trusted: vscode.workspace.isTrusted });
   }
 
   private tellAttention(): void {
@@ -223,7 +223,7 @@ export class ChatPage implements vscode.Disposable {
         }
         return;
       case "help": {
-        const commands = { doctor: "countersign.server.doctor", log: "countersign.server.showLog", restart: "countersign.server.restart", settings: "workbench.action.openSettings" };
+        const commands = { doctor: "countersign.server.doctor", log: "countersign.server.showLog", restart: "countersign.server.restart", settings: "workbench.action.openSettings", trust: "workbench.trust.manage" };
         await vscode.commands.executeCommand(commands[message.action], ...(message.action === "settings" ? ["countersign"] : []));
       }
     }
