@@ -113,10 +113,14 @@ export class Composer {
   }
 
   setRunning(running: boolean): void {
+    if (running === this.running) {
+      return;
+    }
     this.running = running;
     this.stopButton.hidden = !running;
     this.queueButton.hidden = !running;
     this.text.placeholder = running ? "Say more. Escape stops the turn" : "Ask, or tell what to do. @ mentions, / calls, ! runs a command";
+    this.fit();
   }
 
   setSettings(settings: ThreadSettings | undefined): void {
@@ -206,9 +210,14 @@ export class Composer {
     );
   }
 
-  private edited(): void {
+  /** As high as what is in it. */
+  private fit(): void {
     this.text.style.height = "auto";
     this.text.style.height = `${Math.min(this.text.scrollHeight + 2, 240)}px`;
+  }
+
+  private edited(): void {
+    this.fit();
     this.root.classList.toggle("shell", this.text.value.startsWith("!"));
     this.onDraft(this.text.value);
     this.history.reset();
@@ -317,8 +326,7 @@ export class Composer {
     event.preventDefault();
     this.text.value = text;
     this.text.setSelectionRange(text.length, text.length);
-    this.text.style.height = "auto";
-    this.text.style.height = `${Math.min(this.text.scrollHeight + 2, 240)}px`;
+    this.fit();
     this.onDraft(text);
   }
 

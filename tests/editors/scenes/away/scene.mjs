@@ -16,12 +16,14 @@ export async function play(editor) {
     if (is) await page.bringToFront();
     else await other.bringToFront();
     await until(is ? "the focus" : "the focus to be elsewhere", () => page.evaluate((wanted) => document.hasFocus() === wanted, is), 10000);
-    // A browser without a screen does not tell its page of it.
-    await page.evaluate((kind) => window.dispatchEvent(new Event(kind)), is ? "focus" : "blur");
-    await sleep(1500);
+    // A browser without a screen does not tell its page of it; the editor only hears what is news to it, and then looks for itself.
+    for (const kind of is ? ["blur", "focus"] : ["focus", "blur"]) {
+      await page.evaluate((name) => window.dispatchEvent(new Event(name)), kind);
+      await sleep(300);
+    }
+    await sleep(1000);
   };
   const other = await page.context().newPage();
-  // Who was never told that it has the focus does not hear that it lost it.
   await look(true);
 
   const text = chat.locator(".composer textarea");
