@@ -114,6 +114,6 @@ function elicitation(asked: McpElicitation, settled: string | undefined): Node[]
     }
     respond("accept", content)();
   };
-  const form = el("form", { on: { submit: (event) => { event.preventDefault(); send(); } } }, ...fields.map((one) => one.row), problem, el("div", { class: "buttons" }, button("Answer", send, { class: "primary" }), button("Decline", respond("decline"))));
+  const form = el("form", { on: { submit: (event) => { event.preventDefault(); send(); }, input: () => { problem.hidden = true; } } }, ...fields.map((one) => one.row), problem, el("div", { class: "buttons" }, button("Answer", send, { class: "primary" }), button("Decline", respond("decline"))));
   return box(title, undefined, settled, markdown(asked.message), form);
 }
