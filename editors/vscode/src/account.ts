@@ -53,7 +53,7 @@ export class AccountItem implements vscode.Disposable {
       ...(read.value.requiresOpenaiAuth ? [{ label: `$(sign-in) ${read.value.account ? "Log in otherwise" : "Log in"}`, command: "countersign.login" }] : []),
       { label: "$(gear) Settings of the provider", command: "countersign.account.settings" },
     ];
-    const picked = await vscode.window.showQuickPick(items, { title: who, placeHolder: who });
+    const picked = await vscode.window.showQuickPick(items, { title: who, placeHolder: "What is to be done?" });
     if (picked?.command === "countersign.account.settings") {
       await vscode.commands.executeCommand("workbench.action.openSettings", "countersign.model_provider");
     } else if (picked?.command !== undefined) {

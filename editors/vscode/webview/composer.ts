@@ -33,7 +33,7 @@ export class Composer {
   private readonly model = el("select", { label: "Model", title: "Model" });
   private readonly effort = el("select", { label: "Effort", title: "How much the model thinks" });
   private readonly sendButton = button("", () => { this.send(false); }, { class: "send primary", label: "Send", icon: "send" });
-  private readonly queueButton = button("Queue", () => { this.send(true); }, { class: "small", title: "Give it a turn of its own after the running one (Alt+Enter)" });
+  private readonly queueButton = iconButton("down", "Queue: give it a turn of its own after the running one (Alt+Enter)", () => { this.send(true); });
   private readonly stopButton = button("", () => { this.stop(); }, { class: "send stop", label: "Stop the turn (Escape)", title: "Stop the turn (Escape)", icon: "stop" });
   readonly root: HTMLElement;
 
@@ -71,6 +71,7 @@ export class Composer {
       }
     });
     this.effort.addEventListener("change", () => { this.chosen.effort = this.effort.value; });
+    this.drawModels();
     this.offers.hidden = true;
     this.stopButton.hidden = true;
     this.queueButton.hidden = true;
@@ -112,10 +113,14 @@ export class Composer {
   }
 
   setRunning(running: boolean): void {
+    if (running === this.running) {
+      return;
+    }
     this.running = running;
     this.stopButton.hidden = !running;
     this.queueButton.hidden = !running;
-    this.text.placeholder = running ? "Say more while it works. Escape stops it" : "Ask, or tell what to do. @ mentions, / calls, ! runs a command";
+    this.text.placeholder = running ? "Say more. Escape stops the turn" : "Ask, or tell what to do. @ mentions, / calls, ! runs a command";
+    this.fit();
   }
 
   setSettings(settings: ThreadSettings | undefined): void {
@@ -205,9 +210,14 @@ export class Composer {
     );
   }
 
-  private edited(): void {
+  /** As high as what is in it. */
+  private fit(): void {
     this.text.style.height = "auto";
     this.text.style.height = `${Math.min(this.text.scrollHeight + 2, 240)}px`;
+  }
+
+  private edited(): void {
+    this.fit();
     this.root.classList.toggle("shell", this.text.value.startsWith("!"));
     this.onDraft(this.text.value);
     this.history.reset();
@@ -316,8 +326,7 @@ export class Composer {
     event.preventDefault();
     this.text.value = text;
     this.text.setSelectionRange(text.length, text.length);
-    this.text.style.height = "auto";
-    this.text.style.height = `${Math.min(this.text.scrollHeight + 2, 240)}px`;
+    this.fit();
     this.onDraft(text);
   }
 

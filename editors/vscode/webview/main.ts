@@ -5,6 +5,7 @@ import { ThreadModel } from "../src/chat/view";
 import type { ThreadView } from "../src/chat/view";
 import type { ToPage } from "../src/chat/wire";
 import { cut, duration, percentUsed, tokens } from "../src/chat/words";
+import { isWaiting } from "../src/proposals/state";
 import type { ThreadEvent } from "../src/rpc";
 import { Composer } from "./composer";
 import { button, el, iconButton } from "./dom";
@@ -61,8 +62,6 @@ function closeThreads(): void {
   composer.focus();
 }
 
-const WAITING: ReadonlySet<string> = new Set(["proposed", "partlyDecided", "conflicting", "stale"]);
-
 function remember(): void {
   keep({ threadId, draft });
 }
@@ -103,7 +102,7 @@ function drawActivity(): void {
   const open = model?.open().length ?? 0;
   const first = model?.open()[0];
   const plan = shown?.plan;
-  const reviews = shown !== undefined && Object.values(shown.proposals).some((one) => WAITING.has(one.status));
+  const reviews = shown !== undefined && Object.values(shown.proposals).some(isWaiting);
   const step = plan?.find((one) => one.status === "inProgress");
   activity.hidden = shown?.running === undefined && open === 0;
   const since = shown?.running === undefined || shown.running.startedAtMs === 0 ? "" : duration(Math.max(0, Date.now() - shown.running.startedAtMs));
@@ -206,7 +205,7 @@ function take(events: readonly ThreadEvent[]): void {
 window.addEventListener("message", ({ data }: MessageEvent<ToPage>) => {
   switch (data.type) {
     case "hello":
-      empty.replaceChildren(...welcome(data.folder, data.trouble));
+      empty.replaceChildren(...welcome(data.folder, data.trouble, data.trusted));
       document.body.classList.toggle("offline", !data.running);
       if (data.trouble !== null && view() !== undefined) notice("error", data.trouble);
       break;
@@ -249,9 +248,9 @@ window.addEventListener("message", ({ data }: MessageEvent<ToPage>) => {
   }
 });
 
-function welcome(folder: string, trouble: string | null): Node[] {
+function welcome(folder: string, trouble: string | null, trusted: boolean): Node[] {
   if (trouble !== null) {
-    return [el("h2", {}, "Countersign is not running"), el("p", {}, trouble), el("div", { class: "buttons" }, button("Start the server", () => { post({ type: "help", action: "restart" }); }, { class: "primary" }), button("Show the log", () => { post({ type: "help", action: "log" }); }))];
+    return [el("h2", {}, "Countersign is not running"), el("p", {}, trouble), el("div", { class: "buttons" }, trusted ? button("Start the server", () => { post({ type: "help", action: "restart" }); }, { class: "primary" }) : button("Trust this folder…", () => { post({ type: "help", action: "trust" }); }, { class: "primary" }), button("Show the log", () => { post({ type: "help", action: "log" }); }))];
   }
   const try_ = (text: string): HTMLElement => button(text, () => { composer.set(text); composer.focus(); }, { class: "suggestion" });
   return [
@@ -282,5 +281,5 @@ setInterval(() => {
 
 composer.set(draft);
 head();
-empty.replaceChildren(...welcome("", null));
+empty.replaceChildren(...welcome("", null, true));
 post({ type: "ready", threadId });

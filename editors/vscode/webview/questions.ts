@@ -79,7 +79,7 @@ function userInput(request: UserInputRequest, settled: string | undefined): Node
 function elicitation(asked: McpElicitation, settled: string | undefined): Node[] {
   const title = `The tool server ${asked.server} asks`;
   if (settled !== undefined) {
-    return box(title, undefined, settled, el("p", {}, asked.message));
+    return box(title, undefined, settled, markdown(asked.message));
   }
   const { id, server, requestId } = asked;
   const respond = (action: "accept" | "decline" | "cancel", content?: JsonValue) => (): void => {
@@ -99,7 +99,7 @@ function elicitation(asked: McpElicitation, settled: string | undefined): Node[]
         : el("input", { attrs: { type: field.kind === "boolean" ? "checkbox" : field.kind === "text" ? "text" : "number" } });
     if (field.kind === "boolean") (input as HTMLInputElement).checked = field.initial === true;
     else if (field.initial !== undefined) input.value = String(field.initial);
-    return { field, value: () => valueOf(field, field.kind === "boolean" ? (input as HTMLInputElement).checked : input.value), row: el("label", { class: "field" }, el("span", {}, field.title, field.required ? " *" : ""), field.description ? el("span", { class: "dim" }, field.description) : undefined, input) };
+    return { field, value: () => valueOf(field, field.kind === "boolean" ? (input as HTMLInputElement).checked : input.value), row: el("label", { class: field.kind === "boolean" ? "field field-check" : "field" }, el("span", {}, field.title, field.required ? " *" : ""), field.description ? el("span", { class: "dim" }, field.description) : undefined, input) };
   });
   const send = (): void => {
     const content: Record<string, JsonValue> = {};
@@ -114,6 +114,6 @@ function elicitation(asked: McpElicitation, settled: string | undefined): Node[]
     }
     respond("accept", content)();
   };
-  const form = el("form", { on: { submit: (event) => { event.preventDefault(); send(); } } }, ...fields.map((one) => one.row), problem, el("div", { class: "buttons" }, button("Answer", send, { class: "primary" }), button("Decline", respond("decline"))));
+  const form = el("form", { on: { submit: (event) => { event.preventDefault(); send(); }, input: () => { problem.hidden = true; } } }, ...fields.map((one) => one.row), problem, el("div", { class: "buttons" }, button("Answer", send, { class: "primary" }), button("Decline", respond("decline"))));
   return box(title, undefined, settled, markdown(asked.message), form);
 }

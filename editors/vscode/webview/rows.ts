@@ -6,6 +6,7 @@ import type { DiffLine } from "../src/chat/diff";
 import { screen } from "../src/chat/terminal";
 import type { Row, ThreadView } from "../src/chat/view";
 import { confinedWords, cut, duration, tokens } from "../src/chat/words";
+import { isWaiting } from "../src/proposals/state";
 import type { ItemStatus, Proposal, ProposalFile, ThreadItem, TurnError, UserInput } from "../src/protocol";
 import { button, el, icon } from "./dom";
 import { post } from "./host";
@@ -232,7 +233,7 @@ function itemBody(row: Row, body: Extract<Row["body"], { kind: "item" }>, contex
     case "fileChange":
       return fileChange(row, item, context);
     case "mcpToolCall":
-      return [tool(row, `${item.server}: ${item.title || item.tool}`, item.status, item.arguments, item.error ?? (item.result ? JSON.stringify(item.result, undefined, 2) : undefined), item.durationMs, body.progress, context)];
+      return [tool(row, item.title.startsWith(item.server) ? item.title : `${item.server}: ${item.title || item.tool}`, item.status, item.arguments, item.error ?? (item.result ? JSON.stringify(item.result, undefined, 2) : undefined), item.durationMs, body.progress, context)];
     case "toolCall":
       return [tool(row, item.title || item.tool, item.status, item.arguments, item.output ?? undefined, item.durationMs, undefined, context)];
     case "collabAgentToolCall": {
@@ -252,10 +253,11 @@ function itemBody(row: Row, body: Extract<Row["body"], { kind: "item" }>, contex
       return [
         el("div", { class: "tool" },
           el("div", { class: "title" }, findings.length === 0 ? "The review found nothing." : findings.length === 1 ? "The review found one thing." : `The review found ${findings.length} things.`),
-          markdown(item.output?.overallExplanation ?? item.review),
+          // What they mean the note below says; without findings that can be shown there is only the text.
+          item.output ? undefined : markdown(item.review),
           el("ul", { class: "findings" }, ...findings.map((finding) => {
             const at = finding.codeLocation;
-            return el("li", {}, at ? button(finding.title, () => { post({ type: "file", path: at.absoluteFilePath, line: at.lineRange.start }); }, { class: "link" }) : finding.title, el("span", { class: "dim" }, ` P${finding.priority}`), markdown(finding.body));
+            return el("li", {}, at ? button(finding.title, () => { post({ type: "file", path: at.absoluteFilePath, line: at.lineRange.start }); }, { class: "link" }) : finding.title, el("span", { class: "dim" }, ` P${finding.priority}`));
           }))),
       ];
     }
@@ -292,7 +294,7 @@ function diffBox(lines: readonly DiffLine[]): HTMLElement {
 
 function fileChange(row: Row, item: Extract<ThreadItem, { type: "fileChange" }>, context: RowContext): Node[] {
   const proposal = item.proposalId ? context.view()?.proposals[item.proposalId] : undefined;
-  const waits = proposal !== undefined && ["proposed", "partlyDecided", "conflicting", "stale"].includes(proposal.status);
+  const waits = proposal !== undefined && isWaiting(proposal);
   const head = el("div", { class: "title" }, waits ? "Proposes changes" : "Changes", proposal === undefined ? status(item.status, "done") : el("span", { class: `status status-${proposal.status}` }, proposalWords(proposal)));
   const decide = (decision: "accept" | "reject") => (): void => { if (proposal !== undefined) post({ type: "decide", proposalId: proposal.id, decision, path: null, hunkIds: null }); };
   const buttons = waits

@@ -1107,7 +1107,7 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
         value(ToolCallResult {
             content_items: vec![ToolContent::InputText {
                 text: "src/lib.rs:4".into(),
-                paths: vec!["/work/shop/src/lib.rs".into()],
+                paths: vec!["/home/ada/shop/src/lib.rs".into()],
             }],
             success: true,
         }),

@@ -57,7 +57,8 @@ export class Attention implements vscode.Disposable {
 export function problemsOf(uri: vscode.Uri): EditorDiagnostic[] {
   return vscode.languages
     .getDiagnostics(uri)
-    .filter((one) => one.source !== "countersign")
+    // Its own hints and findings are no news to the agent.
+    .filter((one) => one.source?.startsWith("countersign") !== true)
     .map((one) => ({
       path: uri.fsPath,
       range: { start: one.range.start.line, end: one.range.end.line + 1 },

@@ -9,6 +9,7 @@ import { findSymbols } from "../symbols";
 import type { CodeActions } from "./code";
 import { openFile, openLink } from "./links";
 import type { ChatServices } from "./services";
+import { NotRunning } from "./threads";
 import type { ThreadModel } from "./view";
 import type { Choices, FromPage, ToPage } from "./wire";
 import { cut } from "./words";
@@ -35,7 +36,7 @@ export class ChatPage implements vscode.Disposable {
     const { threads, attention } = services;
     this.cleanup.push(
       webview.onDidReceiveMessage((message: FromPage) => {
-        this.take(message).catch((error: unknown) => { this.notice(error instanceof Error ? error.message : String(error)); });
+        this.take(message).catch((error: unknown) => { this.failed(error); });
       }),
       threads.onEvent((event) => { this.gather(event); }),
       threads.onReset((id) => {
@@ -72,8 +73,10 @@ export class ChatPage implements vscode.Disposable {
     this.post({ type: "focus" });
   }
 
-  private notice(text: string): void {
-    this.post({ type: "notice", severity: "error", text });
+  /** Says what went wrong; without a server, what becomes of that. */
+  private failed(error: unknown): void {
+    const text = error instanceof Error ? error.message : String(error);
+    this.post({ type: "notice", severity: "error", text: error instanceof NotRunning ? (this.services.trouble() ?? text) : text });
   }
 
   private show(model: ThreadModel | undefined): void {
@@ -110,13 +113,13 @@ export class ChatPage implements vscode.Disposable {
     if (connected) {
       await this.tellLists();
       if (id !== undefined) {
-        await this.open(id).catch((error: unknown) => { this.notice(String(error)); });
+        await this.open(id).catch((error: unknown) => { this.failed(error); });
       }
     }
   }
 
   private hello(): void {
-    this.post({ type: "hello", folder: vscode.workspace.name ?? "", running: this.services.threads.isConnected, trouble: this.services.trouble() ?? null });
+    this.post({ type: "hello", folder: vscode.workspace.name ?? "", running: this.services.threads.isConnected, trouble: this.services.trouble() ?? null, trusted: vscode.workspace.isTrusted });
   }
 
   private tellAttention(): void {
@@ -220,7 +223,7 @@ export class ChatPage implements vscode.Disposable {
         }
         return;
       case "help": {
-        const commands = { doctor: "countersign.server.doctor", log: "countersign.server.showLog", restart: "countersign.server.restart", settings: "workbench.action.openSettings" };
+        const commands = { doctor: "countersign.server.doctor", log: "countersign.server.showLog", restart: "countersign.server.restart", settings: "workbench.action.openSettings", trust: "workbench.trust.manage" };
         await vscode.commands.executeCommand(commands[message.action], ...(message.action === "settings" ? ["countersign"] : []));
       }
     }

@@ -20,6 +20,7 @@ import type {
   UserInput,
   UserInputRequest,
 } from "../protocol";
+import { move } from "../proposals/state";
 import type { ThreadEvent } from "../rpc";
 
 /** Output of one command that is kept for show; the rollout has all of it. */
@@ -397,14 +398,7 @@ export class ThreadModel {
     if (proposal === undefined) {
       return NOTHING;
     }
-    proposal.status = moved.status;
-    const hunks = new Map(moved.files.flatMap((file) => file.hunks.map((hunk) => [hunk.id, hunk] as const)));
-    for (const hunk of proposal.files.flatMap((file) => file.hunks)) {
-      const now = hunks.get(hunk.id);
-      if (now !== undefined) {
-        Object.assign(hunk, { status: now.status, range: now.range, conflict: now.conflict ?? null });
-      }
-    }
+    move(proposal, moved);
     return this.changeRow(proposal.itemId, () => undefined);
   }
 }

@@ -71,10 +71,10 @@ export type FromPage =
   | { readonly type: "killTerminal"; readonly terminalId: number }
   | { readonly type: "sendOutput"; readonly itemId: string }
   | { readonly type: "overrule"; readonly assessmentId: string }
-  | { readonly type: "help"; readonly action: "doctor" | "log" | "settings" | "restart" };
+  | { readonly type: "help"; readonly action: "doctor" | "log" | "settings" | "restart" | "trust" };
 
 export type ToPage =
-  | { readonly type: "hello"; readonly folder: string; readonly running: boolean; readonly trouble: string | null }
+  | { readonly type: "hello"; readonly folder: string; readonly running: boolean; readonly trouble: string | null; readonly trusted: boolean }
   | { readonly type: "thread"; readonly view: ThreadView | null }
   | { readonly type: "events"; readonly events: readonly ThreadEvent[] }
   | { readonly type: "threads"; readonly entries: readonly ThreadEntry[]; readonly more: string | null; readonly append: boolean }

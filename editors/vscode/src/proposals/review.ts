@@ -6,7 +6,7 @@ import { plain } from "../chat/words";
 import type { Proposal, ProposalFile } from "../protocol";
 import { placeOf, SCHEME, uriOf } from "./documents";
 import type { ProposalDocuments } from "./documents";
-import { isOpen, isWaiting } from "./store";
+import { isOpen, isWaiting } from "./state";
 import type { Proposals, Target } from "./store";
 
 const REVIEW = "Review";

@@ -5,8 +5,7 @@ import * as vscode from "vscode";
 import type { Threads } from "../chat/threads";
 import type { Hunk, Proposal, ProposalDecision, ProposalFile } from "../protocol";
 import type { ThreadEvent } from "../rpc";
-
-const WAITING: ReadonlySet<Proposal["status"]> = new Set(["proposed", "partlyDecided", "conflicting", "stale"]);
+import { isOpen, isWaiting, move } from "./state";
 
 /** What a decision is about: a whole proposal, a file of it, or some hunks. */
 export interface Target {
@@ -108,27 +107,11 @@ export class Proposals implements vscode.Disposable {
       case "countersign/proposal/moved": {
         const proposal = this.proposals.get(event.params.proposalId);
         if (proposal === undefined) return;
-        proposal.status = event.params.status;
-        for (const moved of event.params.files) {
-          const hunks = new Map(moved.hunks.map((hunk) => [hunk.id, hunk]));
-          for (const hunk of proposal.files.find((file) => file.uri === moved.uri)?.hunks ?? []) {
-            const now = hunks.get(hunk.id);
-            if (now !== undefined) Object.assign(hunk, { range: now.range, status: now.status, conflict: now.conflict ?? null });
-          }
-        }
+        move(proposal, event.params);
         this.changes.fire(proposal);
         break;
       }
       default:
     }
   }
-}
-
-export function isWaiting(proposal: Proposal): boolean {
-  return WAITING.has(proposal.status);
-}
-
-/** Whether a hunk waits for a decision. */
-export function isOpen(hunk: Hunk): boolean {
-  return hunk.status === "pending" || hunk.status === "conflicting";
 }

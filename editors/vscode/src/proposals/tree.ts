@@ -5,7 +5,7 @@ import * as path from "node:path";
 import * as vscode from "vscode";
 import { counts, hunkLines } from "../chat/diff";
 import type { Hunk, Proposal, ProposalFile } from "../protocol";
-import { isOpen } from "./store";
+import { isOpen } from "./state";
 import type { Proposals, Target } from "./store";
 
 export type Entry = Target & { readonly proposal: Proposal; readonly file?: ProposalFile; readonly hunk?: Hunk };

@@ -16,18 +16,25 @@ export async function play(editor) {
     if (is) await page.bringToFront();
     else await other.bringToFront();
     await until(is ? "the focus" : "the focus to be elsewhere", () => page.evaluate((wanted) => document.hasFocus() === wanted, is), 10000);
-    await sleep(1500);
+    // A browser without a screen does not tell its page of it; the editor only hears what is news to it, and then looks for itself.
+    for (const kind of is ? ["blur", "focus"] : ["focus", "blur"]) {
+      await page.evaluate((name) => window.dispatchEvent(new Event(name)), kind);
+      await sleep(300);
+    }
+    await sleep(1000);
   };
   const other = await page.context().newPage();
-  await page.bringToFront();
+  await look(true);
 
   const text = chat.locator(".composer textarea");
   await text.fill("work long");
   await look(false);
   await chat.locator("button.send.primary").evaluate((one) => one.click());
-  const ended = await until("the message", () => editor.message("Show"), 60000).catch(() => undefined);
-  check("a message tells that a turn has ended while nobody looked", /work long.*has ended/.test(ended?.text ?? ""), ended);
+  // What is out of sight is not drawn: the words of the page are all that can be looked at.
+  await until("the turn", async () => /tokens|Context/.test(await chat.locator(".meters").textContent()) && (await chat.locator(".activity").getAttribute("hidden")) !== null, 60000);
   await look(true);
+  const ended = await until("the message", () => editor.message("Show"), 10000).catch(() => undefined);
+  check("a message tells that a turn has ended while nobody looked", /work long.*has ended/.test(ended?.text ?? ""), ended);
   await editor.shot("ended");
   await ended?.press();
   await until("the chat in focus", () => chat.evaluate(() => document.activeElement?.tagName === "TEXTAREA"), 10000).catch(() => undefined);
@@ -35,9 +42,10 @@ export async function play(editor) {
   await text.fill("and ask");
   await look(false);
   await chat.locator("button.send.primary").evaluate((one) => one.click());
-  const waits = await until("the message", () => editor.message("Show"), 60000).catch(() => undefined);
-  check("and that one waits for the person", /waits for you/.test(waits?.text ?? ""), waits);
+  await until("the question", async () => (await chat.locator(".activity").textContent()).includes("Waits for your answer"), 60000);
   await look(true);
+  const waits = await until("the message", () => editor.message("Show"), 10000).catch(() => undefined);
+  check("and that one waits for the person", /waits for you/.test(waits?.text ?? ""), waits);
   await editor.shot("waits");
   await waits?.press();
   await chat.locator(".question.open button", { hasText: "Run once" }).click();

@@ -33,7 +33,11 @@ export async function play(editor) {
   await field("Copies").fill("3");
   await field("Colour").selectOption("green");
   await field("Signed").check();
-  await editor.shot("form");
+  await editor.shot("form-light");
+  await editor.theme("contrast");
+  await editor.shot("form-contrast");
+  await editor.theme("dark");
+  await editor.shot("form-dark");
   await answer.click();
   const link = open.locator("button", { hasText: "Open link" });
   await until("the page's question", () => link.isVisible(), 60000);

@@ -11,7 +11,7 @@ export async function play(editor) {
   await editor.open("cart.py");
   const chat = await editor.openChat();
   await editor.say(chat, "/review");
-  const found = () => editor.problems("cart.py").filter((one) => one.source === "countersign" && /total|piece/.test(one.text));
+  const found = () => editor.problems("cart.py").filter((one) => one.source === "countersign review" && /total|piece/.test(one.text));
   await until("the findings", () => found().length === 2, 90000);
   check("the chat tells them", await until("the words", () => chat.locator(".row-exitedReviewMode", { hasText: "found 2 things" }).isVisible(), 20000).catch(() => false));
   const [total, count] = [found().find((one) => one.text.includes("Return the total")), found().find((one) => one.text.includes("Count every piece"))];

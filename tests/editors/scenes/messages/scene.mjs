@@ -1,4 +1,5 @@
-// No chat is open: messages ask. One is closed, which is a no; the other is answered. None takes the focus. Shows S-116, S-128.
+// No chat is open: messages ask. One is closed, which is a no; the other is answered; a command that is too long for a message is read in
+// the chat first. None takes the focus. Shows S-116, S-128.
 import { check, equal } from "../../checks.mjs";
 import { chooseFix } from "../../person.mjs";
 import { sleep, toldOf, until } from "../../stage.mjs";
@@ -27,7 +28,15 @@ export async function play(editor) {
   await until("the answer to reach the model", () => /Cents/.test(toldOf("unit") ?? ""), 30000);
   check("the answer reaches the model", true);
 
-  const chat = await editor.openChat();
+  const long = await until("the question about the long command", () => editor.message("Read It in the Chat…"), 60000);
+  check("what cannot be read to its end cannot be agreed to", !long.buttons.includes("Run once") && long.buttons.includes("Deny"), long);
+  await editor.shot("long");
+  await long.press();
+  const chat = await editor.frame();
+  const run = chat.locator(".question.open button", { hasText: "Run once" });
+  await until("the question in the chat", () => run.isVisible(), 30000);
+  check("the chat shows all of it", (await chat.locator(".question.open .terminal").textContent()).trimEnd().endsWith("echo the-end"));
+  await run.click();
   await chat.locator("header button[aria-label='Conversations']").click();
   await chat.locator(".thread-open").first().click();
   check("what a code action began can be read in the chat", await until("the answer", () => chat.locator(".row-agentMessage", { hasText: "Cents it is." }).isVisible(), 30000).catch(() => false), await chat.locator("body").innerText());

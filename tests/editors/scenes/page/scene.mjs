@@ -25,7 +25,7 @@ export async function play(editor) {
   const posted = (type) => page.evaluate((wanted) => window.posted.filter((one) => one.type === wanted), type);
   const focused = () => page.evaluate(() => document.activeElement?.getAttribute("aria-label"));
   const view = (rows) => ({ type: "thread", view: { id: "T", name: "One", preview: "", cwd: "/w", status: "idle", archived: false, rows, agents: {}, proposals: {}, terminals: {} } });
-  await tell({ type: "hello", folder: "w", running: true, trouble: null });
+  await tell({ type: "hello", folder: "w", running: true, trouble: null, trusted: true });
   await tell(view([]));
 
   // The list of conversations is open, and the agent goes on.

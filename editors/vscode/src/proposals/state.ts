@@ -1,0 +1,28 @@
+/**
+ * What a proposal's own data say of it, and how it follows its files. No editor here: the chat's page needs it, too.
+ */
+import type { Hunk, Proposal, ProposalMoved } from "../protocol";
+
+const WAITING: ReadonlySet<Proposal["status"]> = new Set(["proposed", "partlyDecided", "conflicting", "stale"]);
+
+/** Whether the person has something to decide in it. */
+export function isWaiting(proposal: Proposal): boolean {
+  return WAITING.has(proposal.status);
+}
+
+/** Whether a hunk waits for a decision. */
+export function isOpen(hunk: Hunk): boolean {
+  return hunk.status === "pending" || hunk.status === "conflicting";
+}
+
+/** Takes in that the person has typed: the hunks lie elsewhere now, or fit no more, or fit again. */
+export function move(proposal: Proposal, moved: ProposalMoved): void {
+  proposal.status = moved.status;
+  for (const { uri, hunks } of moved.files) {
+    const now = new Map(hunks.map((hunk) => [hunk.id, hunk]));
+    for (const hunk of proposal.files.find((file) => file.uri === uri)?.hunks ?? []) {
+      const { range, status, conflict } = now.get(hunk.id) ?? hunk;
+      Object.assign(hunk, { range, status, conflict: conflict ?? null });
+    }
+  }
+}
