@@ -109,6 +109,7 @@ pub(crate) fn capabilities(position_encoding: PositionEncodingKind, registers: &
     let everywhere = |method: &str| !registers.has(method);
     ServerCapabilities {
         completion_provider: everywhere("textDocument/completion").then(chat_completion),
+        hover_provider: everywhere("textDocument/hover").then_some(HoverProviderCapability::Simple(true)),
         folding_range_provider: everywhere("textDocument/foldingRange")
             .then_some(FoldingRangeProviderCapability::Simple(true)),
         document_symbol_provider: everywhere("textDocument/documentSymbol").then_some(OneOf::Left(true)),
@@ -240,6 +241,17 @@ impl LanguageServer for Server {
         };
         let list = chat::complete::complete(session, &document, at.position).await;
         Ok(Some(CompletionResponse::List(list)))
+    }
+
+    async fn hover(&self, params: HoverParams) -> Result<Option<Hover>> {
+        let session = self.0.session()?.clone();
+        let at = params.text_document_position_params;
+        let Some(document) = chat::offers::chat(&session, at.text_document.uri.as_str()) else {
+            return Ok(None);
+        };
+        // Looks at the disk.
+        let hover = tokio::task::spawn_blocking(move || chat::hover::hover(&session, &document, at.position)).await;
+        Ok(hover.ok().flatten())
     }
 
     async fn folding_range(&self, params: FoldingRangeParams) -> Result<Option<Vec<FoldingRange>>> {

@@ -69,8 +69,9 @@ pub struct Registers(Vec<&'static str>);
 
 impl Registers {
     /// Those of chat documents.
-    pub const ALL: [&'static str; 4] = [
+    pub const ALL: [&'static str; 5] = [
         "textDocument/completion",
+        "textDocument/hover",
         "textDocument/foldingRange",
         "textDocument/documentSymbol",
         "textDocument/documentLink",
