@@ -117,7 +117,7 @@ impl Server {
         let Opened { handle, .. } = self.agent.resume_thread(resume).await?;
         if *handle.id() != id {
             // A file of another program goes on in a copy, which the client does not know.
-            handle.close().await;
+            self.agent.close_thread(handle.id()).await;
             return Err(Failure::no_session(id.as_str()));
         }
         if !overrides.is_empty() {
@@ -144,7 +144,7 @@ impl Server {
     /// Stops what a session does and lets go of it; it can be loaded again.
     pub(super) async fn close(&self, params: &Value) -> Result<Value, Failure> {
         let session = self.session(params)?;
-        session.thread.close().await;
+        self.agent.close_thread(session.thread.id()).await;
         self.forget(session.thread.id());
         Ok(json!({}))
     }

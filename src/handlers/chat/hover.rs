@@ -3,7 +3,7 @@
 
 use super::shape;
 use crate::account::Terms;
-use crate::chat::document::{Chat, Field, Part, Section};
+use crate::chat::document::{Chat, Field, Part, Section, bare, lines};
 use crate::chat::line;
 use crate::chat::text::{fenced, inline};
 use crate::ids::ThreadId;
@@ -56,11 +56,31 @@ fn told(session: &Session, document: &Document, chat: &Chat<'_>, at: usize) -> O
         return Some((place, beginning(session, &path, line)?));
     }
     let parts = chat.parts(section).into_iter();
-    let part = parts
-        .into_iter()
-        .find(|part| (part.head.start..part.body.end).contains(&at))?;
+    let part = parts.into_iter().find(|part| {
+        let blocks = blocks(&chat.text[part.body.clone()]);
+        (part.head.start..part.body.start + blocks).contains(&at)
+    })?;
     let told = command(session, document, section, &part)?;
     Some((part.head.clone(), told))
+}
+
+/// Where the fenced blocks that a part begins with end; the words behind them are no part of it.
+fn blocks(body: &str) -> usize {
+    let mut fence: Option<&str> = None;
+    let mut end = 0;
+    for line in lines(body) {
+        let text = bare(&body[line.clone()]);
+        let run = &text[..text.len() - text.trim_start_matches('`').len()];
+        match fence {
+            None if run.len() >= 3 => fence = Some(run),
+            None if text.trim().is_empty() => {}
+            None => return end,
+            Some(open) if text.trim_end() == open => fence = None,
+            Some(_) => {}
+        }
+        end = line.end;
+    }
+    end
 }
 
 fn line_of(text: &str, at: usize) -> Bytes<usize> {
