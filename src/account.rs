@@ -27,6 +27,7 @@ pub use login::{ByBrowser, ByCode, Ending};
 
 use crate::config::login::{CredentialStore, ForcedMethod, Login};
 use crate::config::provider::{OPENAI_URL, Provider};
+use crate::model::catalogue;
 use crate::model::credential::Credential;
 use crate::model::error::{KeyFrom, LoginTrouble};
 use crate::protocol::account::{Account as Known, AccountLoginCompleted, AccountUpdated, AuthMethod};
@@ -243,6 +244,15 @@ impl Account {
             Held::Nothing | Held::Missing => None,
             Held::Key { key, .. } => Some((AuthMethod::ApiKey, key)),
             Held::Account(tokens) => Some((AuthMethod::Account, tokens.access_token)),
+        }
+    }
+
+    /// How requests are paid for: by what there is, else by what the provider's settings want.
+    pub fn paid_by(&self, terms: Terms<'_>) -> catalogue::Login {
+        match self.held(terms) {
+            Held::Account(_) => catalogue::Login::Account,
+            Held::Key { .. } => catalogue::Login::Key,
+            Held::Nothing | Held::Missing => catalogue::Login::of(terms.provider),
         }
     }
 

@@ -4,15 +4,21 @@
 //! A session of the client's is a thread. What the client lets us do decides how a thing is done: its buffers are read and
 //! written where it offers them, its person is asked by `session/request_permission`, and silence is no yes.
 
+mod auth;
+mod elicit;
 mod error;
 mod files;
+mod flight;
 mod input;
+mod lanes;
+mod options;
 mod peer;
 mod permission;
 mod replay;
 mod serve;
 mod servers;
 mod session;
+mod sessions;
 mod update;
 
 pub use serve::{Setup, run};

@@ -251,12 +251,18 @@ impl LanguageServer for Server {
     }
 
     async fn hover(&self, params: HoverParams) -> Result<Option<Hover>> {
-        let session = self.0.session()?;
+        let session = self.0.session()?.clone();
         let at = params.text_document_position_params;
-        let Some((document, role)) = settings_file::settings(session, at.text_document.uri.as_str()) else {
-            return Ok(None);
-        };
-        Ok(settings_file::hover(session, document, role, at.position).await)
+        let uri = at.text_document.uri.as_str();
+        if let Some(document) = chat::offers::chat(&session, uri) {
+            // Looks at the disk.
+            let look = move || chat::hover::hover(&session, &document, at.position);
+            return Ok(tokio::task::spawn_blocking(look).await.ok().flatten());
+        }
+        match settings_file::settings(&session, uri) {
+            Some((document, role)) => Ok(settings_file::hover(&session, document, role, at.position).await),
+            None => Ok(None),
+        }
     }
 
     async fn folding_range(&self, params: FoldingRangeParams) -> Result<Option<Vec<FoldingRange>>> {

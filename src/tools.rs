@@ -165,6 +165,9 @@ pub trait Host: Send + Sync {
     /// Has the editor looked at for what it holds of a file, where it does not tell by itself.
     fn look_at(&self, path: &Path) -> BoxFuture<'_, ()>;
 
+    /// The same for what it holds below a folder, before that is searched.
+    fn look_below(&self, folder: &Path) -> BoxFuture<'_, ()>;
+
     /// The person's home folder.
     fn home(&self) -> Option<PathBuf>;
 

@@ -11,6 +11,8 @@ pub(super) const INVALID_PARAMS: i64 = -32602;
 pub(super) const INTERNAL: i64 = -32603;
 /// The protocol's own: the person has to log in, or set a key.
 pub(super) const AUTH_REQUIRED: i64 = -32000;
+/// The client has taken its request back.
+pub(super) const CANCELLED: i64 = -32800;
 /// The protocol's own: there is no such session.
 pub(super) const NOT_FOUND: i64 = -32002;
 

@@ -10,7 +10,7 @@ use crate::workspace::{Workspace, disk, uri};
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, join_all};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -19,6 +19,8 @@ use std::time::Duration;
 const READ_LIMIT: Duration = Duration::from_secs(5);
 /// How long it may take to write one.
 const WRITE_LIMIT: Duration = Duration::from_secs(30);
+/// Files that are remembered.
+const MOST_KNOWN: usize = 64;
 
 /// What the client can do with files.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,6 +38,8 @@ struct Shared {
     can: Mutex<Abilities>,
     /// Folder of each session.
     sessions: Mutex<BTreeMap<ThreadId, PathBuf>>,
+    /// Files whose buffers are worth a look before files are searched: looked at, written or mentioned before. The latest last.
+    known: Mutex<VecDeque<PathBuf>>,
 }
 
 impl Files {
@@ -45,6 +49,7 @@ impl Files {
             workspace,
             can: Mutex::default(),
             sessions: Mutex::default(),
+            known: Mutex::default(),
         }))
     }
 
@@ -59,6 +64,28 @@ impl Files {
     pub(super) fn add_session(&self, id: &ThreadId, folder: &Path) {
         let mut sessions = self.0.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.insert(id.clone(), folder.to_owned());
+    }
+
+    pub(super) fn remove_session(&self, id: &ThreadId) {
+        let mut sessions = self.0.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        sessions.remove(id);
+    }
+
+    /// Remembers files that the person or the agent has to do with.
+    pub(super) fn note<'a>(&self, paths: impl Iterator<Item = &'a Path>) {
+        let mut known = self.0.known.lock().unwrap_or_else(PoisonError::into_inner);
+        for path in paths {
+            known.retain(|other| other != path);
+            if known.len() == MOST_KNOWN {
+                known.pop_front();
+            }
+            known.push_back(path.to_owned());
+        }
+    }
+
+    fn known_below(&self, folder: &Path) -> Vec<PathBuf> {
+        let known = self.0.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.iter().filter(|path| path.starts_with(folder)).cloned().collect()
     }
 
     /// The session that a file belongs to: the one with the nearest folder, else any.
@@ -153,7 +180,17 @@ impl Editor for Files {
     fn look(&self, paths: Vec<PathBuf>) -> BoxFuture<'static, ()> {
         let files = self.clone();
         async move {
+            files.note(paths.iter().map(PathBuf::as_path));
             join_all(paths.into_iter().map(|path| files.look_at(path))).await;
+        }
+        .boxed()
+    }
+
+    fn look_below(&self, folder: PathBuf) -> BoxFuture<'static, ()> {
+        let files = self.clone();
+        async move {
+            let known = files.known_below(&folder);
+            join_all(known.into_iter().map(|path| files.look_at(path))).await;
         }
         .boxed()
     }

@@ -174,7 +174,14 @@ struct Asked<'a> {
 
 impl Drop for Asked<'_> {
     fn drop(&mut self) {
-        self.peer.pending().waiting.remove(&self.id);
+        let is_open = self.peer.pending().waiting.remove(&self.id).is_some();
+        if is_open {
+            // Its dialog has no use any more.
+            self.peer.push(
+                &json!({"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": self.id}}),
+                None,
+            );
+        }
     }
 }
 

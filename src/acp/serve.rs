@@ -1,28 +1,28 @@
-//! Requests and their answers, in the order in which they come. None waits for a model or a person: a prompt is answered by
-//! whoever shows the end of its turn.
+//! The client's line: what comes in is handed on without waiting, so that nothing holds up what comes after it, a stop least of
+//! all. Requests about one session are taken in their order by its lane; all others go side by side.
 
-use super::error::{AUTH_REQUIRED, Failure, INVALID_REQUEST, NO_METHOD, PARSE};
+use super::error::{CANCELLED, Failure, INTERNAL, INVALID_REQUEST, NO_METHOD, PARSE};
 use super::files::{self, Files};
+use super::flight::{Flight, Taken};
+use super::lanes::Lanes;
 use super::peer::{self, Line, Peer};
 use super::session::Session;
-use super::{input, replay, servers};
-use crate::agent::thread::{Start, ThreadHandle};
-use crate::agent::{self, Agent, AgentError, Opened, apply};
-use crate::config::{self, prompts::Prompts};
+use super::{auth, elicit};
+use crate::agent::{self, Agent, apply};
 use crate::ids::ThreadId;
 use crate::model::ModelClient;
-use crate::model::catalogue::{self, Login};
-use crate::protocol::settings::{Mode, SettingsOverride};
-use crate::protocol::thread::{ThreadListParams, ThreadResumeParams, ThreadStartParams};
 use crate::secrets::Secrets;
 use crate::telemetry::Telemetry;
 use crate::tools::Registry;
 use crate::workspace::Workspace;
-use serde_json::{Map, Value, json};
+use futures::FutureExt as _;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -31,16 +31,6 @@ const VERSION: u64 = 1;
 /// What the end of all threads may take, and the last words after it.
 const END: Duration = Duration::from_millis(2200);
 const LAST_WORDS: Duration = Duration::from_millis(300);
-
-const MODES: [(Mode, &str, &str); 3] = [
-    (
-        Mode::Agent,
-        "Agent",
-        "Changes files and runs commands, and asks where the settings say so",
-    ),
-    (Mode::Plan, "Plan", "Reads, and makes a plan; nothing is changed"),
-    (Mode::Ask, "Ask", "Answers from what it can read"),
-];
 
 /// What the process knows and the client does not say.
 pub struct Setup {
@@ -81,18 +71,21 @@ pub async fn run(
     for words in apply::recover_leftovers(&agent.desk().home).await {
         tracing::warn!("{words}");
     }
-    let mut server = Server {
+    let server = Arc::new(Server {
         peer: peer.clone(),
         agent: agent.clone(),
         files,
-        sessions: BTreeMap::new(),
-        is_ready: false,
-    };
+        sessions: Mutex::default(),
+        lanes: Lanes::default(),
+        flight: Flight::default(),
+        client: Mutex::default(),
+        is_ready: AtomicBool::new(false),
+    });
     loop {
         tokio::select! {
             () = stop.cancelled() => break,
             line = lines.recv() => match line {
-                Some(Line::Message(message)) => server.take(message).await,
+                Some(Line::Message(message)) => server.take(message),
                 Some(Line::Broken(reason)) => peer.answer(&Value::Null, Err(Failure::new(PARSE, reason))),
                 None => break,
             }
@@ -110,41 +103,57 @@ pub async fn run(
     Ok(())
 }
 
-struct Server {
-    peer: Peer,
-    agent: Agent,
-    files: Files,
-    sessions: BTreeMap<ThreadId, Arc<Session>>,
-    /// `initialize` was answered.
-    is_ready: bool,
+/// What the client has said of itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Client {
+    /// It lets the person log in in a terminal.
+    pub(super) logs_in_by_terminal: bool,
+    pub(super) asks: elicit::Asks,
+    /// It shows notices as such.
+    pub(super) notices: bool,
+    /// It shows compactions as such.
+    pub(super) compactions: bool,
+}
+
+impl Client {
+    /// From `clientCapabilities`; what is none of these is not there.
+    fn of(capabilities: &Value) -> Self {
+        let session = &capabilities["session"];
+        Self {
+            logs_in_by_terminal: capabilities["auth"]["terminal"] == json!(true),
+            asks: elicit::Asks::of(&capabilities["elicitation"]),
+            notices: session["notices"].is_object(),
+            compactions: session["compaction"].is_object(),
+        }
+    }
+}
+
+pub(super) struct Server {
+    pub(super) peer: Peer,
+    pub(super) agent: Agent,
+    pub(super) files: Files,
+    sessions: Mutex<BTreeMap<ThreadId, Arc<Session>>>,
+    pub(super) lanes: Lanes,
+    flight: Flight,
+    client: Mutex<Client>,
+    /// `initialize` was taken.
+    is_ready: AtomicBool,
 }
 
 impl Server {
-    async fn take(&mut self, message: Value) {
+    fn take(self: &Arc<Self>, message: Value) {
         let method = message["method"].as_str();
         let id = message.get("id").filter(|id| id.is_string() || id.is_number());
         match (method, id) {
             (Some(method), Some(id)) => {
-                let answer = match message["params"] {
-                    Value::Object(_) | Value::Null => self.request(method, &message["params"], id).await,
-                    _ => Err(Failure::params("`params` must be an object.")),
-                };
-                match answer {
-                    Ok(Some(result)) => {
-                        let opens = matches!(method, "session/new" | "session/load" | "session/resume");
-                        let named = result["sessionId"].as_str().or(message["params"]["sessionId"].as_str());
-                        let session = named.filter(|_| opens).map(ThreadId::from);
-                        self.peer.answer(id, Ok(result));
-                        if let Some(session) = session {
-                            self.tell_commands(session, &message["params"]).await;
-                        }
-                    }
-                    // Somebody else answers.
-                    Ok(None) => {}
-                    Err(failure) => self.peer.answer(id, Err(failure)),
+                if let Err(failure) = self.hand_on(method, id, &message["params"]) {
+                    self.peer.answer(id, Err(failure));
                 }
             }
-            (Some("session/cancel"), None) if message.get("id").is_none() => self.cancel(&message["params"]).await,
+            (Some("session/cancel"), None) if message.get("id").is_none() => self.cancel(&message["params"]),
+            (Some("$/cancel_request"), None) if message.get("id").is_none() => {
+                self.cancel_request(&message["params"]["requestId"]);
+            }
             (Some(method), None) if message.get("id").is_none() => {
                 tracing::debug!(method, "a notification without a handler was ignored");
             }
@@ -161,327 +170,181 @@ impl Server {
         }
     }
 
-    async fn request(&mut self, method: &str, params: &Value, id: &Value) -> Result<Option<Value>, Failure> {
-        if method == "initialize" {
-            return self.initialize(params).map(Some);
+    /// Gives a request to whoever takes its kind, in its order. The error is its answer.
+    fn hand_on(self: &Arc<Self>, method: &str, id: &Value, params: &Value) -> Result<(), Failure> {
+        if !matches!(params, Value::Object(_) | Value::Null) {
+            return Err(Failure::params("`params` must be an object."));
         }
-        if !self.is_ready {
+        if method == "initialize" {
+            self.get_ready(params)?;
+        } else if !self.is_ready.load(Ordering::Relaxed) {
             return Err(Failure::new(
                 INVALID_REQUEST,
                 "Nothing was initialized. Send initialize first.",
             ));
         }
+        let lane = match method {
+            "session/load" | "session/resume" | "session/delete" => Some((named(params)?, true)),
+            "session/prompt"
+            | "session/set_mode"
+            | "session/set_model"
+            | "session/set_config_option"
+            | "session/close" => Some((named(params)?, false)),
+            _ => None,
+        };
+        if let Some((session, false)) = &lane
+            && !self.lanes.has(session)
+            && !self.sessions().contains_key(session)
+        {
+            return Err(Failure::no_session(session.as_str()));
+        }
+        let of_prompt = lane.as_ref().filter(|_| method == "session/prompt");
+        let taken = self.flight.begin(id, of_prompt.map(|(session, _)| session.clone()))?;
+        let (server, method, params) = (self.clone(), method.to_owned(), params.clone());
+        let work = async move { server.carry_out(&method, &params, &taken).await };
+        match lane {
+            Some((session, _)) => self.lanes.enter(session, work.boxed()),
+            None => drop(tokio::spawn(work)),
+        }
+        Ok(())
+    }
+
+    /// Carries a request out and answers it once, also if that panics.
+    async fn carry_out(self: &Arc<Self>, method: &str, params: &Value, taken: &Taken) {
+        if !self.flight.start(taken) {
+            // It was taken back, and answered.
+            return;
+        }
+        let work = AssertUnwindSafe(self.request(method, params, taken)).catch_unwind();
+        let answer = work.await.unwrap_or_else(|_| {
+            let words = format!("{method} broke off here; the log in the home folder says where. The session goes on.");
+            Err(Failure::new(INTERNAL, words))
+        });
+        self.flight.end(taken);
+        match answer {
+            Ok(Some(result)) => {
+                let opens = matches!(method, "session/new" | "session/load" | "session/resume");
+                let named = result["sessionId"].as_str().or(params["sessionId"].as_str());
+                let session = named.filter(|_| opens).map(ThreadId::from);
+                self.peer.answer(&taken.id, Ok(result));
+                if let Some(session) = session {
+                    self.tell_commands(session, params).await;
+                }
+            }
+            // Somebody else answers.
+            Ok(None) => {}
+            Err(failure) => self.peer.answer(&taken.id, Err(failure)),
+        }
+    }
+
+    async fn request(self: &Arc<Self>, method: &str, params: &Value, taken: &Taken) -> Result<Option<Value>, Failure> {
         let result = match method {
-            "authenticate" => self.authenticate()?,
+            "initialize" => self.initialized().await,
+            "authenticate" => {
+                tokio::select! {
+                    done = auth::authenticate(self, params, &taken.id) => done?,
+                    () = taken.stop.cancelled() => return Err(cancelled()),
+                }
+            }
+            "logout" => auth::logout(self).await?,
             "session/new" => self.new_session(params).await?,
-            "session/load" => self.load(params, true).await?,
-            "session/resume" => self.load(params, false).await?,
+            "session/load" => self.load(params, true, &taken.stop).await?,
+            "session/resume" => self.load(params, false, &taken.stop).await?,
             "session/list" => self.list(params).await?,
-            "session/prompt" => return self.prompt(params, id).await.map(|()| None),
-            "session/set_mode" => {
-                let mode = mode(params["modeId"].as_str().unwrap_or_default())?;
-                let change = SettingsOverride {
-                    mode: Some(mode),
-                    ..SettingsOverride::default()
-                };
-                self.session(params)?.thread.update_settings(change).await?;
-                json!({})
-            }
-            "session/set_model" => {
-                self.set_model(params, &params["modelId"]).await?;
-                json!({})
-            }
-            "session/set_config_option" if params["configId"] == "model" => {
-                let thread = self.set_model(params, &params["value"]).await?;
-                json!({"configOptions": self.options(&thread)})
-            }
-            "session/set_config_option" => {
-                return Err(Failure::params("There is no such option; the only one is model."));
-            }
+            "session/close" => self.close(params).await?,
+            "session/delete" => self.delete(params).await?,
+            "session/prompt" => return self.prompt(params, taken).await,
+            "session/set_mode" => self.set_mode(params).await?,
+            "session/set_model" => self.set_model(params).await?,
+            "session/set_config_option" => self.set_option(params).await?,
             _ => return Err(Failure::new(NO_METHOD, format!("There is no method {method}."))),
         };
         Ok(Some(result))
     }
 
-    fn initialize(&mut self, params: &Value) -> Result<Value, Failure> {
+    /// What the client is counts from here on, for whatever comes next.
+    fn get_ready(&self, params: &Value) -> Result<(), Failure> {
         // A client of another version hears ours and decides.
         if !params["protocolVersion"].is_u64() {
             return Err(Failure::params("`protocolVersion` must be a number."));
         }
-        self.files
-            .set_abilities(files::abilities(&params["clientCapabilities"]));
-        self.is_ready = true;
-        Ok(json!({
+        let capabilities = &params["clientCapabilities"];
+        self.files.set_abilities(files::abilities(capabilities));
+        *self.client.lock().unwrap_or_else(PoisonError::into_inner) = Client::of(capabilities);
+        self.is_ready.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    async fn initialized(self: &Arc<Self>) -> Value {
+        let auth = auth::offered(self).await;
+        json!({
             "protocolVersion": VERSION,
             "agentInfo": {"name": "countersign", "title": "Countersign", "version": env!("CARGO_PKG_VERSION")},
             "agentCapabilities": {
                 "loadSession": true,
                 "promptCapabilities": {"image": true, "audio": false, "embeddedContext": true},
                 "mcpCapabilities": {"http": true, "sse": false},
-                "sessionCapabilities": {"list": {}, "resume": {}},
+                "sessionCapabilities": {
+                    "list": {}, "resume": {}, "close": {}, "delete": {}, "additionalDirectories": {},
+                },
+                "auth": match auth.can_log_out {
+                    true => json!({"logout": {}}),
+                    false => json!({}),
+                },
             },
-            "authMethods": [{
-                "id": "configuration",
-                "name": "Key of the configured provider",
-                "description": "Set the key's variable in the environment of this program, or choose another provider in \
-                                config.toml; countersign doctor says what is missing.",
-            }],
-        }))
-    }
-
-    /// There is nothing to log in to here: the key is there, or the person is told where it belongs.
-    fn authenticate(&self) -> Result<Value, Failure> {
-        let config = self.agent.load_config(None, None).map_err(AgentError::from)?.config;
-        let provider = config.provider(&config.model_provider).map_err(AgentError::from)?;
-        match config::key(provider, &self.agent.desk().env) {
-            Ok(_) => Ok(json!({})),
-            Err(missing) => Err(Failure::new(AUTH_REQUIRED, missing.to_string())),
-        }
-    }
-
-    fn session(&self, params: &Value) -> Result<&Arc<Session>, Failure> {
-        let id = params["sessionId"].as_str();
-        let id = id.ok_or_else(|| Failure::params("`sessionId` must be a text."))?;
-        self.sessions
-            .get(&ThreadId::from(id))
-            .ok_or_else(|| Failure::no_session(id))
-    }
-
-    /// The folder of a session becomes one of the workspace.
-    fn folder(&self, params: &Value) -> Result<PathBuf, Failure> {
-        let cwd = params["cwd"].as_str().map(PathBuf::from);
-        let cwd = cwd
-            .filter(|cwd| cwd.is_absolute())
-            .ok_or_else(|| Failure::params("`cwd` must be the absolute path of a folder."))?;
-        if !cwd.is_dir() {
-            return Err(Failure::params(format!(
-                "{} is no folder. Name one that is there.",
-                cwd.display()
-            )));
-        }
-        let workspace = &self.agent.desk().workspace;
-        let mut roots = workspace.roots();
-        roots.push(cwd.clone());
-        workspace.set_roots(roots);
-        Ok(cwd)
-    }
-
-    async fn new_session(&mut self, params: &Value) -> Result<Value, Failure> {
-        let overrides = servers::overrides(&params["mcpServers"])?;
-        let cwd = self.folder(params)?;
-        let start = ThreadStartParams {
-            settings: SettingsOverride {
-                cwd: Some(cwd.clone()),
-                ..SettingsOverride::default()
-            },
-            config: Some(overrides).filter(|overrides| !overrides.is_empty()),
-            ..ThreadStartParams::default()
-        };
-        let Opened { handle, .. } = self.agent.start_thread(start).await?;
-        let mut result = self.state_of(&handle);
-        result["sessionId"] = json!(handle.id());
-        self.add(handle, &cwd);
-        Ok(result)
-    }
-
-    fn add(&mut self, handle: ThreadHandle, cwd: &Path) {
-        self.files.add_session(handle.id(), cwd);
-        let id = handle.id().clone();
-        let (peer, agent) = (&self.peer, &self.agent);
-        self.sessions
-            .entry(id)
-            .or_insert_with(|| Session::begin(peer, agent, handle));
-    }
-
-    /// With `tell` the conversation so far is told before the answer.
-    async fn load(&mut self, params: &Value, tell: bool) -> Result<Value, Failure> {
-        let overrides = servers::overrides(&params["mcpServers"])?;
-        let id = params["sessionId"].as_str();
-        let id = id.ok_or_else(|| Failure::params("`sessionId` must be a text."))?;
-        let cwd = self.folder(params)?;
-        let resume = ThreadResumeParams {
-            thread_id: Some(id.into()),
-            settings: SettingsOverride {
-                cwd: Some(cwd.clone()),
-                ..SettingsOverride::default()
-            },
-            ..ThreadResumeParams::default()
-        };
-        let Opened { handle, .. } = self.agent.resume_thread(resume).await?;
-        if *handle.id() != ThreadId::from(id) {
-            // A file of another program goes on in a copy, which the client does not know.
-            handle.close().await;
-            return Err(Failure::no_session(id));
-        }
-        if !overrides.is_empty() {
-            let loaded = self
-                .agent
-                .load_config(Some(&cwd), Some(&overrides))
-                .map_err(AgentError::from)?;
-            agent::servers::want(handle.conversation(), &loaded.config, &cwd);
-        }
-        if tell {
-            for update in replay::updates(&handle.snapshot(true).turns) {
-                let params = json!({"sessionId": handle.id(), "update": update});
-                self.peer.notify("session/update", params).await;
-            }
-        }
-        let result = self.state_of(&handle);
-        self.add(handle, &cwd);
-        Ok(result)
-    }
-
-    /// The modes and models of a session.
-    fn state_of(&self, thread: &ThreadHandle) -> Value {
-        let modes: Vec<Value> = MODES
-            .iter()
-            .map(|(mode, name, description)| json!({"id": mode, "name": name, "description": description}))
-            .collect();
-        let models = self.models(thread);
-        let available: Vec<Value> = models
-            .iter()
-            .map(|(id, name)| json!({"modelId": id, "name": name}))
-            .collect();
-        json!({
-            "modes": {"currentModeId": thread.settings().mode, "availableModes": modes},
-            "models": {"currentModelId": thread.settings().model, "availableModels": available},
-            "configOptions": self.options(thread),
+            "authMethods": auth.methods,
         })
     }
 
-    fn options(&self, thread: &ThreadHandle) -> Value {
-        let models = self.models(thread);
-        if models.is_empty() {
-            return json!([]);
+    pub(super) fn client(&self) -> Client {
+        *self.client.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn sessions(&self) -> MutexGuard<'_, BTreeMap<ThreadId, Arc<Session>>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn session(&self, params: &Value) -> Result<Arc<Session>, Failure> {
+        let id = named(params)?;
+        let session = self.sessions().get(&id).cloned();
+        session.ok_or_else(|| Failure::no_session(id.as_str()))
+    }
+
+    /// Stops what a session does and what it was still to do. A prompt that did not begin yet is answered here.
+    fn cancel(&self, params: &Value) {
+        let Ok(id) = named(params) else {
+            return tracing::info!("nothing to cancel: no session is named");
+        };
+        for prompt in self.flight.stop_prompts(&id) {
+            self.peer.answer(&prompt, Ok(json!({"stopReason": "cancelled"})));
         }
-        let options: Vec<Value> = models
-            .iter()
-            .map(|(id, name)| json!({"value": id, "name": name}))
-            .collect();
-        json!([{
-            "id": "model", "name": "Model", "category": "model", "type": "select",
-            "currentValue": thread.settings().model, "options": options,
-        }])
-    }
-
-    /// The models that can be chosen: id and name.
-    fn models(&self, thread: &ThreadHandle) -> Vec<(String, String)> {
-        let settings = thread.settings();
-        let Ok(loaded) = self.agent.load_config(Some(&settings.cwd), None) else {
-            return Vec::new();
-        };
-        let id = &settings.model_provider;
-        let offered = loaded
-            .config
-            .provider(id)
-            .map(|provider| catalogue::offered(Login::of(provider), id, provider, &settings.model));
-        let offered = offered.unwrap_or_default().into_iter();
-        offered.map(|model| (model.id, model.display_name)).collect()
-    }
-
-    async fn set_model(&self, params: &Value, model: &Value) -> Result<ThreadHandle, Failure> {
-        let session = self.session(params)?;
-        let model = model.as_str().map(str::trim).filter(|model| !model.is_empty());
-        let model = model.ok_or_else(|| Failure::params("The model must be a text that names one."))?;
-        let change = SettingsOverride {
-            model: Some(model.to_owned()),
-            ..SettingsOverride::default()
-        };
-        session.thread.update_settings(change).await?;
-        Ok(session.thread.clone())
-    }
-
-    async fn list(&self, params: &Value) -> Result<Value, Failure> {
-        let wanted = ThreadListParams {
-            cursor: params["cursor"].as_str().map(str::to_owned),
-            cwd: params["cwd"].as_str().map(PathBuf::from),
-            model_providers: Some(Vec::new()),
-            ..ThreadListParams::default()
-        };
-        let agent = self.agent.clone();
-        let listed = tokio::task::spawn_blocking(move || agent.list_threads(&wanted)).await;
-        let listed = listed.map_err(|error| Failure::new(super::error::INTERNAL, error.to_string()))??;
-        let sessions: Vec<Value> = listed
-            .data
-            .iter()
-            .map(|thread| {
-                let title = thread.name.as_deref().unwrap_or(&thread.preview);
-                let updated = jiff::Timestamp::from_millisecond(thread.updated_at_ms).map(|time| time.to_string());
-                json!({"sessionId": thread.id, "cwd": thread.cwd, "title": title, "updatedAt": updated.ok()})
-            })
-            .collect();
-        let mut result = json!({ "sessions": sessions });
-        if let Some(cursor) = listed.next_cursor {
-            result["nextCursor"] = json!(cursor);
+        match self.sessions().get(&id) {
+            Some(session) => session.interrupt(None),
+            None => tracing::info!(%id, "nothing to cancel: there is no such session"),
         }
-        Ok(result)
     }
 
-    async fn prompt(&self, params: &Value, id: &Value) -> Result<(), Failure> {
-        let session = self.session(params)?.clone();
-        let content = input::input(&params["prompt"])?;
-        self.agent.follow_config(&session.thread).await;
-        session.thread.check_prompt(&content).await?;
-        let started = session
-            .thread
-            .start_turn(Start {
-                content: content.clone(),
-                ..Start::default()
-            })
-            .await?;
-        session.thread.keep_typed(&content);
-        // Before the turn may begin, so that its end finds the prompt.
-        session.wait_for(&self.peer, &started.turn.id, id.clone());
-        drop(started);
-        Ok(())
-    }
-
-    async fn cancel(&self, params: &Value) {
-        match self.session(params) {
-            Ok(session) => {
-                if let Err(error) = session.thread.interrupt(None).await {
-                    tracing::info!(%error, "nothing to cancel");
-                }
+    /// Takes one request back.
+    fn cancel_request(&self, id: &Value) {
+        if self.flight.stop(id) {
+            return self.peer.answer(id, Err(cancelled()));
+        }
+        let sessions: Vec<_> = self.sessions().values().cloned().collect();
+        for session in sessions {
+            if let Some(turn) = session.turn_of(id) {
+                session.interrupt(Some(turn));
             }
-            Err(failure) => tracing::info!(failure.message, "nothing to cancel"),
         }
-    }
-
-    /// The person's prompts, as commands that begin with a slash.
-    async fn tell_commands(&self, id: ThreadId, params: &Value) {
-        let Some(cwd) = params["cwd"].as_str().map(PathBuf::from) else {
-            return;
-        };
-        let agent = self.agent.clone();
-        let read = tokio::task::spawn_blocking(move || {
-            let config = agent.load_config(Some(&cwd), None).ok()?.config;
-            Some(Prompts::read(&config, &agent.desk().home).all)
-        });
-        let prompts = read.await.ok().flatten().unwrap_or_default();
-        let commands: Vec<Value> = prompts
-            .into_iter()
-            .map(|prompt| {
-                let hint = prompt.argument_hint();
-                let mut command = Map::new();
-                command.insert("name".to_owned(), json!(prompt.name));
-                command.insert(
-                    "description".to_owned(),
-                    json!(prompt.front.description.unwrap_or_default()),
-                );
-                if !hint.is_empty() {
-                    command.insert("input".to_owned(), json!({ "hint": hint }));
-                }
-                Value::Object(command)
-            })
-            .collect();
-        let update = json!({"sessionUpdate": "available_commands_update", "availableCommands": commands});
-        self.peer
-            .notify("session/update", json!({"sessionId": id, "update": update}))
-            .await;
     }
 }
 
-fn mode(id: &str) -> Result<Mode, Failure> {
-    serde_json::from_value(json!(id))
-        .map_err(|_| Failure::params(format!("There is no mode {id:?}; there are agent, plan and ask.")))
+/// The session that a request is about.
+pub(super) fn named(params: &Value) -> Result<ThreadId, Failure> {
+    let id = params["sessionId"].as_str();
+    id.map(ThreadId::from)
+        .ok_or_else(|| Failure::params("`sessionId` must be a text."))
+}
+
+pub(super) fn cancelled() -> Failure {
+    Failure::new(CANCELLED, "The request was taken back by the client.")
 }

@@ -2,15 +2,15 @@
 
 use super::error::{AUTH_REQUIRED, Failure, INTERNAL};
 use super::peer::Peer;
-use super::{permission, update};
+use super::serve::Client;
+use super::{elicit, options, permission, update};
 use crate::agent::Agent;
 use crate::agent::stream::Subscription;
 use crate::agent::thread::ThreadHandle;
-use crate::ids::{ApprovalId, ItemId, ProposalId, QuestionsId, ThreadId, TurnId};
+use crate::ids::{ApprovalId, ElicitationId, ItemId, ProposalId, QuestionsId, ThreadId, TurnId};
 use crate::protocol::event::{Event, EventKind};
 use crate::protocol::item::{ItemStatus, ThreadItem};
-use crate::protocol::mcp::{McpElicitationAction, McpElicitationResponse};
-use crate::protocol::settings::Mode;
+use crate::protocol::settings::ThreadSettings;
 use crate::protocol::turn::{Turn, TurnErrorKind, TurnStatus};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -41,7 +41,7 @@ struct State {
 
 impl Session {
     /// A session whose thread is shown from here on. What it was shown before is not told again.
-    pub(super) fn begin(peer: &Peer, agent: &Agent, thread: ThreadHandle) -> Arc<Self> {
+    pub(super) fn begin(peer: &Peer, agent: &Agent, client: Client, thread: ThreadHandle) -> Arc<Self> {
         let session = Arc::new(Self {
             thread: thread.clone(),
             state: Mutex::default(),
@@ -51,15 +51,39 @@ impl Session {
             session_id: thread.id().clone(),
             peer: peer.clone(),
             agent: agent.clone(),
+            client,
             thread: thread.id().clone(),
             session: Some(session.clone()),
             said: BTreeMap::new(),
             live: BTreeMap::new(),
             asking: Asking::default(),
-            mode: thread.settings().mode,
+            chosen: Chosen::of(&thread.settings()),
+            is_titled: thread.snapshot(false).name.is_some() || !thread.snapshot(false).preview.is_empty(),
         };
         tokio::spawn(follower.follow(events));
         session
+    }
+
+    /// Stops the running turn, if it is that one. The thread has the word when this returns; nobody waits for its answer.
+    pub(super) fn interrupt(&self, turn: Option<TurnId>) {
+        let thread = self.thread.clone();
+        let mut stopping = async move {
+            if let Err(error) = thread.interrupt(turn).await {
+                tracing::info!(%error, "nothing to stop");
+            }
+        }
+        .boxed();
+        if stopping.as_mut().now_or_never().is_none() {
+            tokio::spawn(stopping);
+        }
+    }
+
+    /// The turn whose end is the answer to a prompt.
+    pub(super) fn turn_of(&self, prompt: &Value) -> Option<TurnId> {
+        let state = self.state();
+        let mut waiting = state.waiting.iter();
+        let found = waiting.find(|(_, prompts)| prompts.contains(prompt));
+        found.map(|(turn, _)| turn.clone())
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -123,6 +147,25 @@ struct Asking {
     approvals: BTreeMap<ApprovalId, AbortOnDropHandle<()>>,
     proposals: BTreeMap<ProposalId, AbortOnDropHandle<()>>,
     questions: BTreeMap<QuestionsId, AbortOnDropHandle<()>>,
+    elicitations: BTreeMap<ElicitationId, AbortOnDropHandle<()>>,
+}
+
+/// What the person can choose, as the client knows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Chosen {
+    mode: Value,
+    model: String,
+    effort: Option<String>,
+}
+
+impl Chosen {
+    fn of(settings: &ThreadSettings) -> Self {
+        Self {
+            mode: json!(settings.mode),
+            model: settings.model.clone(),
+            effort: settings.effort.clone(),
+        }
+    }
 }
 
 #[derive(Default)]
@@ -143,6 +186,7 @@ struct Follower {
     session_id: ThreadId,
     peer: Peer,
     agent: Agent,
+    client: Client,
     thread: ThreadId,
     /// Absent for a sub-agent, of which only the questions are shown.
     session: Option<Arc<Session>>,
@@ -150,7 +194,9 @@ struct Follower {
     said: BTreeMap<ItemId, Said>,
     live: BTreeMap<ItemId, Live>,
     asking: Asking,
-    mode: Mode,
+    chosen: Chosen,
+    /// The client knows what the conversation is about.
+    is_titled: bool,
 }
 
 impl Follower {
@@ -183,12 +229,14 @@ impl Follower {
             session_id: self.session_id.clone(),
             peer: self.peer.clone(),
             agent: self.agent.clone(),
+            client: self.client,
             thread: thread.clone(),
             session: None,
             said: BTreeMap::new(),
             live: BTreeMap::new(),
             asking: Asking::default(),
-            mode: Mode::default(),
+            chosen: Chosen::default(),
+            is_titled: true,
         }
     }
 
@@ -199,13 +247,13 @@ impl Follower {
 
     /// Questions are asked while they are open, and taken back when they are settled.
     fn questions(&mut self, event: &Event) {
-        let desk = self.agent.desk();
+        let desk = self.agent.desk().clone();
         let (peer, session) = (self.peer.clone(), self.session_id.clone());
         match &event.kind {
             EventKind::ApprovalRequested(requested) => {
                 let approval = requested.approval.clone();
                 let id = approval.id().clone();
-                let task = tokio::spawn(permission::approval(peer, session, desk.clone(), approval));
+                let task = tokio::spawn(permission::approval(peer, session, desk, approval));
                 self.asking.approvals.insert(id, AbortOnDropHandle::new(task));
             }
             EventKind::ApprovalResolved(resolved) => {
@@ -216,7 +264,7 @@ impl Follower {
                 if proposal.status.is_waiting() && !proposal.auto_approved {
                     let id = proposal.id.clone();
                     let thread = self.agent.thread(&self.thread);
-                    let task = tokio::spawn(permission::proposal(peer, session, thread, desk.clone(), proposal));
+                    let task = tokio::spawn(permission::proposal(peer, session, thread, desk, proposal));
                     self.asking.proposals.insert(id, AbortOnDropHandle::new(task));
                 }
             }
@@ -226,20 +274,26 @@ impl Follower {
             EventKind::UserInputRequested(requested) => {
                 let request = requested.request.clone();
                 let id = request.id.clone();
-                let task = tokio::spawn(permission::questions(peer, session, desk.clone(), request));
+                let asks = self.client.asks;
+                let task = tokio::spawn(async move {
+                    match asks.forms {
+                        true => elicit::questions(peer, session, desk, request).await,
+                        false => permission::questions(peer, session, desk, request).await,
+                    }
+                });
                 self.asking.questions.insert(id, AbortOnDropHandle::new(task));
             }
             EventKind::UserInputResolved(resolved) => {
                 self.asking.questions.remove(&resolved.id);
             }
             EventKind::McpElicitationRequested(requested) => {
-                // There is no place to fill in a form.
-                let response = McpElicitationResponse {
-                    action: McpElicitationAction::Cancel,
-                    content: None,
-                    meta: None,
-                };
-                desk.elicitations.answer(&requested.elicitation.id, response);
+                let question = requested.elicitation.clone();
+                let id = question.id.clone();
+                let task = tokio::spawn(elicit::server(peer, session, self.client.asks, desk, question));
+                self.asking.elicitations.insert(id, AbortOnDropHandle::new(task));
+            }
+            EventKind::McpElicitationResolved(resolved) => {
+                self.asking.elicitations.remove(&resolved.elicitation_id);
             }
             _ => {}
         }
@@ -263,7 +317,9 @@ impl Follower {
                 self.update(update::chunk("agent_thought_chunk", &words)).await;
             }
             EventKind::ItemStarted(started) => {
-                if let Some(mut call) = update::call(&started.item) {
+                if let Some(update) = update::compaction(&started.item).filter(|_| self.client.compactions) {
+                    self.update(update).await;
+                } else if let Some(mut call) = update::call(&started.item) {
                     call["sessionUpdate"] = json!("tool_call");
                     self.update(call).await;
                 }
@@ -271,25 +327,23 @@ impl Follower {
             EventKind::CommandOutputDelta(delta) => self.live(delta.item_id, &delta.delta).await,
             EventKind::ItemCompleted(completed) => self.completed(&completed.item).await,
             EventKind::PlanUpdated(planned) => self.update(update::plan(&planned.steps)).await,
-            EventKind::ThreadConfigured(configured) if configured.settings.mode != self.mode => {
-                self.mode = configured.settings.mode;
-                self.update(json!({"sessionUpdate": "current_mode_update", "currentModeId": self.mode}))
+            EventKind::ThreadConfigured(configured) => self.configured(session, &configured.settings).await,
+            EventKind::ThreadNameUpdated(named) => self.title(named.name.as_deref()).await,
+            EventKind::TurnStarted(_) if !self.is_titled => {
+                self.is_titled = true;
+                let preview = session.thread.snapshot(false).preview;
+                self.title(Some(preview.as_str()).filter(|preview| !preview.is_empty()))
                     .await;
             }
-            EventKind::Warning(warning) => {
-                self.update(update::chunk(
-                    "agent_thought_chunk",
-                    &format!("{}\n\n", warning.message),
-                ))
-                .await;
+            EventKind::TokenUsageUpdated(usage) => {
+                if let Some(window) = usage.token_usage.model_context_window {
+                    let used = usage.token_usage.last.total_tokens;
+                    self.update(json!({"sessionUpdate": "usage_update", "used": used, "size": window}))
+                        .await;
+                }
             }
-            EventKind::TurnRetrying(retrying) => {
-                self.update(update::chunk(
-                    "agent_thought_chunk",
-                    &format!("{}\n\n", retrying.message),
-                ))
-                .await;
-            }
+            EventKind::Warning(warning) => self.notice("warning", &warning.message).await,
+            EventKind::TurnRetrying(retrying) => self.notice("info", &retrying.message).await,
             EventKind::TurnCompleted(completed) => {
                 self.said.clear();
                 self.live.clear();
@@ -297,6 +351,37 @@ impl Follower {
             }
             _ => {}
         }
+    }
+
+    /// What the person chose, here or elsewhere.
+    async fn configured(&mut self, session: &Session, settings: &ThreadSettings) {
+        let chosen = Chosen::of(settings);
+        if chosen == self.chosen {
+            return;
+        }
+        if chosen.mode != self.chosen.mode {
+            self.update(json!({"sessionUpdate": "current_mode_update", "currentModeId": chosen.mode}))
+                .await;
+        }
+        self.chosen = chosen;
+        let state = options::state(&self.agent, &session.thread).await;
+        self.update(json!({"sessionUpdate": "config_option_update", "configOptions": state["configOptions"]}))
+            .await;
+    }
+
+    async fn title(&mut self, title: Option<&str>) {
+        self.is_titled = true;
+        self.update(json!({"sessionUpdate": "session_info_update", "title": title}))
+            .await;
+    }
+
+    /// Something the person should know that is no part of the answer.
+    async fn notice(&self, severity: &str, words: &str) {
+        let update = match self.client.notices {
+            true => json!({"sessionUpdate": "notice", "severity": severity, "title": words}),
+            false => update::chunk("agent_thought_chunk", &format!("{words}\n\n")),
+        };
+        self.update(update).await;
     }
 
     /// A running command is looked at now and then; what it printed is told as a whole at its end.
@@ -345,6 +430,9 @@ impl Follower {
                     .await;
             }
             item => {
+                if let Some(update) = update::compaction(item).filter(|_| self.client.compactions) {
+                    return self.update(update).await;
+                }
                 let Some(mut call) = update::call(item) else { return };
                 call["sessionUpdate"] = json!("tool_call_update");
                 let is_applied = matches!(

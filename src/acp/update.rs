@@ -1,9 +1,10 @@
 //! Items as `session/update` shows them: chunks of words, and calls of tools with kind, status, content and places. Pure.
 
+use crate::patch::hunk::apply_hunks;
 use crate::protocol::item::{
     CommandAction, FileChange, FileChangeKind, ItemStatus, PlanStep, PlanStepStatus, ThreadItem,
 };
-use crate::protocol::proposal::Proposal;
+use crate::protocol::proposal::{Hunk, Proposal, ProposalFile};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -131,6 +132,36 @@ pub(super) fn call(item: &ThreadItem) -> Option<Value> {
     Some(call)
 }
 
+/// A compaction, for clients that show one as such.
+pub(super) fn compaction(item: &ThreadItem) -> Option<Value> {
+    let ThreadItem::ContextCompaction {
+        id,
+        status,
+        summary,
+        message,
+        ..
+    } = item
+    else {
+        return None;
+    };
+    let status = match status {
+        ItemStatus::InProgress => "in_progress",
+        ItemStatus::Completed | ItemStatus::Background => "completed",
+        ItemStatus::Failed | ItemStatus::Declined => "failed",
+        ItemStatus::Interrupted => "cancelled",
+    };
+    let mut update = json!({"sessionUpdate": "compaction_update", "compactionId": id, "status": status});
+    if let Some(summary) = summary {
+        update["summary"] = json!([{"type": "text", "text": cut(summary)}]);
+    }
+    if status == "failed"
+        && let Some(message) = message
+    {
+        update["error"] = json!(message);
+    }
+    Some(update)
+}
+
 fn status(item: &ThreadItem) -> &'static str {
     let status = match item {
         ThreadItem::CommandExecution { status, .. }
@@ -152,20 +183,36 @@ fn status(item: &ThreadItem) -> &'static str {
 /// The whole texts before and after, file by file, as the proposal has them when it was read.
 pub(super) fn diffs(proposal: &Proposal) -> Vec<Value> {
     let reasons = proposal.reason.as_deref().map(text);
-    let files = proposal.files.iter().map(|file| {
-        let old = file.current.as_ref().or(file.before.as_ref());
-        let new = file.result.as_ref().or(file.after.as_ref());
-        let path = match &file.kind {
-            FileChangeKind::Update { move_path: Some(to) } => to,
-            _ => &file.path,
-        };
-        let mut diff = json!({"type": "diff", "path": path, "newText": new.map(String::as_str).unwrap_or_default()});
-        if let Some(old) = old {
-            diff["oldText"] = json!(old);
-        }
-        diff
-    });
-    files.chain(reasons).collect()
+    proposal.files.iter().map(diff).chain(reasons).collect()
+}
+
+/// One file of it.
+pub(super) fn diff(file: &ProposalFile) -> Value {
+    let old = file.current.as_ref().or(file.before.as_ref());
+    let new = file.result.as_ref().or(file.after.as_ref());
+    shown_diff(file, old.map(String::as_str), new.map(String::as_str))
+}
+
+/// One hunk of a file: the text with it alone.
+pub(super) fn hunk(file: &ProposalFile, hunk: &Hunk) -> Value {
+    let Some(old) = file.current.as_ref().or(file.before.as_ref()) else {
+        return diff(file);
+    };
+    let place = hunk.range.start as usize..hunk.range.end as usize;
+    let new = apply_hunks(old, &[(place, hunk.new_text.clone())]);
+    shown_diff(file, Some(old), Some(&new))
+}
+
+fn shown_diff(file: &ProposalFile, old: Option<&str>, new: Option<&str>) -> Value {
+    let path = match &file.kind {
+        FileChangeKind::Update { move_path: Some(to) } => to,
+        _ => &file.path,
+    };
+    let mut diff = json!({"type": "diff", "path": path, "newText": new.unwrap_or_default()});
+    if let Some(old) = old {
+        diff["oldText"] = json!(old);
+    }
+    diff
 }
 
 /// What a change of files is called.

@@ -64,6 +64,11 @@ pub trait Editor: Send + Sync + 'static {
         std::future::ready(()).boxed()
     }
 
+    /// The same for those below a folder that it may hold, before they are searched.
+    fn look_below(&self, _folder: PathBuf) -> BoxFuture<'static, ()> {
+        std::future::ready(()).boxed()
+    }
+
     /// Asks for documents that a thread changed to be saved, so that commands see them. Ends when they are, or will not be.
     fn save(&self, thread: ThreadId, documents: Vec<Unsaved>) -> BoxFuture<'static, ()>;
 

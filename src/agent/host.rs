@@ -47,6 +47,10 @@ impl Host for Arc<Turn> {
         self.desk.editor.look(vec![path.to_owned()])
     }
 
+    fn look_below(&self, folder: &Path) -> BoxFuture<'_, ()> {
+        self.desk.editor.look_below(folder.to_owned())
+    }
+
     fn home(&self) -> Option<PathBuf> {
         permissions::home_of(&self.desk)
     }

@@ -402,6 +402,12 @@ impl Agent {
         Ok((thread, stream))
     }
 
+    /// Ends a live thread; it can be resumed. Nothing happens to one that is not live.
+    pub async fn close_thread(&self, id: &ThreadId) {
+        let _alone = self.shared.resuming.write().await;
+        self.end_live(id).await;
+    }
+
     /// Deletes a thread, archived or not, with all that hangs on it; a live one is ended first. The stream has the event, and
     /// then its end.
     pub async fn delete_thread(&self, id: &ThreadId) -> Result<Stream, AgentError> {

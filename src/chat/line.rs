@@ -21,6 +21,13 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
     ("help", "", "Say what can be written here"),
 ];
 
+/// The modes, and what each means.
+pub const MODES: [(Mode, &str); 3] = [
+    (Mode::Agent, "All that the policies allow"),
+    (Mode::Plan, "It looks and makes a plan, and changes nothing"),
+    (Mode::Ask, "It answers, and has no tool that could change anything"),
+];
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Line {
     New,

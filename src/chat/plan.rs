@@ -81,24 +81,40 @@ impl<'a> Draft<'a> {
         self.edits.push((place..place, new.to_owned()));
     }
 
-    /// Replaces what stands in a range of the changed text, where no edit is yet.
+    /// Replaces what stands in a range of the changed text. What was put in there before is replaced with it.
     fn replace(&mut self, range: Range<usize>, new: &str) {
-        let (mut shifted, mut base, mut index) = (0, 0, 0);
+        // Where the edits lie in the changed text.
+        let (mut shifted, mut base) = (0, 0);
+        let mut spans = Vec::with_capacity(self.edits.len());
         for (old, text) in &self.edits {
             let begin = shifted + (old.start - base);
-            if range.end <= begin {
-                break;
-            }
-            if range.start < begin + text.len() {
-                tracing::error!("a value of the header was to be changed twice in one edit");
-                return;
-            }
-            shifted = begin + text.len();
-            base = old.end;
-            index += 1;
+            spans.push(begin..begin + text.len());
+            (shifted, base) = (begin + text.len(), old.end);
         }
-        let place = base + (range.start - shifted)..base + (range.end - shifted);
-        self.edits.insert(index, (place, new.to_owned()));
+        let place = |at: usize| {
+            let before = spans.iter().rposition(|span| span.end <= at);
+            before.map_or(at, |index| self.edits[index].0.end + (at - spans[index].end))
+        };
+        let first = spans.iter().position(|span| span.end > range.start);
+        let first = first.unwrap_or(spans.len());
+        let behind = spans.iter().rposition(|span| span.start < range.end);
+        let behind = behind.map_or(first, |last| (last + 1).max(first));
+        let (mut start, mut end) = (None, None);
+        let (mut kept_before, mut kept_behind) = (String::new(), String::new());
+        for index in first..behind {
+            let (old, text) = &self.edits[index];
+            if let Some(kept) = range.start.checked_sub(spans[index].start) {
+                text[..kept].clone_into(&mut kept_before);
+                start = Some(old.start);
+            }
+            if spans[index].end >= range.end {
+                text[range.end - spans[index].start..].clone_into(&mut kept_behind);
+                end = Some(old.end);
+            }
+        }
+        let place = start.unwrap_or_else(|| place(range.start))..end.unwrap_or_else(|| place(range.end));
+        self.edits
+            .splice(first..behind, [(place, format!("{kept_before}{new}{kept_behind}"))]);
     }
 }
 

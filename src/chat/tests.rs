@@ -141,6 +141,62 @@ fn the_header_by_table() {
     }
 }
 
+/// A value that is changed twice, or put in and changed, in one edit has the last word in it.
+#[test]
+fn a_value_that_changes_twice_has_the_last_word() {
+    let set = |key, value: &str| Write::Set(key, value.to_owned());
+    let talk = "---\nmodel: a\nmode: agent\n---\n\n## ❯ You\n\nhi\n";
+    for (text, writes, header) in [
+        (
+            talk,
+            vec![set("mode", "plan"), set("mode", "ask")],
+            "model: a\nmode: ask\n",
+        ),
+        (
+            talk,
+            vec![
+                set("mode", "plan"),
+                set("model", "long-name"),
+                set("mode", "ask"),
+                set("model", "b"),
+            ],
+            "model: b\nmode: ask\n",
+        ),
+        (
+            talk,
+            vec![set("thread", "1"), set("thread", "22"), set("thread", "3")],
+            "model: a\nmode: agent\nthread: 3\n",
+        ),
+        (
+            "---\nmode:\n---\n\nhi\n",
+            vec![set("mode", "plan"), set("mode", "ask")],
+            "mode: ask\n",
+        ),
+        (
+            talk,
+            vec![set("mode", "plan"), set("mode", "agent")],
+            "model: a\nmode: agent\n",
+        ),
+    ] {
+        let after = plan::apply(text, &plan::edits(text, &writes));
+        assert!(after.starts_with(&format!("---\n{header}---\n")), "{writes:?}: {after}");
+        assert_eq!(after.matches("mode: ").count(), 1, "{after}");
+        let words = vec![
+            Write::Sent {
+                words: "hi".to_owned(),
+                tag: None,
+            },
+            set("mode", "ask"),
+        ];
+        let both = [writes.clone(), words].concat();
+        let after = plan::apply(text, &plan::edits(text, &both));
+        assert!(
+            after.contains("mode: ask\n") && after.contains("hi\n\n## ◆ Agent\n"),
+            "{after}"
+        );
+    }
+}
+
 #[test]
 fn lines_that_look_like_ours_by_table() {
     for (text, is_ours) in [

@@ -13,10 +13,16 @@ pub struct Args {
     /// Also write the log to standard error.
     #[arg(long)]
     log_stderr: bool,
+    /// Log in instead, in this terminal, and end; editors start this for their person.
+    #[arg(long)]
+    login: bool,
 }
 
 /// Serves one client until it closes its end.
 pub fn run(args: Args) -> ExitCode {
+    if args.login {
+        return super::login::run(super::login::Args::default());
+    }
     let Some(home) = crate::cli::home() else {
         return fail(
             "no home folder is known, so there is no place for configuration and threads; set COUNTERSIGN_HOME to a folder",

@@ -19,7 +19,7 @@ const MOST_INPUT: u64 = 64 << 10;
 /// How long the authorisation server may take to be told of a logout.
 const TELLING: Duration = Duration::from_secs(5);
 
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Args {
     #[command(subcommand)]

@@ -2,6 +2,7 @@
 //! (`server/chats`).
 
 pub mod complete;
+pub mod hover;
 pub mod offers;
 pub mod shape;
 pub mod threads;

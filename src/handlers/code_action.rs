@@ -9,7 +9,7 @@ use super::command::{self, Place};
 use super::prompt;
 use crate::lsp::convert;
 use crate::protocol::item::LineRange;
-use crate::protocol::turn::EditorDiagnostic;
+use crate::protocol::turn::{EditorContext, EditorDiagnostic};
 use crate::server::presenter::FINDINGS_SOURCE;
 use crate::server::session::Session;
 use crate::workspace::uri;
@@ -60,6 +60,14 @@ pub async fn actions(session: &Session, params: &CodeActionParams) -> CodeAction
         }
     }
     if let Some(path) = &path {
+        let foreign = params.context.diagnostics.iter();
+        let foreign = foreign.filter(|diagnostic| !is_own(diagnostic.source.as_deref()));
+        session.chats().looked_at(EditorContext {
+            active_file: Some(path.clone()),
+            selection: selected_lines(params.range),
+            diagnostics: foreign.map(|diagnostic| told(path, diagnostic)).collect(),
+            leave_out: Vec::new(),
+        });
         if wanted(QUICKFIX) {
             let place = waiting::Place {
                 path,

@@ -106,11 +106,11 @@ fn register_documents(session: &Session) {
     };
     let chats = [format!("**/*{SUFFIX}")];
     let settings = settings_file::PATTERNS.map(str::to_owned);
-    let of_chats = methods.iter().filter(|method| **method != "textDocument/hover");
     let of_settings = methods
         .iter()
         .filter(|method| ["textDocument/hover", "textDocument/completion"].contains(method));
-    let registrations: Vec<_> = of_chats
+    let registrations: Vec<_> = methods
+        .iter()
         .map(|method| register("chat", method, &chats, &complete::TRIGGERS))
         .chain(of_settings.map(|method| register("config", method, &settings, &settings_file::TRIGGERS)))
         .collect();

@@ -2,12 +2,9 @@
 
 use crate::account::Terms;
 use crate::agent::AgentError;
-use crate::config::Config;
 use crate::config::edit::Edit;
-use crate::config::provider::Provider;
 use crate::lsp::error::RequestError;
-use crate::model::catalogue::{self, Login};
-use crate::protocol::account::AuthMethod;
+use crate::model::catalogue;
 use crate::protocol::error::INVALID_CURSOR;
 use crate::protocol::model::{Model, ModelListParams, ModelListResult, ModelSetDefaultParams, ModelSetDefaultResult};
 use crate::server::session::Session;
@@ -20,7 +17,11 @@ pub fn list(session: &Session, params: &ModelListParams) -> Result<ModelListResu
         .config;
     let models = match config.provider(&config.model_provider) {
         Ok(provider) => catalogue::offered(
-            login(session, &config, provider),
+            session.agent().desk().account.paid_by(Terms {
+                login: &config.login,
+                provider,
+                env: &session.agent().desk().env,
+            }),
             &config.model_provider,
             provider,
             config.model.as_deref().unwrap_or_default(),
@@ -68,21 +69,6 @@ pub async fn set_default(
         path: written.path,
         profile: config.profile,
     })
-}
-
-/// How the provider's requests are paid for: by what there is, else by what its settings want.
-fn login(session: &Session, config: &Config, provider: &Provider) -> Login {
-    let desk = session.agent().desk();
-    let terms = Terms {
-        login: &config.login,
-        provider,
-        env: &desk.env,
-    };
-    match desk.account.method(terms) {
-        Some((AuthMethod::Account, _)) => Login::Account,
-        Some((AuthMethod::ApiKey, _)) => Login::Key,
-        None => Login::of(provider),
-    }
 }
 
 /// One page of the list. The cursor is the index of its first model.

@@ -70,8 +70,8 @@ pub struct Registers(Vec<&'static str>);
 impl Registers {
     /// Those of chat documents and of files of configuration.
     pub const ALL: [&'static str; 5] = [
-        "textDocument/hover",
         "textDocument/completion",
+        "textDocument/hover",
         "textDocument/foldingRange",
         "textDocument/documentSymbol",
         "textDocument/documentLink",

@@ -10,6 +10,7 @@ mod writer;
 use super::session::Session;
 use crate::chat::SUFFIX;
 use crate::ids::ThreadId;
+use crate::protocol::turn::EditorContext;
 use crate::workspace::Document;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,7 +19,14 @@ use tokio::sync::mpsc;
 
 /// Cheap to clone.
 #[derive(Clone, Default)]
-pub struct Chats(Arc<Mutex<BTreeMap<String, Chat>>>);
+pub struct Chats(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    chats: Mutex<BTreeMap<String, Chat>>,
+    /// The place outside of chats that the editor asked about last.
+    looked_at: Mutex<Option<EditorContext>>,
+}
 
 struct Chat {
     orders: mpsc::UnboundedSender<Order>,
@@ -61,7 +69,30 @@ pub fn is_chat(path: &Path) -> bool {
 
 impl Chats {
     fn chats(&self) -> MutexGuard<'_, BTreeMap<String, Chat>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.chats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The editor asked what can be done at a place: what is selected there, and its problems, are what `@selection` and
+    /// `@diagnostics` mean in a chat. They stand for themselves until it asks about another place.
+    pub fn looked_at(&self, place: EditorContext) {
+        *self.0.looked_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(place);
+    }
+
+    /// What goes with words that point at the editor; nothing with all others.
+    pub fn context(&self, words: &str) -> Option<EditorContext> {
+        let (selection, diagnostics) = (words.contains("@selection"), words.contains("@diagnostics"));
+        if !selection && !diagnostics {
+            return None;
+        }
+        let looked_at = self.0.looked_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut place = looked_at.clone()?;
+        if !selection {
+            place.selection = None;
+        }
+        if !diagnostics {
+            place.diagnostics.clear();
+        }
+        Some(place)
     }
 
     /// A document was opened; nothing happens to one that is no chat.

@@ -13,10 +13,13 @@ use serde::Deserialize;
 use serde_json::json;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 const DEFAULT_LIMIT: usize = 100;
 /// More than anyone reads; also where the model asks for more.
 const MOST_LINES: usize = 2000;
+/// Files that were found of which an editor that does not tell by itself is asked for its text.
+const MOST_LOOKS: usize = 32;
 /// Characters shown of one line.
 const LINE_LIMIT: usize = 300;
 
@@ -73,9 +76,16 @@ impl Tool for GrepFiles {
 
     fn run<'a>(&'a self, call: &'a Call, host: &'a dyn Host) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let search = Search::new(arguments(call)?, host)?;
-            let (workspace, stop, reading) = (host.workspace().clone(), host.cancelled(), host.reading());
-            let found = blocking(move || search.run(&workspace, &reading, &|| stop.is_cancelled())).await??;
+            let search = Arc::new(Search::new(arguments(call)?, host)?);
+            host.look_below(&search.dir).await;
+            let mut found = search.run_apart(host).await?;
+            let before = *host.workspace().changed().borrow();
+            let looks = found.files.iter().take(MOST_LOOKS).map(|(path, _)| host.look_at(path));
+            futures::future::join_all(looks).await;
+            if *host.workspace().changed().borrow() != before {
+                // The editor holds another text of a file that was found.
+                found = search.run_apart(host).await?;
+            }
             let mut shown = String::new();
             let mut count = 0;
             for (path, lines) in &found.files {
@@ -138,6 +148,13 @@ impl Search {
             dir,
             limit: arguments.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MOST_LINES),
         })
+    }
+
+    /// Searches where that holds nobody up.
+    async fn run_apart(self: &Arc<Self>, host: &dyn Host) -> Result<Found, ToolError> {
+        let (search, workspace, stop, reading) =
+            (self.clone(), host.workspace().clone(), host.cancelled(), host.reading());
+        blocking(move || search.run(&workspace, &reading, &|| stop.is_cancelled())).await?
     }
 
     fn run(&self, workspace: &Workspace, reading: &Reading, stop: &dyn Fn() -> bool) -> Result<Found, ToolError> {

@@ -18,6 +18,11 @@ use tokio_util::sync::CancellationToken;
 
 /// What opens a list by itself.
 pub const TRIGGERS: [&str; 3] = ["@", "/", ":"];
+/// What can be pointed at beside files.
+const MARKS: [(&str, &str); 2] = [
+    ("selection", "What you have selected in the editor"),
+    ("diagnostics", "The problems that the editor showed where you were last"),
+];
 /// Files that are offered.
 const MOST_FILES: usize = 50;
 
@@ -61,8 +66,16 @@ pub async fn complete(session: &Session, document: &Document, at: Position) -> C
 }
 
 async fn mentions(session: &Session, query: String, roots: Vec<PathBuf>) -> Vec<CompletionItem> {
+    let marks = MARKS.iter().filter(|(mark, _)| mark.starts_with(query.as_str()));
+    let marks = marks.map(|(mark, detail)| CompletionItem {
+        label: (*mark).to_owned(),
+        kind: Some(CompletionItemKind::KEYWORD),
+        detail: Some((*detail).to_owned()),
+        ..CompletionItem::default()
+    });
+    let marks: Vec<_> = marks.collect();
     if roots.is_empty() || query.trim().is_empty() {
-        return Vec::new();
+        return marks;
     }
     let searcher = session.searches().searcher.clone();
     let asked = query.clone();
@@ -72,7 +85,7 @@ async fn mentions(session: &Session, query: String, roots: Vec<PathBuf>) -> Vec<
             .search(&asked, &roots, MOST_FILES, CancellationToken::new())
             .run()
     });
-    let Ok(found) = searched.await else { return Vec::new() };
+    let Ok(found) = searched.await else { return marks };
     let item = |file: crate::workspace::search::Match| {
         let mut name = file.path.clone();
         if file.is_dir && !name.ends_with('/') {
@@ -94,7 +107,7 @@ async fn mentions(session: &Session, query: String, roots: Vec<PathBuf>) -> Vec<
             ..CompletionItem::default()
         }
     };
-    found.files.into_iter().map(item).collect()
+    marks.into_iter().chain(found.files.into_iter().map(item)).collect()
 }
 
 async fn commands(session: &Session, folders: Vec<PathBuf>) -> Vec<CompletionItem> {
@@ -140,13 +153,9 @@ fn values(session: &Session, key: &str) -> Vec<CompletionItem> {
         ..CompletionItem::default()
     };
     match key {
-        "mode" => [
-            ("agent", "All that the policies allow"),
-            ("plan", "It looks and makes a plan, and changes nothing"),
-            ("ask", "It answers, and has no tool that could change anything"),
-        ]
-        .map(|(mode, detail)| item(mode.to_owned(), Some(detail.to_owned())))
-        .into(),
+        "mode" => line::MODES
+            .map(|(mode, detail)| item(line::mode_name(mode).to_owned(), Some(detail.to_owned())))
+            .into(),
         "model" => {
             let params = ModelListParams {
                 cursor: None,

@@ -1,7 +1,7 @@
 //! The shape of a chat document: what folds, its turns as symbols, its links to files.
 
 use crate::agent::context::mentions;
-use crate::chat::document::{Chat, Role};
+use crate::chat::document::{Chat, Role, Section};
 use crate::chat::folds;
 use crate::server::session::Session;
 use crate::workspace::{Document, position, uri};
@@ -27,7 +27,7 @@ pub fn folds(document: &Document) -> Vec<FoldingRange> {
         .collect()
 }
 
-fn range(session: &Session, document: &Document, bytes: &Bytes<usize>) -> Range {
+pub(super) fn range(session: &Session, document: &Document, bytes: &Bytes<usize>) -> Range {
     let encoding = session.workspace().encoding();
     let place = |byte| {
         let at = position::position_of_byte(&document.rope, byte, encoding);
@@ -92,13 +92,7 @@ pub fn links(session: &Session, document: &Document) -> Vec<DocumentLink> {
     let roots = folders(session, document, &chat);
     let mut links = Vec::new();
     for section in &chat.sections {
-        let body = &text[section.body.clone()];
-        let found = match section.role {
-            Role::You => mentioned(body, &roots),
-            Role::Agent => named(body, &roots),
-        };
-        for (bytes, path, at) in found {
-            let bytes = bytes.start + section.body.start..bytes.end + section.body.start;
+        for (bytes, path, at) in pointed(&chat, section, &roots) {
             let target = match at {
                 Some(line) => format!("{}#L{line}", uri::from_path(&path)),
                 None => uri::from_path(&path),
@@ -118,6 +112,19 @@ pub fn links(session: &Session, document: &Document) -> Vec<DocumentLink> {
     links
 }
 
+/// The files that a section points at, with the line where one is named.
+pub(super) fn pointed(chat: &Chat<'_>, section: &Section, roots: &[PathBuf]) -> Vec<Found> {
+    let body = &chat.text[section.body.clone()];
+    let mut found = match section.role {
+        Role::You => mentioned(body, roots),
+        Role::Agent => named(body, roots),
+    };
+    for (bytes, ..) in &mut found {
+        *bytes = bytes.start + section.body.start..bytes.end + section.body.start;
+    }
+    found
+}
+
 /// The folders that names in a document count from.
 pub fn folders(session: &Session, document: &Document, chat: &Chat<'_>) -> Vec<PathBuf> {
     let seen = session.chats().seen(document.uri());
@@ -134,7 +141,7 @@ pub fn folders(session: &Session, document: &Document, chat: &Chat<'_>) -> Vec<P
     folders
 }
 
-type Found = (Bytes<usize>, PathBuf, Option<u32>);
+pub(super) type Found = (Bytes<usize>, PathBuf, Option<u32>);
 
 /// A file below one of the folders; what a name leads to outside of them is not linked.
 fn file(name: &str, roots: &[PathBuf]) -> Option<PathBuf> {

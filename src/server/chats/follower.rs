@@ -39,6 +39,8 @@ struct Follower {
     /// Messages that were sent from here, by what we called them; and others that are written.
     known: BTreeSet<String>,
     closed: bool,
+    /// It was opened while an edit was on its way: it is compared when that has come to its end.
+    compare_later: bool,
 }
 
 struct Telling {
@@ -65,6 +67,7 @@ pub(super) async fn follow(session: Session, uri: String, view: View, mut inbox:
         done: BTreeSet::new(),
         known: BTreeSet::new(),
         closed: false,
+        compare_later: false,
     };
     loop {
         tokio::select! {
@@ -73,9 +76,13 @@ pub(super) async fn follow(session: Session, uri: String, view: View, mut inbox:
                 None => break,
             },
             event = next(&mut follower.events) => follower.take(event),
-            () = follower.writer.step() => follower.speak(),
+            () = follower.writer.step() => follower.stepped().await,
         }
-        if follower.closed && follower.stories.is_empty() && session.chats().forget(&uri, &mut inbox) {
+        if follower.closed
+            && !follower.writer.is_busy()
+            && follower.stories.is_empty()
+            && session.chats().forget(&uri, &mut inbox)
+        {
             break;
         }
     }
@@ -117,15 +124,28 @@ impl Follower {
         self.mute(!self.closed && self.writer.works());
     }
 
+    /// The writer has come to the end of a step.
+    async fn stepped(&mut self) {
+        if !self.writer.is_busy() && std::mem::take(&mut self.compare_later) && !self.closed {
+            self.reopen().await;
+        }
+        self.speak();
+    }
+
     async fn obey(&mut self, order: Order) {
         match order {
             Order::Opened => {
                 self.closed = false;
-                self.reopen().await;
+                self.writer.clear();
+                self.compare_later = self.writer.is_busy();
+                if !self.compare_later {
+                    self.reopen().await;
+                }
                 self.speak();
             }
             Order::Closed => {
                 self.closed = true;
+                self.compare_later = false;
                 self.writer.clear();
                 self.mute(false);
             }

@@ -80,13 +80,18 @@ impl Writer {
         self.waiting.push(write);
     }
 
-    /// What waits is not wanted any more: the document is closed, or opened anew and compared.
+    /// What waits is not wanted any more: the document is closed, or opened anew and compared. An edit that is on its way may
+    /// still be made: what becomes of it is waited for by [`Writer::step`].
     pub(super) fn clear(&mut self) {
         self.waiting.clear();
         self.in_flight = 0;
-        self.running = None;
         self.refusals = 0;
         self.held_at = None;
+    }
+
+    /// Whether an edit is on its way, so that nobody knows what the document will hold.
+    pub(super) fn is_busy(&self) -> bool {
+        self.running.is_some()
     }
 
     /// Whether the document takes what is written.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# setup.sh [nvim] [helix] [emacs] [vscode] : sets up the real editors that the journeys drive. Default: all.
+# setup.sh [nvim] [helix] [emacs] [vscode] [acp] : sets up the real editors that the journeys drive. Default: all.
 #
 # Everything goes below $COUNTERSIGN_EDITORS (default ~/.cache/countersign-editors), except Debian packages.
 # What is there already is left alone, so a second run takes about a second and no network.
@@ -8,7 +8,7 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/lib.sh"
 
-parts=${*:-nvim helix emacs vscode}
+parts=${*:-nvim helix emacs vscode acp}
 mkdir -p "$COUNTERSIGN_EDITORS" || die "cannot make $COUNTERSIGN_EDITORS; set COUNTERSIGN_EDITORS to a folder that can be written"
 
 # Two set-ups at the same time would fight over the same folders.
@@ -35,7 +35,13 @@ for part in $parts; do
       [ -n "${COUNTERSIGN_CODE_SERVER:-}" ] || "$here/code-server.sh" "$COUNTERSIGN_EDITORS/code-server" 4.139.1 24.21.0
       "$here/playwright.sh" "$COUNTERSIGN_EDITORS/playwright" 1.65.1
       ;;
-    *) die "unknown part '$part'; the parts are: nvim, helix, emacs, vscode" ;;
+    acp)
+      # The protocol's own client; the version whose types the messages are checked against.
+      "$COUNTERSIGN_EDITORS/acp/bin/python" -c 'import acp' 2>/dev/null \
+        || { python3 -m venv "$COUNTERSIGN_EDITORS/acp" && "$COUNTERSIGN_EDITORS/acp/bin/pip" install --quiet agent-client-protocol==0.12.1; } \
+        || die 'the Python package agent-client-protocol cannot be installed: is venv there, and a package index?'
+      ;;
+    *) die "unknown part '$part'; the parts are: nvim, helix, emacs, vscode, acp" ;;
   esac
   say "$part is ready ($((SECONDS - started)) s)"
 done

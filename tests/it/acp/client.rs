@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
@@ -21,6 +22,8 @@ pub(super) struct Acp {
     child: Child,
     input: Option<ChildStdin>,
     lines: mpsc::UnboundedReceiver<String>,
+    /// Held while nothing is read.
+    reading: Arc<tokio::sync::Mutex<()>>,
     last_id: i64,
     replies: BTreeMap<String, Reply>,
     /// Answers that nobody has taken.
@@ -29,6 +32,8 @@ pub(super) struct Acp {
     pub(super) updates: VecDeque<Value>,
     /// Requests of the agent's, answered or not.
     pub(super) asked: Vec<Value>,
+    /// Requests that the agent has taken back.
+    pub(super) withdrawn: Vec<Value>,
     /// Answers to nobody.
     pub(super) strays: Vec<Value>,
     pub(super) dir: PathBuf,
@@ -59,22 +64,37 @@ impl Acp {
             model.base_url
         );
         std::fs::write(home.join("config.toml"), text).expect("a configuration");
-        let (child, input, lines) = start(&home);
+        let reading = Arc::default();
+        let (child, input, lines) = start(&home, &reading);
         Self {
             model,
             child,
             input: Some(input),
             lines,
+            reading,
             last_id: 0,
             replies: BTreeMap::new(),
             answers: BTreeMap::new(),
             updates: VecDeque::new(),
             asked: Vec::new(),
+            withdrawn: Vec::new(),
             strays: Vec::new(),
             dir,
             home,
             folder,
         }
+    }
+
+    /// Changes the configuration, which counts from the next request on.
+    pub(super) fn configure(&self, change: impl FnOnce(String) -> String) {
+        let path = self.home.join("config.toml");
+        let text = std::fs::read_to_string(&path).expect("a configuration");
+        std::fs::write(&path, change(text)).expect("a configuration");
+    }
+
+    /// Reads nothing of what the program says, until what this gives is dropped.
+    pub(super) async fn stop_reading(&self) -> tokio::sync::OwnedMutexGuard<()> {
+        self.reading.clone().lock_owned().await
     }
 
     /// One that is initialized, by a client that can do nothing more.
@@ -95,7 +115,7 @@ impl Acp {
     /// The same home and folder, with a program that is started anew.
     pub(super) async fn restart(&mut self) {
         self.end().await;
-        let (child, input, lines) = start(&self.home);
+        let (child, input, lines) = start(&self.home, &self.reading);
         (self.child, self.input, self.lines) = (child, Some(input), lines);
         self.updates.clear();
         self.call("initialize", json!({"protocolVersion": 1})).await;
@@ -205,6 +225,8 @@ impl Acp {
         let message: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
         assert_eq!(message["jsonrpc"], "2.0", "{message}");
         match (message["method"].as_str(), message["id"].as_i64()) {
+            // A question that has no use any more.
+            (Some("$/cancel_request"), None) => self.withdrawn.push(message["params"]["requestId"].clone()),
             (Some("session/update"), None) => {
                 assert!(message["params"]["sessionId"].is_string(), "{message}");
                 self.updates.push_back(message["params"]["update"].clone());
@@ -281,7 +303,7 @@ impl Drop for Acp {
     }
 }
 
-fn start(home: &Path) -> (Child, ChildStdin, mpsc::UnboundedReceiver<String>) {
+fn start(home: &Path, reading: &Arc<tokio::sync::Mutex<()>>) -> (Child, ChildStdin, mpsc::UnboundedReceiver<String>) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_countersign"))
         .arg("acp")
         .env_clear()
@@ -296,8 +318,10 @@ fn start(home: &Path) -> (Child, ChildStdin, mpsc::UnboundedReceiver<String>) {
     let input = child.stdin.take().expect("a pipe");
     let output = BufReader::new(child.stdout.take().expect("a pipe"));
     let (sender, lines) = mpsc::unbounded_channel();
+    let reading = reading.clone();
     std::thread::spawn(move || {
         for line in output.lines().map_while(Result::ok) {
+            drop(reading.blocking_lock());
             if sender.send(line).is_err() {
                 return;
             }

@@ -89,6 +89,26 @@ async fn requests_that_cannot_be_meant_are_refused() {
         ("session/new", json!({"cwd": file}), -32602),
         ("session/new", json!({"cwd": dir.join("missing")}), -32602),
         ("session/new", json!({"cwd": dir, "mcpServers": {}}), -32602),
+        ("session/new", json!({"cwd": dir, "additionalDirectories": 7}), -32602),
+        (
+            "session/new",
+            json!({"cwd": dir, "additionalDirectories": ["x"]}),
+            -32602,
+        ),
+        (
+            "session/new",
+            json!({"cwd": dir, "additionalDirectories": [file]}),
+            -32602,
+        ),
+        ("session/close", json!({"sessionId": "nobody"}), -32002),
+        ("session/delete", json!({"sessionId": "nobody"}), -32002),
+        ("session/delete", json!({"sessionId": 7}), -32602),
+        ("authenticate", json!({"methodId": "key"}), -32602),
+        (
+            "session/set_config_option",
+            json!({"sessionId": s, "configId": "effort", "value": 7}),
+            -32602,
+        ),
         (
             "session/new",
             json!({"cwd": dir, "mcpServers": [{"name": "s"}]}),

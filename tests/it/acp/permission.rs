@@ -125,6 +125,9 @@ async fn a_cancelled_turn_withdraws_its_question() {
         let asked = acp.until_asked("session/request_permission").await;
         acp.notify("session/cancel", json!({"sessionId": session}));
         assert_eq!(acp.answer(id).await, Ok(json!({"stopReason": "cancelled"})));
+        while !acp.withdrawn.contains(&asked["id"]) {
+            acp.take().await;
+        }
         // A yes that comes too late is none.
         let yes = json!({"outcome": {"outcome": "selected", "optionId": "accept"}});
         acp.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": yes}));
@@ -144,4 +147,118 @@ async fn a_client_that_goes_away_is_no_yes() {
     acp.until_asked("session/request_permission").await;
     acp.end().await;
     assert!(!acp.dir.join("made.txt").exists());
+}
+
+const WIDE: &str = "*** Begin Patch\n*** Update File: a.txt\n@@\n-1\n+ONE\n 2\n 3\n 4\n 5\n 6\n 7\n 8\n-9\n+NINE\n*** Update File: b.txt\n@@\n-b\n+B\n\
+                    *** Add File: new.txt\n+made\n*** End Patch\n";
+const LINES: &str = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
+
+/// Each file, and each hunk of a file, is a question of its own where the person wants that; the model is told which were taken.
+#[tokio::test]
+async fn a_patch_is_decided_file_by_file_and_hunk_by_hunk() {
+    let table: &[(&[&str], [&str; 2], bool)] = &[
+        // All; a's hunks: yes, no; b no; new yes.
+        (
+            &["each", "each", "accept", "reject", "reject", "accept"],
+            ["ONE\n2\n3\n4\n5\n6\n7\n8\n9\n", "b\n"],
+            true,
+        ),
+        (
+            &["each", "accept", "accept", "reject"],
+            ["ONE\n2\n3\n4\n5\n6\n7\n8\nNINE\n", "B\n"],
+            false,
+        ),
+        // A dialog that is closed in the middle is a no to what is left.
+        (
+            &["each", "accept", ""],
+            ["ONE\n2\n3\n4\n5\n6\n7\n8\nNINE\n", "b\n"],
+            false,
+        ),
+        (&["each", "each", ""], [LINES, "b\n"], false),
+        (&["each", "reject", "reject", "reject"], [LINES, "b\n"], false),
+    ];
+    for (answers, wanted, made) in table {
+        let script = json!([
+            [{"call": {"tool": "apply_patch", "arguments": {"input": WIDE}, "id": "c1"}}],
+            [{"say": "Done."}],
+        ]);
+        let mut acp = Acp::start(script, "").await;
+        acp.write("a.txt", LINES);
+        acp.write("b.txt", "b\n");
+        let left = std::sync::Mutex::new(std::collections::VecDeque::from(answers.to_vec()));
+        acp.on("session/request_permission", move |params| {
+            let chosen = left.lock().expect("whole").pop_front().expect("no further question");
+            let options = params["options"].as_array().expect("options");
+            let outcome = match options.iter().any(|option| option["optionId"] == chosen) {
+                true => json!({"outcome": "selected", "optionId": chosen}),
+                false => json!({"outcome": "cancelled"}),
+            };
+            Some(Ok(json!({ "outcome": outcome })))
+        });
+        let session = acp.session().await;
+        let (_, reason) = acp.prompt(&session, "Go").await;
+        assert_eq!(reason, "end_turn");
+        assert_eq!([acp.text("a.txt"), acp.text("b.txt")], *wanted, "{answers:?}");
+        assert_eq!(acp.dir.join("new.txt").exists(), *made, "{answers:?}");
+        let asked: Vec<_> = acp
+            .asked
+            .iter()
+            .filter(|asked| asked["method"] == "session/request_permission")
+            .collect();
+        assert_eq!(asked.len(), answers.len(), "{answers:?}: {asked:#?}");
+        for (at, asked) in asked.iter().enumerate().skip(1) {
+            let call = &asked["params"]["toolCall"];
+            assert_eq!(call["content"].as_array().map(Vec::len), Some(1), "{call:#}");
+            assert_eq!(
+                (&call["toolCallId"], &call["status"]),
+                (&json!("c1"), &json!("pending")),
+                "{at}"
+            );
+        }
+        if answers.get(1) == Some(&"each") && answers.len() > 3 {
+            let hunk = &asked[3]["params"]["toolCall"]["content"][0];
+            let path = acp.dir.join("a.txt");
+            let title = asked[3]["params"]["toolCall"]["title"].as_str().expect("text");
+            assert!(title.contains("hunk 2 of 2"), "{title}");
+            assert_eq!((&hunk["path"], &hunk["oldText"]), (&json!(path), &json!(LINES)));
+            assert_eq!(hunk["newText"], "1\n2\n3\n4\n5\n6\n7\n8\nNINE\n");
+            let told = acp.model.requests()[1].output("c1").expect("an output");
+            assert!(told.contains("a.txt") && told.contains("b.txt"), "{told}");
+        }
+    }
+}
+
+/// What the model asks is a form where the client has forms; what a tool server asks, too.
+#[tokio::test]
+async fn forms_are_filled_in() {
+    let choices = json!([{"label": "File", "description": ""}, {"label": "Database", "description": ""}]);
+    let questions = json!([
+        {"id": "where", "header": "Store", "question": "Where?", "options": choices},
+        {"id": "name", "header": "Name", "question": "How is it called?", "options": []},
+    ]);
+    let ask = json!({"call": {"tool": "request_user_input", "arguments": {"questions": questions}, "id": "c1"}});
+    for (answer, wanted) in [
+        (
+            json!({"action": "accept", "content": {"choice0": "Database", "words1": "shed"}}),
+            true,
+        ),
+        (json!({"action": "decline"}), false),
+        (json!({"action": "accept", "content": {"choice0": "made up"}}), false),
+        (json!("accept"), false),
+    ] {
+        let capabilities = json!({"elicitation": {"form": {}}});
+        let mut acp = Acp::able(json!([[ask], [{"say": "Done."}]]), "", capabilities).await;
+        let given = answer.clone();
+        acp.on("elicitation/create", move |_| Some(Ok(given.clone())));
+        let session = acp.session().await;
+        assert_eq!(acp.prompt(&session, "Go").await.1, "end_turn");
+        let asked = &acp.asked[0]["params"];
+        assert_eq!((&asked["mode"], &asked["sessionId"]), (&json!("form"), &json!(session)));
+        let told = acp.model.requests()[1].output("c1").expect("an output");
+        assert_eq!(
+            told.contains("Database") && told.contains("shed"),
+            wanted,
+            "{answer}: {told}"
+        );
+    }
 }

@@ -20,12 +20,161 @@ async fn initialize_says_what_there_is() {
         assert_eq!(answer["agentCapabilities"]["loadSession"], true);
         assert_eq!(answer["agentCapabilities"]["promptCapabilities"]["image"], true);
         assert_eq!(answer["agentInfo"]["name"], "countersign");
-        assert!(answer["authMethods"][0]["id"].is_string());
+        // The provider takes whoever comes.
+        assert_eq!(answer["authMethods"], json!([]));
     }
+    let none = acp.request("authenticate", json!({"methodId": "configuration"})).await;
+    assert_eq!(none.expect_err("no such way")["code"], -32602);
+}
+
+/// A session's folder is no other session's: neither for commands nor for patches.
+#[tokio::test]
+async fn folders_belong_to_their_session() {
+    // From the session's own folder: the file, which session, and whether it may be made.
+    let files = [
+        ("../other/a", true, false),
+        ("../beside/a", true, true),
+        ("a", true, true),
+        ("../work/b", false, false),
+        ("../beside/b", false, false),
+        ("b", false, true),
+    ];
+    let mut script = Vec::new();
+    for (file, _, _) in files {
+        let touch = json!({"call": {"tool": "shell", "arguments": {"command": ["touch", file]}, "id": "c1"}});
+        script.extend([json!([touch]), json!([{"say": "Done."}])]);
+    }
+    let patch = "*** Begin Patch\n*** Add File: ../other/p\n+made\n*** End Patch\n";
+    script.push(json!([{"call": {"tool": "apply_patch", "arguments": {"input": patch}, "id": "c2"}}]));
+    script.push(json!([{"say": "Done."}]));
+    let config = "approval_policy = \"never\"\nsandbox_mode = \"workspace-write\"";
+    let mut acp = Acp::start(json!(script), config).await;
+    let root = acp.outside().canonicalize().expect("a path");
+    let (other, beside) = (root.join("other"), root.join("beside"));
+    for folder in [&other, &beside] {
+        std::fs::create_dir_all(folder).expect("a folder");
+    }
+    let params = json!({"cwd": acp.dir, "mcpServers": [], "additionalDirectories": [beside]});
+    let first = acp.call("session/new", params).await["sessionId"].clone();
+    let second = acp.call("session/new", json!({"cwd": other, "mcpServers": []})).await["sessionId"].clone();
+    let (first, second) = (first.as_str().expect("an id"), second.as_str().expect("an id"));
+    for (file, is_first, wanted) in files {
+        let (session, cwd) = if is_first { (first, &acp.dir) } else { (second, &other) };
+        let path = cwd.join(file);
+        acp.prompt(session, "Go").await;
+        assert_eq!(path.exists(), wanted, "{}", path.display());
+    }
+    acp.choose("allow_once");
+    acp.prompt(first, "Go").await;
+    assert!(!other.join("p").exists());
+}
+
+#[tokio::test]
+async fn a_session_is_closed_and_deleted() {
+    let mut acp = Acp::start(
+        json!([[{"say": "One"}], [{"say": "Two", "partial": true}, {"hold": "never"}]]),
+        "",
+    )
+    .await;
+    let session = acp.session().await;
+    let named = json!({"sessionId": session});
+    acp.prompt(&session, "Go").await;
+    let id = acp.begin_prompt(&session, "Again");
+    acp.until(|update| update["content"]["text"] == "Two").await;
+    // What runs is stopped.
+    acp.call("session/close", named.clone()).await;
+    assert_eq!(acp.answer(id).await, Ok(json!({"stopReason": "cancelled"})));
+    let gone = acp
+        .request("session/prompt", json!({"sessionId": session, "prompt": []}))
+        .await;
+    assert_eq!(gone.expect_err("closed")["code"], -32002);
+    let load = json!({"sessionId": session, "cwd": acp.dir, "mcpServers": []});
+    acp.call("session/load", load.clone()).await;
+    acp.call("session/delete", named.clone()).await;
     assert_eq!(
-        acp.call("authenticate", json!({"methodId": "configuration"})).await,
-        json!({})
+        acp.request("session/load", load).await.expect_err("deleted")["code"],
+        -32002
     );
+    assert_eq!(acp.call("session/list", json!({})).await["sessions"], json!([]));
+}
+
+/// A client that does not read, and a long conversation that is told to it, hold nobody else up.
+#[tokio::test]
+async fn a_long_conversation_that_is_told_holds_up_no_stop() {
+    let long = "word ".repeat(2_000);
+    let say = json!([{"say": long}]);
+    let mut script = vec![say; 60];
+    let wait = json!({"call": {"tool": "shell", "arguments": {"command": ["bash", "-c", "exec 3>pipe; sleep 1000"]}, "id": "c1"}});
+    script.push(json!([wait]));
+    let mut acp = Acp::start(
+        json!(script),
+        "approval_policy = \"never\"\nsandbox_mode = \"workspace-write\"",
+    )
+    .await;
+    let told = acp.session().await;
+    for _ in 0..60 {
+        acp.prompt(&told, "More").await;
+    }
+    acp.call("session/close", json!({"sessionId": told})).await;
+    let session = acp.session().await;
+    // It ends when the command that holds its other end does.
+    let pipe = acp.dir.join("pipe");
+    let status = std::process::Command::new("mkfifo")
+        .arg(&pipe)
+        .status()
+        .expect("mkfifo");
+    assert!(status.success());
+    let (opened, is_open) = tokio::sync::oneshot::channel();
+    let over = tokio::task::spawn_blocking(move || {
+        let mut pipe = std::fs::File::open(pipe).expect("a pipe");
+        opened.send(()).expect("it waits");
+        std::io::Read::read_to_end(&mut pipe, &mut Vec::new()).expect("its end")
+    });
+    let prompt = acp.begin_prompt(&session, "Go");
+    is_open.await.expect("the command runs");
+    let paused = acp.stop_reading().await;
+    let load = acp.begin(
+        "session/load",
+        json!({"sessionId": told, "cwd": acp.dir, "mcpServers": []}),
+    );
+    let queued = acp.begin_prompt(&told, "Too early");
+    acp.notify("session/cancel", json!({"sessionId": told}));
+    acp.notify("session/cancel", json!({"sessionId": session}));
+    let over = tokio::time::timeout(std::time::Duration::from_secs(30), over).await;
+    over.expect("the command is stopped").expect("read");
+    drop(paused);
+    for id in [queued, prompt] {
+        assert_eq!(acp.answer(id).await, Ok(json!({"stopReason": "cancelled"})));
+    }
+    acp.answer(load).await.expect("loaded all the same");
+    assert_eq!(
+        said(&Vec::from(std::mem::take(&mut acp.updates)), "agent_message_chunk").len(),
+        60 * long.len()
+    );
+}
+
+/// What was not wanted any more has its answer, and what comes after it is taken.
+#[tokio::test]
+async fn requests_are_taken_back() {
+    let script = json!([
+        [{"say": "One", "partial": true}, {"hold": "never"}],
+        [{"say": "Two."}],
+    ]);
+    let mut acp = Acp::start(script, "").await;
+    let session = acp.session().await;
+    let id = acp.begin_prompt(&session, "Go");
+    acp.until(|update| update["content"]["text"] == "One").await;
+    acp.notify("$/cancel_request", json!({"requestId": id}));
+    assert_eq!(acp.answer(id).await, Ok(json!({"stopReason": "cancelled"})));
+    for nobody in [
+        json!({}),
+        json!({"requestId": 4711}),
+        json!({"requestId": id}),
+        json!(null),
+    ] {
+        acp.notify("$/cancel_request", nobody);
+    }
+    assert_eq!(acp.prompt(&session, "Go").await.1, "end_turn");
 }
 
 #[tokio::test]
@@ -44,7 +193,17 @@ async fn modes_and_models_can_be_chosen() {
     let session = state["sessionId"].as_str().expect("an id").to_owned();
     assert_eq!(state["modes"]["currentModeId"], "agent");
     assert_eq!(state["models"]["currentModelId"], "rehearsal");
-    assert_eq!(state["configOptions"][0]["currentValue"], "rehearsal");
+    let values = |options: &Value| -> Vec<(String, String)> {
+        let options = options["configOptions"].as_array().expect("options").iter();
+        let text = |value: &Value| value.as_str().expect("text").to_owned();
+        options
+            .map(|option| (text(&option["id"]), text(&option["currentValue"])))
+            .collect()
+    };
+    let pairs = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
+        pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect()
+    };
+    assert_eq!(values(&state), pairs(&[("mode", "agent"), ("model", "rehearsal")]));
     let commands = acp
         .until(|update| update["sessionUpdate"] == "available_commands_update")
         .await;
@@ -56,12 +215,21 @@ async fn modes_and_models_can_be_chosen() {
         .until(|update| update["sessionUpdate"] == "current_mode_update")
         .await;
     assert_eq!(told["currentModeId"], "plan");
+    let told = acp
+        .until(|update| update["sessionUpdate"] == "config_option_update")
+        .await;
+    assert_eq!(values(&told)[0].1, "plan");
     acp.call("session/set_model", json!({"sessionId": session, "modelId": "other"}))
         .await;
     acp.prompt(&session, "/tidy the shed").await;
     let option = json!({"sessionId": session, "configId": "model", "value": "third"});
     let answer = acp.call("session/set_config_option", option).await;
-    assert_eq!(answer["configOptions"][0]["currentValue"], "third");
+    assert_eq!(values(&answer), pairs(&[("mode", "plan"), ("model", "third")]));
+    let option = json!({"sessionId": session, "configId": "effort", "value": "high"});
+    let answer = acp.call("session/set_config_option", option).await;
+    assert_eq!(values(&answer)[2], ("effort".to_owned(), "high".to_owned()));
+    let option = json!({"sessionId": session, "configId": "effort", "value": "default"});
+    acp.call("session/set_config_option", option).await;
     acp.prompt(&session, "Go").await;
     let requests = acp.model.requests();
     assert_eq!((requests[0].model(), requests[1].model()), ("other", "third"));

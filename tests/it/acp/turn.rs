@@ -164,3 +164,51 @@ async fn buffers_of_the_client_are_read_and_written() {
         (&json!("one\ntyped\ntwo\n"), &json!("one\ntyped\nTWO\n"))
     );
 }
+
+/// What the person has typed and not saved is found by a search, and what they have deleted is not: also of files that nobody
+/// has looked at before.
+#[tokio::test]
+async fn a_search_sees_what_the_client_holds() {
+    let search =
+        |pattern: &str, id: &str| json!({"call": {"tool": "grep_files", "arguments": {"pattern": pattern}, "id": id}});
+    let script = json!([
+        [search("typed", "g1"), search("removed", "g2")],
+        [{"say": "Done."}],
+    ]);
+    let mut acp = Acp::able(script, "", json!({"fs": {"readTextFile": true}})).await;
+    let (mentioned, found) = (acp.write("a.txt", "one\n"), acp.write("b.txt", "removed\n"));
+    acp.write("c.txt", "removed\n");
+    let (a, b) = (mentioned.clone(), found);
+    acp.on("fs/read_text_file", move |params| {
+        let path = &params["path"];
+        Some(match () {
+            () if *path == json!(a) => Ok(json!({"content": "one\ntyped\n"})),
+            () if *path == json!(b) => Ok(json!({"content": "kept\n"})),
+            () => Err(json!({"code": -32002, "message": "it is not open"})),
+        })
+    });
+    let session = acp.session().await;
+    let link = json!({"type": "resource_link", "name": "a", "uri": format!("file://{}", mentioned.display())});
+    let prompt = json!({"sessionId": session, "prompt": [{"type": "text", "text": "Look"}, link]});
+    acp.call("session/prompt", prompt).await;
+    let told = |id: &str| acp.model.requests()[1].output(id).expect("an output");
+    assert!(told("g1").contains("a.txt:2: typed"), "{}", told("g1"));
+    assert_eq!(told("g2"), "c.txt:1: removed");
+    let mention = acp.model.requests()[0].body.to_string();
+    assert!(mention.contains("typed"), "{mention}");
+}
+
+/// What a client shows beside the words: what the session is called, and how full its window is.
+#[tokio::test]
+async fn the_title_and_the_tokens_are_told() {
+    let mut acp = Acp::start(json!([[{"say": "Here."}]]), "model_context_window = 100000").await;
+    let session = acp.session().await;
+    let (updates, _) = acp.prompt(&session, "Mend the roof").await;
+    let of = |kind: &str| updates.iter().find(|update| update["sessionUpdate"] == kind);
+    assert_eq!(of("session_info_update").expect("a title")["title"], "Mend the roof");
+    let usage = of("usage_update").expect("tokens");
+    assert!(
+        usage["used"].as_u64().is_some_and(|used| used > 0) && usage["size"].as_u64().is_some(),
+        "{usage}"
+    );
+}

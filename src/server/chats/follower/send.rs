@@ -101,7 +101,9 @@ impl Follower {
             && self.events.is_some()
             && named.as_ref().is_none_or(|id| id == thread.id())
         {
-            return Ok(thread.clone());
+            let thread = thread.clone();
+            self.session.agent().follow_config(&thread).await;
+            return Ok(thread);
         }
         if let Some(id) = named.clone().filter(|_| !lost) {
             self.leave();
@@ -116,6 +118,8 @@ impl Follower {
                 self.view.seen().lost = true;
                 format!("{error} Send again to begin a new conversation in this document.")
             })?;
+            // It may have been live with what was configured before.
+            self.session.agent().follow_config(&opened.handle).await;
             self.hold(&opened);
             self.catch_up();
             return Ok(opened.handle);
@@ -199,6 +203,7 @@ impl Follower {
         self.known.insert(client_id.clone());
         let start = Start {
             content: content.clone(),
+            context: self.session.chats().context(&words),
             settings: (changed != SettingsOverride::default()).then_some(changed),
             client_id: Some(client_id),
             ..Start::default()

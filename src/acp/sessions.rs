@@ -1,0 +1,280 @@
+//! Sessions: begun, loaded, listed, closed, and prompted.
+
+use super::error::{Failure, INTERNAL};
+use super::flight::Taken;
+use super::serve::{Server, cancelled, named};
+use super::session::Session;
+use super::{auth, input, options, replay, servers};
+use crate::agent::editor::Editor as _;
+use crate::agent::thread::{Start, ThreadHandle};
+use crate::agent::{self, AgentError, Opened};
+use crate::config::prompts::Prompts;
+use crate::ids::ThreadId;
+use crate::protocol::item::UserInput;
+use crate::protocol::settings::SettingsOverride;
+use crate::protocol::thread::{ThreadListParams, ThreadResumeParams, ThreadStartParams};
+use serde_json::{Map, Value, json};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// Where a session works.
+struct Folders {
+    cwd: PathBuf,
+    /// Its folder and those beside it. They are this session's and nobody else's.
+    roots: Vec<PathBuf>,
+}
+
+impl Folders {
+    /// # Errors
+    /// One is not named by an absolute path, or is not there; which.
+    fn of(params: &Value) -> Result<Self, Failure> {
+        let cwd = folder(&params["cwd"], "`cwd`")?;
+        let more = match &params["additionalDirectories"] {
+            Value::Null => Vec::new(),
+            Value::Array(more) => more.clone(),
+            _ => return Err(Failure::params("`additionalDirectories` must be a list of folders.")),
+        };
+        let mut roots = vec![cwd.clone()];
+        for one in &more {
+            let root = folder(one, "Each of `additionalDirectories`")?;
+            if !roots.contains(&root) {
+                roots.push(root);
+            }
+        }
+        Ok(Self { cwd, roots })
+    }
+
+    fn settings(&self) -> SettingsOverride {
+        SettingsOverride {
+            cwd: Some(self.cwd.clone()),
+            runtime_workspace_roots: Some(self.roots.clone()),
+            ..SettingsOverride::default()
+        }
+    }
+}
+
+fn folder(value: &Value, what: &str) -> Result<PathBuf, Failure> {
+    let path = value.as_str().map(PathBuf::from).filter(|path| path.is_absolute());
+    let path = path.ok_or_else(|| Failure::params(format!("{what} must be the absolute path of a folder.")))?;
+    match path.is_dir() {
+        true => Ok(path),
+        false => Err(Failure::params(format!(
+            "{} is no folder. Name one that is there.",
+            path.display()
+        ))),
+    }
+}
+
+impl Server {
+    pub(super) async fn new_session(&self, params: &Value) -> Result<Value, Failure> {
+        let overrides = servers::overrides(&params["mcpServers"])?;
+        let folders = Folders::of(params)?;
+        auth::required(self, &folders.cwd).await?;
+        let start = ThreadStartParams {
+            settings: folders.settings(),
+            config: Some(overrides).filter(|overrides| !overrides.is_empty()),
+            ..ThreadStartParams::default()
+        };
+        let Opened { handle, .. } = self.agent.start_thread(start).await?;
+        let mut result = options::state(&self.agent, &handle).await;
+        result["sessionId"] = json!(handle.id());
+        self.add(handle, &folders.cwd);
+        Ok(result)
+    }
+
+    fn add(&self, handle: ThreadHandle, cwd: &Path) {
+        self.files.add_session(handle.id(), cwd);
+        let id = handle.id().clone();
+        let (peer, agent, client) = (&self.peer, &self.agent, self.client());
+        let mut sessions = self.sessions();
+        sessions
+            .entry(id)
+            .or_insert_with(|| Session::begin(peer, agent, client, handle));
+    }
+
+    /// With `tell` the conversation so far is told before the answer.
+    pub(super) async fn load(&self, params: &Value, tell: bool, stop: &CancellationToken) -> Result<Value, Failure> {
+        let loaded = self.load_now(params, tell, stop).await;
+        if loaded.is_err()
+            && let Ok(id) = named(params)
+            && !self.sessions().contains_key(&id)
+        {
+            self.lanes.remove(&id);
+        }
+        loaded
+    }
+
+    async fn load_now(&self, params: &Value, tell: bool, stop: &CancellationToken) -> Result<Value, Failure> {
+        let overrides = servers::overrides(&params["mcpServers"])?;
+        let id = named(params)?;
+        let folders = Folders::of(params)?;
+        let resume = ThreadResumeParams {
+            thread_id: Some(id.clone()),
+            settings: folders.settings(),
+            ..ThreadResumeParams::default()
+        };
+        let Opened { handle, .. } = self.agent.resume_thread(resume).await?;
+        if *handle.id() != id {
+            // A file of another program goes on in a copy, which the client does not know.
+            self.agent.close_thread(handle.id()).await;
+            return Err(Failure::no_session(id.as_str()));
+        }
+        if !overrides.is_empty() {
+            let (agent, cwd) = (self.agent.clone(), folders.cwd.clone());
+            let load = move || agent.load_config(Some(&cwd), Some(&overrides));
+            let loaded = apart(load).await?.map_err(AgentError::from)?;
+            agent::servers::want(handle.conversation(), &loaded.config, &folders.cwd);
+        }
+        if tell {
+            let thread = handle.snapshot(true);
+            for update in replay::updates(&thread.turns) {
+                if stop.is_cancelled() {
+                    return Err(cancelled());
+                }
+                let params = json!({"sessionId": id, "update": update});
+                self.peer.notify("session/update", params).await;
+            }
+        }
+        let result = options::state(&self.agent, &handle).await;
+        self.add(handle, &folders.cwd);
+        Ok(result)
+    }
+
+    /// Stops what a session does and lets go of it; it can be loaded again.
+    pub(super) async fn close(&self, params: &Value) -> Result<Value, Failure> {
+        let session = self.session(params)?;
+        self.agent.close_thread(session.thread.id()).await;
+        self.forget(session.thread.id());
+        Ok(json!({}))
+    }
+
+    /// Deletes a session for good, whether it is open or not.
+    pub(super) async fn delete(&self, params: &Value) -> Result<Value, Failure> {
+        let id = named(params)?;
+        let deleted = self.agent.delete_thread(&id).await;
+        self.forget(&id);
+        deleted?;
+        Ok(json!({}))
+    }
+
+    fn forget(&self, id: &ThreadId) {
+        self.sessions().remove(id);
+        self.files.remove_session(id);
+        self.lanes.remove(id);
+    }
+
+    pub(super) async fn list(&self, params: &Value) -> Result<Value, Failure> {
+        let wanted = ThreadListParams {
+            cursor: params["cursor"].as_str().map(str::to_owned),
+            cwd: params["cwd"].as_str().map(PathBuf::from),
+            model_providers: Some(Vec::new()),
+            ..ThreadListParams::default()
+        };
+        let agent = self.agent.clone();
+        let listed = apart(move || agent.list_threads(&wanted)).await??;
+        let sessions: Vec<Value> = listed
+            .data
+            .iter()
+            .map(|thread| {
+                let title = thread.name.as_deref().unwrap_or(&thread.preview);
+                let updated = jiff::Timestamp::from_millisecond(thread.updated_at_ms).map(|time| time.to_string());
+                json!({"sessionId": thread.id, "cwd": thread.cwd, "title": title, "updatedAt": updated.ok()})
+            })
+            .collect();
+        let mut result = json!({ "sessions": sessions });
+        if let Some(cursor) = listed.next_cursor {
+            result["nextCursor"] = json!(cursor);
+        }
+        Ok(result)
+    }
+
+    pub(super) async fn prompt(&self, params: &Value, taken: &Taken) -> Result<Option<Value>, Failure> {
+        let session = self.session(params)?;
+        let content = input::input(&params["prompt"])?;
+        self.agent.follow_config(&session.thread).await;
+        session.thread.check_prompt(&content).await?;
+        let mentioned = content.iter().filter_map(|input| match input {
+            UserInput::Mention { path, .. } => Some(path.clone()),
+            _ => None,
+        });
+        self.files.look(mentioned.collect()).await;
+        if taken.stop.is_cancelled() {
+            return Ok(Some(json!({"stopReason": "cancelled"})));
+        }
+        let started = session
+            .thread
+            .start_turn(Start {
+                content: content.clone(),
+                ..Start::default()
+            })
+            .await?;
+        session.thread.keep_typed(&content);
+        // Before the turn may begin, so that its end finds the prompt.
+        session.wait_for(&self.peer, &started.turn.id, taken.id.clone());
+        if taken.stop.is_cancelled() {
+            session.interrupt(Some(started.turn.id.clone()));
+        }
+        drop(started);
+        Ok(None)
+    }
+
+    pub(super) async fn set_mode(&self, params: &Value) -> Result<Value, Failure> {
+        let change = options::mode(&params["modeId"])?;
+        self.session(params)?.thread.update_settings(change).await?;
+        Ok(json!({}))
+    }
+
+    pub(super) async fn set_model(&self, params: &Value) -> Result<Value, Failure> {
+        let change = options::model(&params["modelId"])?;
+        self.session(params)?.thread.update_settings(change).await?;
+        Ok(json!({}))
+    }
+
+    pub(super) async fn set_option(&self, params: &Value) -> Result<Value, Failure> {
+        let change = options::change(&params["configId"], &params["value"])?;
+        let session = self.session(params)?;
+        session.thread.update_settings(change).await?;
+        let state = options::state(&self.agent, &session.thread).await;
+        Ok(json!({"configOptions": state["configOptions"]}))
+    }
+
+    /// The person's prompts, as commands that begin with a slash.
+    pub(super) async fn tell_commands(self: &Arc<Self>, id: ThreadId, params: &Value) {
+        let Some(cwd) = params["cwd"].as_str().map(PathBuf::from) else {
+            return;
+        };
+        let agent = self.agent.clone();
+        let read = apart(move || {
+            let config = agent.load_config(Some(&cwd), None).ok()?.config;
+            Some(Prompts::read(&config, &agent.desk().home).all)
+        });
+        let prompts = read.await.ok().flatten().unwrap_or_default();
+        let commands: Vec<Value> = prompts
+            .into_iter()
+            .map(|prompt| {
+                let hint = prompt.argument_hint();
+                let mut command = Map::new();
+                command.insert("name".to_owned(), json!(prompt.name));
+                command.insert(
+                    "description".to_owned(),
+                    json!(prompt.front.description.unwrap_or_default()),
+                );
+                if !hint.is_empty() {
+                    command.insert("input".to_owned(), json!({ "hint": hint }));
+                }
+                Value::Object(command)
+            })
+            .collect();
+        let update = json!({"sessionUpdate": "available_commands_update", "availableCommands": commands});
+        self.peer
+            .notify("session/update", json!({"sessionId": id, "update": update}))
+            .await;
+    }
+}
+
+/// Does what reads the disk where that holds nobody up.
+pub(super) async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Failure> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| Failure::new(INTERNAL, format!("What was asked for broke off: {error}.")))
+}
