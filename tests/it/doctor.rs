@@ -261,8 +261,11 @@ fn tool_servers_are_listed_and_a_login_is_explained() {
     );
     assert!(!text.contains("far"), "{text}");
     let (code, text) = run(&["login", "web"]);
-    assert_eq!(code, Some(0));
-    assert!(text.contains("[mcp_servers.web]\nbearer_token_env_var"), "{text}");
+    assert_eq!(code, Some(1));
+    assert!(
+        text.contains("The login to the tool server web failed: 127.0.0.1:9"),
+        "{text}"
+    );
     let (code, text) = run(&["login", "nobody"]);
     assert_eq!(code, Some(1));
     assert!(text.contains("There are: good, web"), "{text}");

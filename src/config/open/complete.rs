@@ -184,7 +184,12 @@ fn under(parts: &[Part], byte: usize) -> (usize, Range<usize>) {
 
 fn in_value(text: &str, way: Vec<String>, value: &Range<usize>, byte: usize) -> Option<Spot> {
     if text[value.clone()].starts_with('{') && byte > value.start {
-        return in_table(text, way, value, byte);
+        // One that is not closed yet goes on behind its last word.
+        let end = match text[value.clone()].ends_with('}') {
+            true => value.end,
+            false => value.end.max(byte),
+        };
+        return in_table(text, way, &(value.start..end), byte);
     }
     if text[value.clone()].starts_with('[') || byte > value.end && !value.is_empty() {
         return None;
