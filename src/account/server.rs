@@ -405,6 +405,14 @@ mod tests {
     }
 
     #[test]
+    fn whoever_is_asked_too_often_is_asked_less() {
+        let seconds = Duration::from_secs;
+        for (pause, wanted) in [(1, 6), (5, 10), (58, 60), (60, 60)] {
+            assert_eq!(Device::slower(seconds(pause)), seconds(wanted));
+        }
+    }
+
+    #[test]
     fn codes_for_a_browser_elsewhere_are_checked() {
         let good = json!({"device_code": "d", "user_code": "AB-CD", "verification_uri": "https://a.example/x", "interval": "7"});
         let read = |value: &Value| Device::read(&answer(200, &value.to_string()));

@@ -270,17 +270,7 @@ async fn each_decision_is_told_with_who_made_it() {
     assert_eq!(stage.run(&thread, "Go on").await.status(), "interrupted");
     shut_down(&mut stage).await;
     let decisions = collector.all("tool_decision");
-    let mut decided: Vec<_> = decisions
-        .iter()
-        .map(|one| {
-            [
-                one.text("call_id"),
-                one.text("tool_name"),
-                one.text("decision"),
-                one.text("source"),
-            ]
-        })
-        .collect();
+    let mut decided = decided(&decisions);
     decided.sort();
     assert_eq!(
         decided,
@@ -292,6 +282,12 @@ async fn each_decision_is_told_with_who_made_it() {
             ["stop", "shell", "abort", "user"],
         ]
     );
+}
+
+/// Of each decision the call, its tool, what was decided and by whom.
+fn decided(decisions: &[Seen]) -> Vec<[&str; 4]> {
+    let fields = ["call_id", "tool_name", "decision", "source"];
+    decisions.iter().map(|one| fields.map(|name| one.text(name))).collect()
 }
 
 /// Part of S-389: a patch is decided on, too.
@@ -316,17 +312,7 @@ async fn a_patch_is_a_decision() {
     stage.finish(&turn).await;
     shut_down(&mut stage).await;
     let decisions = collector.all("tool_decision");
-    let decided: Vec<_> = decisions
-        .iter()
-        .map(|one| {
-            [
-                one.text("call_id"),
-                one.text("tool_name"),
-                one.text("decision"),
-                one.text("source"),
-            ]
-        })
-        .collect();
+    let decided = decided(&decisions);
     assert_eq!(
         decided,
         [

@@ -98,6 +98,7 @@ async fn no_server_at_all_is_the_same_error() {
 #[tokio::test]
 async fn what_ends_it_ends_only_it() {
     let garbage = (0..40).map(|_| json!({"text": "no JSON"}));
+    let errors = (0..40).map(|_| json!({"event": {"type": "error", "error": {"message": "again"}}}));
     let table: Vec<(Value, &str, &str, usize)> = vec![
         (
             connection([json!({"close": {"code": 1001, "reason": "restarting"}})]),
@@ -114,6 +115,7 @@ async fn what_ends_it_ends_only_it() {
             0,
         ),
         (connection(garbage), "failed", "cannot be understood", 32),
+        (connection(errors), "failed", "one error after the other (again)", 32),
     ];
     let steps = json!([{"repeat": true, "outputs": [say("Still here.")]}]);
     let scripts = table.iter().map(|row| row.0.clone());
@@ -158,6 +160,36 @@ async fn what_is_odd_is_borne() {
     let call = stage.endpoint(|call| !call.pongs.is_empty()).await;
     assert_eq!(call.pongs, ["are you there"]);
     stage.client.ignore("countersign/realtime/closed");
+}
+
+/// An answer that the endpoint was asked for and refuses leaves nobody waiting: the next words are answered.
+#[tokio::test]
+async fn an_answer_that_is_refused_gives_the_floor_back() {
+    for refusal in [
+        json!({"message": "not now"}),
+        json!({"message": "not now", "event_id": "countersign-respond"}),
+    ] {
+        let script = connection([
+            json!({"await": "response.create"}),
+            json!({"event": {"type": "error", "error": refusal}}),
+            json!({"await": "response.create"}),
+            json!({"event": {"type": "response.output_text.done", "text": "At last."}}),
+        ]);
+        let stage = stage(json!([]), [script], "").await;
+        let thread = stage.thread().await;
+        stage.speak(&thread, json!({"outputModality": "text"})).await;
+        stage.realtime("text", &thread, json!({"text": "One"})).await;
+        let story = stage.until_event("realtime/error").await;
+        let message = one_of(&story, "realtime/error")["message"].clone();
+        assert!(
+            message.as_str().is_some_and(|text| text.contains("not now")),
+            "{message}"
+        );
+        stage.realtime("text", &thread, json!({"text": "Two"})).await;
+        let story = stage.until_event("realtime/transcript/done").await;
+        assert_eq!(one_of(&story, "realtime/transcript/done")["text"], "At last.");
+        stage.client.ignore("countersign/realtime/closed");
+    }
 }
 
 #[tokio::test]
