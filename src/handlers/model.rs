@@ -108,6 +108,7 @@ fn page(models: Vec<Model>, params: &ModelListParams) -> Result<ModelListResult,
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::provider::Provider;
 
     fn models(number: usize) -> Vec<Model> {
         let describe = |index: usize| catalogue::describe(&format!("m{index}"), "acme", &Provider::default(), "m0");

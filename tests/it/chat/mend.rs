@@ -35,24 +35,25 @@ async fn an_edit_that_is_on_its_way_when_a_document_is_opened_again_is_not_made_
 /// A conversation of a document follows the person's configuration as it is when they send.
 #[tokio::test]
 async fn what_is_configured_counts_from_the_next_message_on() {
-    let room = Room::start(HELIX, "", json!([[{ "say": "One." }], [{ "say": "Two." }]])).await;
+    let print = json!([{ "call": { "tool": "shell", "arguments": { "command": ["sh", "-c", "echo mark-$MARK"] }, "id": "c1" } }]);
+    let script = json!([print, [{ "say": "One." }], print, [{ "say": "Two." }]]);
+    let setting = Setting {
+        files: vec![(NAME, String::new())],
+        config: "approval_policy = \"never\"\nshell_environment_policy.set.MARK = \"first\"\n".to_owned(),
+        ..Setting::default()
+    };
+    let room = Room::with(setting, script).await;
     room.send("Go").await;
     room.sees("One.").await;
     room.rests().await;
     let path = room.work.client.home().join("config.toml");
     let text = std::fs::read_to_string(&path).expect("a configuration");
-    std::fs::write(&path, format!("model_reasoning_effort = \"high\"\n{text}")).expect("a configuration");
+    std::fs::write(&path, text.replace("first", "second")).expect("a configuration");
     room.send("Go on").await;
     room.sees("Two.").await;
     room.rests().await;
-    let efforts: Vec<bool> = room
-        .work
-        .model
-        .requests()
-        .iter()
-        .map(|request| request.body["reasoning"]["effort"] == "high")
-        .collect();
-    assert_eq!(efforts, [false, true]);
+    let text = room.text();
+    assert!(text.contains("mark-first") && text.contains("mark-second"), "{text}");
 }
 
 /// Headers that are none, by table: nothing is lost, nothing panics, and the message is answered.
