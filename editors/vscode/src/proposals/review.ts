@@ -186,7 +186,8 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
   private draw(): void {
     for (const editor of vscode.window.visibleTextEditors) {
       if (editor.document.uri.scheme !== "file" && editor.document.uri.scheme !== "untitled") continue;
-      const hunks = this.isPreviewed() ? [] : this.proposals.hunksOf(editor.document.uri);
+      // A diff editor has marks of its own, and two colours over each other are hard to read.
+      const hunks = this.isPreviewed() || isSideOfDiff(editor) ? [] : this.proposals.hunksOf(editor.document.uri);
       const marks = (empty: boolean): vscode.DecorationOptions[] =>
         hunks
           .filter(({ hunk }) => (hunk.range.start === hunk.range.end) === empty)
@@ -208,6 +209,12 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
       await vscode.window.tabGroups.close(tabs, true);
     }
   }
+}
+
+/** Whether an editor is the left side of a diff editor, which the editor gives no column. */
+function isSideOfDiff(editor: vscode.TextEditor): boolean {
+  const uri = editor.document.uri.toString();
+  return editor.viewColumn === undefined && vscode.window.tabGroups.all.some(({ activeTab }) => activeTab?.input instanceof vscode.TabInputTextDiff && activeTab.input.original.toString() === uri);
 }
 
 function isTarget(given: unknown): given is Target {

@@ -40,6 +40,7 @@ export async function play(editor) {
   await chat.locator("header button[aria-label='Conversations']").click();
   await chat.locator(".thread-open").first().click();
   check("what a code action began can be read in the chat", await until("the answer", () => chat.locator(".row-agentMessage", { hasText: "Cents it is." }).isVisible(), 30000).catch(() => false), await chat.locator("body").innerText());
-  check("with what was decided", await chat.locator(".row-question .status", { hasText: "Denied" }).isVisible());
+  await chat.locator(".rows-scroll").evaluate((box) => (box.scrollTop = 0));
+  check("with what was decided", await until("the question", () => chat.locator(".row-question .status", { hasText: "Denied" }).isVisible(), 10000).catch(() => false));
   await editor.shot("chat");
 }
