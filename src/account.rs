@@ -10,6 +10,7 @@
 
 mod callback;
 mod claims;
+mod command;
 mod error;
 mod login;
 mod renew;
@@ -21,6 +22,7 @@ mod stored;
 mod tests;
 mod usage;
 
+pub use command::CommandLogin;
 pub use error::AccountError;
 pub use login::{ByBrowser, ByCode, Ending};
 

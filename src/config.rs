@@ -13,6 +13,7 @@ mod keys;
 pub(crate) mod layers;
 pub mod login;
 pub mod mcp;
+pub mod network;
 pub mod otel;
 pub(crate) mod own_file;
 pub mod permissions;
@@ -32,6 +33,7 @@ use environment::EnvironmentPolicy;
 use layers::{File, Merged};
 use login::Login;
 use mcp::ServerSettings;
+use network::Network;
 use otel::{Feedback, Otel};
 use permissions::{Profiles, Subject};
 use provider::{MissingKey, Provider};
@@ -184,6 +186,8 @@ pub struct Config {
     pub otel: Otel,
     /// Where feedback may be sent; nowhere unless the person says.
     pub feedback: Feedback,
+    /// How services beyond this machine are reached.
+    pub network: Network,
     /// The profile in force.
     pub profile: Option<String>,
     /// The profiles there are.
@@ -347,7 +351,7 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
     merged.lay(request, "request");
     merged.values.entry("profiles").or_insert_with(|| json!({}));
 
-    let config = Config {
+    let mut config = Config {
         otel: otel::otel(&merged.values, &sources.env, &mut warnings),
         feedback: otel::feedback(&merged.values, &sources.env, &mut warnings),
         rule_folders,
@@ -355,6 +359,7 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
         overrides: sources.overrides.clone(),
         ..effective::config(&sources.home, &merged, &mut warnings)
     };
+    config.reach_by(Network::read(&merged.values, &sources.env));
     let chosen_by_request = merged
         .origins
         .get("model_provider")
@@ -527,6 +532,23 @@ fn defaults(env: &BTreeMap<String, String>) -> Map<String, Value> {
 }
 
 impl Config {
+    /// Every service is reached in the same way.
+    fn reach_by(&mut self, network: Network) {
+        for provider in self.providers.values_mut() {
+            provider.network = network.clone();
+        }
+        let exporters = [&mut self.otel.logs, &mut self.otel.traces, &mut self.otel.metrics];
+        for exporter in exporters.into_iter().flatten() {
+            exporter.network = network.clone();
+        }
+        for server in self.mcp_servers.values_mut() {
+            server.network = network.clone();
+        }
+        self.feedback.network = network.clone();
+        self.login.network = network.clone();
+        self.network = network;
+    }
+
     /// Variables that hold the server's own credentials; no command ever gets them.
     pub fn secret_variables(&self) -> impl Iterator<Item = &str> {
         self.providers

@@ -205,6 +205,7 @@ pub(super) const KEYS: &[Key] = &[
     person("forced_chatgpt_workspace_id", Kind::Any),
     person("chatgpt_base_url", Kind::Url),
     person("login", Kind::Table(LOGIN)),
+    person("network", Kind::Table(NETWORK)),
     trusted("mcp_servers", Kind::Map(SERVER)),
     later("mcp_oauth_callback_port", Kind::Count),
     later("mcp_oauth_callback_url", Kind::Url),
@@ -237,9 +238,9 @@ const PROVIDER: &[Key] = &[
     person("env_key", Kind::Name),
     person("env_key_instructions", Kind::Text),
     person("experimental_bearer_token", Kind::Text),
-    later("auth", Kind::Any),
+    person("auth", Kind::Table(PROVIDER_AUTH)),
     later("aws", Kind::Any),
-    person("wire_api", Kind::Choice(&["responses", "chat"])),
+    person("wire_api", Kind::Choice(&["responses", "chat", "anthropic"])),
     person("query_params", Kind::TextMap),
     person("http_headers", Kind::TextMap),
     person("env_http_headers", Kind::TextMap),
@@ -248,7 +249,30 @@ const PROVIDER: &[Key] = &[
     person("stream_idle_timeout_ms", Kind::Count),
     later("websocket_connect_timeout_ms", Kind::Count),
     person("requires_openai_auth", Kind::Flag),
+    person("tls", Kind::Table(PROVIDER_TLS)),
     later("supports_websockets", Kind::Flag),
+];
+
+const PROVIDER_AUTH: &[Key] = &[
+    person("command", Kind::Name),
+    person("args", Kind::Texts),
+    person("cwd", Kind::Path),
+    person("timeout_ms", Kind::Count),
+    person("refresh_interval_ms", Kind::Count),
+];
+
+/// Files with certificates, as PEM.
+const PROVIDER_TLS: &[Key] = &[
+    person("ca_certificate", Kind::Path),
+    person("client_certificate", Kind::Path),
+    person("client_private_key", Kind::Path),
+];
+
+const NETWORK: &[Key] = &[
+    person("offline", Kind::Flag),
+    person("proxy", Kind::Text),
+    person("no_proxy", Kind::Texts),
+    person("ca_certificates", Kind::Paths),
 ];
 
 const SERVER: &[Key] = &[

@@ -1,6 +1,7 @@
 //! A tool server, as `[mcp_servers.<name>]` describes it: how it is reached, how long it may take, and which of its tools
 //! are offered.
 
+use super::network::Network;
 use crate::protocol::config::ConfigWarning;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,6 +34,8 @@ pub struct ServerSettings {
     pub tools: BTreeMap<String, ApprovalMode>,
     /// Its calls run side by side, also those that change something.
     pub parallel: bool,
+    /// How it is reached, where it is a service.
+    pub network: Network,
 }
 
 /// How a server is reached.
@@ -223,6 +226,7 @@ fn server(table: &Map<String, Value>) -> Result<ServerSettings, String> {
             .unwrap_or_default(),
         tools: modes.collect(),
         parallel: flag("supports_parallel_tool_calls"),
+        network: Network::default(),
     })
 }
 

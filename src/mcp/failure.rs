@@ -144,6 +144,7 @@ mod tests {
             approval: Default::default(),
             tools: BTreeMap::new(),
             parallel: false,
+            network: Default::default(),
         }
     }
 

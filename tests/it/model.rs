@@ -2,6 +2,7 @@
 
 mod errors;
 mod local;
+mod networks;
 mod providers;
 mod rehearsal;
 mod stream;

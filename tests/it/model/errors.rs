@@ -19,7 +19,7 @@ async fn failures_within_a_stream_keep_their_words() {
         (json!({"error": "the words"}), TurnErrorKind::ServerError),
         (failed("server_error"), TurnErrorKind::ServerError),
         (failed("context_length_exceeded"), TurnErrorKind::ContextWindowExceeded),
-        (failed("insufficient_quota"), TurnErrorKind::UsageLimitExceeded),
+        (failed("insufficient_quota"), TurnErrorKind::QuotaExceeded),
         (failed("invalid_prompt"), TurnErrorKind::BadRequest),
         (failed("server_is_overloaded"), TurnErrorKind::ServerOverloaded),
         (failed("slow_down"), TurnErrorKind::RateLimitExceeded),

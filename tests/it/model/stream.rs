@@ -404,7 +404,7 @@ async fn bodies_that_are_no_event_stream() {
                 "{content_type}"
             );
             assert!(
-                matches!(say(error.to_string()).await.kind(), ErrorKind::UsageLimit { message, .. } if message == "the words")
+                matches!(say(error.to_string()).await.kind(), ErrorKind::Quota { message, .. } if message == "the words")
             );
             let page = say("<!doctype html><title>Sign in</title><body>…".to_owned()).await;
             assert!(

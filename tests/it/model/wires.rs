@@ -289,8 +289,9 @@ async fn chat_streams_in_their_shapes() {
     let filtered = hear_chunks(&[finish("content_filter")]).await;
     assert_eq!(
         filtered.kind(),
-        &ErrorKind::Incomplete {
-            reason: "content_filter".into()
+        &ErrorKind::ContentFilter {
+            status: None,
+            message: String::new()
         }
     );
     // A server that finishes and never closes.
