@@ -277,7 +277,8 @@ impl ModelStream {
         }
         // Comments do not count, nor do events that are nothing else: a server that only keeps the line open is silent all
         // the same.
-        if events.iter().all(|event| kind(event) == "ping") {
+        let has_pings = matches!(self.decoder, Decoder::Anthropic(_));
+        if has_pings && events.iter().all(|event| kind(event) == "ping") {
             return Ok(());
         }
         let limit = if self.finished() {
