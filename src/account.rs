@@ -10,6 +10,7 @@
 
 mod callback;
 mod claims;
+mod command;
 mod error;
 mod login;
 mod renew;
@@ -22,6 +23,7 @@ mod tests;
 mod usage;
 
 pub(crate) use callback::{Callback, Visit};
+pub use command::CommandLogin;
 pub use error::AccountError;
 pub use login::{ByBrowser, ByCode, Ending};
 

@@ -15,6 +15,7 @@ pub(crate) mod layers;
 pub mod login;
 pub mod mcp;
 pub mod open;
+pub mod network;
 pub mod otel;
 pub(crate) mod own_file;
 pub mod permissions;
@@ -36,6 +37,7 @@ use layers::{File, From, Merged};
 pub use layers::{Origin, Origins};
 use login::Login;
 use mcp::ServerSettings;
+use network::Network;
 use otel::{Feedback, Otel};
 use permissions::{Profiles, Subject};
 use provider::{MissingKey, Provider};
@@ -206,6 +208,8 @@ pub struct Config {
     pub otel: Otel,
     /// Where feedback may be sent; nowhere unless the person says.
     pub feedback: Feedback,
+    /// How services beyond this machine are reached.
+    pub network: Network,
     /// The profile in force.
     pub profile: Option<String>,
     /// The profiles there are.
@@ -385,7 +389,7 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
     merged.lay(request, "request");
     merged.values.entry("profiles").or_insert_with(|| json!({}));
 
-    let config = Config {
+    let mut config = Config {
         otel: otel::otel(&merged.values, &sources.env, &mut warnings),
         feedback: otel::feedback(&merged.values, &sources.env, &mut warnings),
         rule_folders,
@@ -393,6 +397,7 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
         overrides: sources.overrides.clone(),
         ..effective::config(&sources.home, &merged, &mut warnings)
     };
+    config.reach_by(Network::read(&merged.values, &sources.env));
     let chosen_by_request = merged
         .origins
         .get("model_provider")
@@ -571,6 +576,23 @@ fn defaults(env: &BTreeMap<String, String>) -> Map<String, Value> {
 }
 
 impl Config {
+    /// Every service is reached in the same way.
+    fn reach_by(&mut self, network: Network) {
+        for provider in self.providers.values_mut() {
+            provider.network = network.clone();
+        }
+        let exporters = [&mut self.otel.logs, &mut self.otel.traces, &mut self.otel.metrics];
+        for exporter in exporters.into_iter().flatten() {
+            exporter.network = network.clone();
+        }
+        for server in self.mcp_servers.values_mut() {
+            server.network = network.clone();
+        }
+        self.feedback.network = network.clone();
+        self.login.network = network.clone();
+        self.network = network;
+    }
+
     /// Variables that hold the server's own credentials; no command ever gets them.
     pub fn secret_variables(&self) -> impl Iterator<Item = &str> {
         let servers = self.mcp_servers.values().filter_map(|server| match &server.transport {

@@ -10,6 +10,7 @@
 //!
 //! It leaves to others what the output means to the model, and who is asked.
 
+mod answer;
 pub mod command;
 mod companion;
 mod confinement;
@@ -31,6 +32,7 @@ pub mod shell;
 mod support;
 pub mod terminal;
 
+pub use answer::answer_of;
 pub use companion::{Companion, CompanionExit, CompanionOutput};
 pub(crate) use confinement::resolve;
 pub use confinement::{Closed, Confinement, KeptWalls, Looked};

@@ -4,6 +4,7 @@
 pub mod report;
 pub mod ring;
 
+use crate::config::network::Tls;
 use crate::config::otel;
 use crate::model::post::{Post, PostError};
 use crate::secrets::Secrets;
@@ -120,7 +121,8 @@ pub async fn send(settings: &otel::Feedback, report: &Report) -> Result<(), Feed
     let post = Post::new(
         endpoint.to_owned(),
         settings.headers.clone(),
-        otel::Tls::default(),
+        settings.network.clone(),
+        Tls::default(),
         false,
     );
     let body = report.text.clone().into_bytes();

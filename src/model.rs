@@ -1,19 +1,24 @@
 //! The model layer: one provider's wire, its stream, and the retry of transient failures.
 //!
 //! [`ModelClient::stream`] makes one attempt at one request and gives a [`ModelStream`] of [`ModelEvent`]s, the same
-//! for both wire APIs and whatever liberties the provider takes with them. What an item means in the conversation is
+//! for all wire APIs and whatever liberties the provider takes with them. What an item means in the conversation is
 //! for the agent to say; so is the waiting between attempts, which [`retry::Retry`] only computes.
 //!
 //! What a stream promises: each item is added once before anything else is said of it, has an id that no other item of
 //! the request's history has, and is done at most once; each call's id is new; refusals are visible text; the stream
 //! ends with exactly one `Completed` or one error.
 
+mod anthropic;
 pub mod catalogue;
 mod chat;
 mod client;
+#[cfg(test)]
+mod conformance;
 pub mod credential;
 pub mod error;
 mod failure;
+#[cfg(test)]
+mod fuzz;
 pub mod http;
 pub mod item;
 mod json;
@@ -26,6 +31,7 @@ pub mod retry;
 pub mod socket;
 pub mod sse;
 mod stream;
+mod trouble;
 pub mod watch;
 pub mod web;
 mod wire;
@@ -78,6 +84,8 @@ pub struct ModelRequest {
     /// Sent only to models that take one.
     pub effort: Option<String>,
     pub summary: ReasoningSummary,
+    /// How much it says: `low`, `medium`, `high`. Sent only to models that take it.
+    pub verbosity: Option<String>,
     /// JSON Schema of the final answer.
     pub output_schema: Option<serde_json::Value>,
     pub max_output_tokens: Option<u32>,

@@ -4,6 +4,7 @@ use super::AccountError;
 use super::claims::Claims;
 use super::stored::Tokens;
 use crate::config::login::Login;
+use crate::config::network::Network;
 use crate::model::web::{self, Answer, WebError};
 use serde_json::Value;
 use std::time::Duration;
@@ -69,6 +70,7 @@ pub(super) struct Endpoints<'a> {
     pub(super) authorization: &'a str,
     pub(super) token: &'a str,
     pub(super) device: &'a str,
+    network: &'a Network,
 }
 
 impl<'a> Endpoints<'a> {
@@ -81,6 +83,7 @@ impl<'a> Endpoints<'a> {
             authorization: need(&login.authorization_endpoint, "issuer")?,
             token: need(&login.token_endpoint, "issuer")?,
             device: need(&login.device_authorization_endpoint, "issuer")?,
+            network: &login.network,
         })
     }
 
@@ -121,7 +124,7 @@ impl<'a> Endpoints<'a> {
             ("client_id", self.client_id),
             ("code_verifier", verifier),
         ];
-        let answer = web::post_form(self.token, &fields)
+        let answer = web::post_form(self.network, self.token, &fields)
             .await
             .map_err(ServerError::Unreached)?;
         tokens(&answer, &[code, verifier])
@@ -133,7 +136,7 @@ impl<'a> Endpoints<'a> {
         let workspaces = login.workspaces.as_ref().map(|allowed| allowed.join(","));
         let mut fields = vec![("client_id", self.client_id), ("scope", &scopes)];
         fields.extend(workspaces.as_deref().map(|allowed| ("allowed_workspace_id", allowed)));
-        let answer = web::post_form(self.device, &fields)
+        let answer = web::post_form(self.network, self.device, &fields)
             .await
             .map_err(ServerError::Unreached)?;
         Device::read(&answer)
@@ -146,7 +149,7 @@ impl<'a> Endpoints<'a> {
             ("device_code", device),
             ("client_id", self.client_id),
         ];
-        let answer = web::post_form(self.token, &fields)
+        let answer = web::post_form(self.network, self.token, &fields)
             .await
             .map_err(ServerError::Unreached)?;
         match tokens(&answer, &[device]) {
@@ -168,7 +171,7 @@ impl<'a> Endpoints<'a> {
             ("refresh_token", old.refresh_token.as_str()),
             ("client_id", self.client_id),
         ];
-        let answer = web::post_form(self.token, &fields)
+        let answer = web::post_form(self.network, self.token, &fields)
             .await
             .map_err(ServerError::Unreached)?;
         let new = tokens(&answer, &[&old.refresh_token])?;
@@ -200,7 +203,7 @@ pub(super) async fn revoke(login: &Login, tokens: &Tokens) {
         ("token_type_hint", hint),
         ("client_id", client_id),
     ];
-    match web::post_form(url, &fields).await {
+    match web::post_form(&login.network, url, &fields).await {
         Ok(answer) if answer.status < 300 => tracing::info!("the authorisation server has ended the login"),
         Ok(answer) => tracing::info!(
             status = answer.status,

@@ -18,7 +18,7 @@ impl Account {
         let trouble = |reason: String| AccountError::Usage(format!("{reason}."));
         let url = &terms.login.usage_endpoint;
         let mut bearer = source.current().await.map_err(|error| trouble(error.reason))?;
-        let mut answer = web::get(url, &bearer.token, &bearer.headers)
+        let mut answer = web::get(&terms.login.network, url, &bearer.token, &bearer.headers)
             .await
             .map_err(|error| trouble(error.to_string()))?;
         if answer.status == 401 {
@@ -26,7 +26,7 @@ impl Account {
                 .renew(&bearer.token)
                 .await
                 .map_err(|error| trouble(error.reason))?;
-            answer = web::get(url, &bearer.token, &bearer.headers)
+            answer = web::get(&terms.login.network, url, &bearer.token, &bearer.headers)
                 .await
                 .map_err(|error| trouble(error.to_string()))?;
         }

@@ -128,6 +128,7 @@ fn answer(turn: &Turn) -> Result<Value, Failure> {
         (TurnStatus::Failed, Some(error)) => match error.kind {
             TurnErrorKind::TooManyRounds => stopped("max_turn_requests"),
             TurnErrorKind::Incomplete if error.message.contains("max_output_tokens") => stopped("max_tokens"),
+            TurnErrorKind::Refused => stopped("refusal"),
             kind => Err(Failure {
                 code: match kind {
                     TurnErrorKind::MissingKey | TurnErrorKind::Unauthorized => AUTH_REQUIRED,

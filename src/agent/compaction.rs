@@ -109,6 +109,7 @@ fn no_room(tokens: u32, limit: u32) -> TurnError {
         ),
         kind: TurnErrorKind::ContextWindowExceeded,
         http_status: None,
+        actions: Vec::new(),
     }
 }
 
@@ -302,6 +303,7 @@ fn no_summary(why: &str) -> Broken {
         ),
         kind: TurnErrorKind::Incomplete,
         http_status: None,
+        actions: Vec::new(),
     })
 }
 

@@ -2,6 +2,7 @@
 
 use super::apply::Scope;
 use super::permissions::{self, Asked};
+use super::provider::Provider;
 use super::turn::Turn;
 use super::{command, mode, propose, review, servers, terminals};
 use crate::config::permissions::is_built_in;
@@ -211,6 +212,8 @@ impl Turn {
             depth >= self.config.agents.depth,
             "you are an agent that starts no others",
         );
+        let small = self.provider.get().is_some_and(Provider::is_small);
+        let small = (small, "your context window has no room for it");
         // Whoever is nobody's agent and has none has nobody to write to.
         let alone = (depth == 0 && deepest.0, "there are no other agents");
         let collab = match apart.0 {
@@ -237,6 +240,15 @@ impl Turn {
                 view_image::NAME,
                 (blind, "your model takes no images, so none can be shown to you"),
             ),
+            (exec_command::NAME, small),
+            (write_stdin::NAME, small),
+            (view_image::NAME, small),
+            (request_user_input::NAME, small),
+            (agents::SPAWN, small),
+            (agents::CLOSE, small),
+            (agents::SEND, small),
+            (agents::WAIT, small),
+            (agents::LIST, small),
             (agents::SPAWN, collab),
             (agents::SPAWN, deepest),
             (agents::CLOSE, collab),

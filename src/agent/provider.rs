@@ -1,18 +1,20 @@
 //! Which model answers a turn: the configured provider, its key, its window; or a local server where no key is there.
 
 use super::desk::Desk;
-use crate::account::Terms;
+use crate::account::{CommandLogin, Terms};
 use crate::config::{Config, provider::Provider as Settings};
 use crate::model::credential::Credential;
 use crate::model::{ModelClient, ModelError, catalogue, local};
 use crate::protocol::settings::ThreadSettings;
 use crate::protocol::turn::{TurnError, TurnErrorKind};
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// How long local servers may take to say that they are there.
 const DETECTION: Duration = Duration::from_millis(300);
+/// Tokens up to which a window counts as small: instructions and all tools fill a large part of it.
+const SMALL_WINDOW: u32 = 16_384;
 /// The model asked for where the configuration names none and the provider is OpenAI.
 const DEFAULT_MODEL: &str = "gpt-5-codex";
 
@@ -65,6 +67,10 @@ pub struct Provider {
     pub context_window: Option<u32>,
     /// Whether the model is one whose window and abilities are known or configured.
     pub is_known: bool,
+    /// The window is one that the person has set.
+    is_configured: bool,
+    /// The window is what a local server has loaded the model with.
+    is_loaded: bool,
 }
 
 impl Provider {
@@ -83,6 +89,7 @@ impl Provider {
                 message: error.to_string(),
                 kind: TurnErrorKind::BadRequest,
                 http_status: None,
+                actions: Vec::new(),
             })
         })?;
         let terms = Terms {
@@ -90,7 +97,13 @@ impl Provider {
             provider,
             env,
         };
-        let (credential, base_url) = desk.account.credential(terms);
+        let (credential, base_url) = match &provider.auth {
+            Some(command) => {
+                let login = CommandLogin::new(command, env);
+                (Credential::Login(Arc::new(login)), provider.base_url.clone())
+            }
+            None => desk.account.credential(terms),
+        };
         let wants_one = provider.env_key.is_some() || provider.requires_openai_auth;
         if wants_one
             && credential == Credential::None
@@ -98,7 +111,7 @@ impl Provider {
             && let Some(found) = local::detect(&local::usual_candidates(), DETECTION).await
         {
             let client = clients.share(ModelClient::new(&found.provider, None, user_agent));
-            return Ok(Self::new(config, client, found.model));
+            return Ok(Self::new(config, client, found.model).look_at_window().await);
         }
         let headers = provider.env_http_headers.iter();
         let headers = headers.filter_map(|(name, variable)| Some((name.clone(), env.get(variable)?.clone())));
@@ -116,7 +129,29 @@ impl Provider {
         let mut resolved = Self::new(config, client, model);
         // A script has no window to know of.
         resolved.is_known |= id == "rehearsal";
-        Ok(resolved)
+        match local::usual_candidates().iter().any(|usual| usual.id == *id) {
+            true => Ok(resolved.look_at_window().await),
+            false => Ok(resolved),
+        }
+    }
+
+    /// Asks a local server how much the model takes as it is loaded, where the configuration does not say: mostly far less
+    /// than the model could.
+    async fn look_at_window(mut self) -> Self {
+        if !self.is_configured
+            && let Some(window) = local::window(&self.client, &self.model, DETECTION).await
+        {
+            self.context_window = Some(window);
+            self.is_known = true;
+            self.is_loaded = true;
+        }
+        self
+    }
+
+    /// Whether the window is so small that only the tools which matter most are offered. Only what a
+    /// local server says counts: who has set a window has decided.
+    pub fn is_small(&self) -> bool {
+        self.is_loaded && self.context_window.is_some_and(|window| window <= SMALL_WINDOW)
     }
 
     fn new(config: &Config, client: ModelClient, model: String) -> Self {
@@ -127,6 +162,8 @@ impl Provider {
             model,
             context_window,
             is_known,
+            is_configured: config.context_window.is_some(),
+            is_loaded: false,
         }
     }
 }
@@ -144,6 +181,7 @@ async fn first_model(client: &ModelClient, provider: &Settings) -> Result<String
             ),
             kind: TurnErrorKind::ModelNotFound,
             http_status: None,
+            actions: Vec::new(),
         })
     };
     models.into_iter().next().map(|model| model.id).ok_or_else(none)

@@ -300,6 +300,7 @@ impl Work {
             message: error.to_string(),
             kind: TurnErrorKind::Other,
             http_status,
+            actions: Vec::new(),
         };
         self.publish_last(EventKind::Error(ErrorEvent {
             error,

@@ -152,6 +152,7 @@ fn failure(message: String) -> TurnError {
         message,
         kind: TurnErrorKind::ReviewFailed,
         http_status: None,
+        actions: Vec::new(),
     }
 }
 

@@ -114,6 +114,7 @@ fn failure(kind: TurnErrorKind, message: String) -> TurnError {
         message,
         kind,
         http_status: None,
+        actions: Vec::new(),
     }
 }
 
@@ -301,6 +302,7 @@ pub(super) fn request(turn: &Turn) -> ModelRequest {
         parallel_tool_calls: catalogue::calls_side_by_side(&turn.provider().model),
         effort: turn.settings.effort.clone(),
         summary: turn.settings.summary,
+        verbosity: turn.config.verbosity.clone(),
         output_schema: schema(turn),
         max_output_tokens: turn.config.max_output_tokens,
         metadata: turn.metadata().clone(),

@@ -213,6 +213,7 @@ fn failure(message: String) -> TurnError {
         message,
         kind: TurnErrorKind::ToolServerFailed,
         http_status: None,
+        actions: Vec::new(),
     }
 }
 

@@ -128,6 +128,7 @@ pub(super) async fn run(turn: &Arc<Turn>, request: Request) -> Ended {
                 message,
                 kind: TurnErrorKind::UndoFailed,
                 http_status: None,
+                actions: Vec::new(),
             })
         }
     }

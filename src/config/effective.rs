@@ -5,6 +5,7 @@ use super::environment::{EnvironmentPolicy, Inherit};
 use super::instructions::is_inside;
 use super::layers::{Merged, read_text};
 use super::login::Login;
+use super::network::Network;
 use super::otel::{Feedback, Otel};
 use super::permissions::{self, Profiles};
 use super::provider::{OPENAI_URL, Provider};
@@ -123,6 +124,7 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
             .map_or(LONGEST_POLL, std::time::Duration::from_millis),
         otel: Otel::default(),
         feedback: Feedback::default(),
+        network: Network::default(),
         profile: text(values, "profile"),
         profiles: values
             .get("profiles")

@@ -464,6 +464,11 @@ pub(super) const KEYS: &[Key] = &[
     .or("any"),
     person("chatgpt_base_url", Kind::Url, "Where accounts are served.").or("https://chatgpt.com/backend-api"),
     person("login", Kind::Table(LOGIN), "The authorisation server of accounts."),
+    person(
+        "network",
+        Kind::Table(NETWORK),
+        "How services are reached: proxies, certificates, staying offline.",
+    ),
     trusted("mcp_servers", Kind::Map(SERVER), "Tool servers, by name."),
     person(
         "mcp_oauth_callback_port",
@@ -540,9 +545,18 @@ const PROVIDER: &[Key] = &[
         Kind::Text,
         "The key itself; better in a variable (`env_key`).",
     ),
-    later("auth", Kind::Any, "A program that prints the key."),
+    person(
+        "auth",
+        Kind::Table(PROVIDER_AUTH),
+        "A program that prints the key.",
+    ),
     later("aws", Kind::Any, "Signing for Amazon Bedrock."),
-    person("wire_api", Kind::Choice(&["responses", "chat"]), "How it is spoken to.").or("responses"),
+    person(
+        "wire_api",
+        Kind::Choice(&["responses", "chat", "anthropic"]),
+        "How it is spoken to.",
+    )
+    .or("responses"),
     person("query_params", Kind::TextMap, "Parameters added to each address."),
     person("http_headers", Kind::TextMap, "Headers sent along."),
     person(
@@ -579,7 +593,59 @@ const PROVIDER: &[Key] = &[
         "Whether it is used with your account.",
     )
     .or("false"),
+    person(
+        "tls",
+        Kind::Table(PROVIDER_TLS),
+        "The certificate that shows who you are, and whom to trust.",
+    ),
     later("supports_websockets", Kind::Flag, "Whether it speaks by WebSocket."),
+];
+
+const PROVIDER_AUTH: &[Key] = &[
+    person("command", Kind::Name, "The program."),
+    person("args", Kind::Texts, "Its arguments.").or("none"),
+    person("cwd", Kind::Path, "The folder that it runs in."),
+    person("timeout_ms", Kind::Count, "How long it may take, in milliseconds.").or("5000"),
+    person(
+        "refresh_interval_ms",
+        Kind::Count,
+        "How long its key is good, in milliseconds; 0: until it is refused.",
+    )
+    .or("300000"),
+];
+
+/// Files with certificates, as PEM.
+const PROVIDER_TLS: &[Key] = &[
+    person(
+        "ca_certificate",
+        Kind::Path,
+        "A file with authorities that are trusted for this provider.",
+    ),
+    person(
+        "client_certificate",
+        Kind::Path,
+        "A file with the certificate that is shown.",
+    ),
+    person("client_private_key", Kind::Path, "A file with its key."),
+];
+
+const NETWORK: &[Key] = &[
+    person("offline", Kind::Flag, "Send nothing beyond this machine.").or("false"),
+    person(
+        "proxy",
+        Kind::Text,
+        "The proxy of all services; without it as the usual variables say.",
+    ),
+    person(
+        "no_proxy",
+        Kind::Texts,
+        "Hosts that are reached without it; without it as `NO_PROXY` says.",
+    ),
+    person(
+        "ca_certificates",
+        Kind::Paths,
+        "Files with authorities that are trusted beside the system's.",
+    ),
 ];
 
 const SERVER: &[Key] = &[

@@ -3,6 +3,7 @@
 //! There is no authorisation server that every copy of this program may use, since such a server knows its programs by a
 //! client id: the configuration names one.
 
+use super::network::Network;
 use crate::protocol::config::ConfigWarning;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -65,6 +66,8 @@ pub struct Login {
     pub callback_url: Option<String>,
     /// How long the person may take.
     pub limit: Duration,
+    /// How the servers are reached.
+    pub network: Network,
 }
 
 impl Default for Login {
@@ -106,6 +109,7 @@ impl Login {
             scopes,
             issuer,
             base_url,
+            network: Network::default(),
         }
     }
 }

@@ -2,6 +2,7 @@
 //! are offered.
 
 use super::login::CredentialStore;
+use super::network::Network;
 use crate::protocol::config::ConfigWarning;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -67,6 +68,8 @@ impl Login {
             ..Self::default()
         }
     }
+    /// How it is reached, where it is a service.
+    pub network: Network,
 }
 
 /// How a server is reached.
@@ -282,6 +285,7 @@ fn server(table: &Map<String, Value>, all: &Login) -> Result<ServerSettings, Str
             scopes: texts("scopes"),
             ..all.clone()
         },
+        network: Network::default(),
     })
 }
 

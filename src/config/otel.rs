@@ -1,6 +1,7 @@
 //! Where telemetry goes and what it may hold (`[otel]`), and where feedback may be sent (`[feedback]`). Only the person sets
 //! them; nothing is sent anywhere unless they do.
 
+use super::network::{Network, Tls};
 use crate::protocol::config::ConfigWarning;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -43,6 +44,7 @@ pub struct Exporter {
     /// Names in lower case; variables are filled in.
     pub headers: BTreeMap<String, String>,
     pub tls: Tls,
+    pub network: Network,
 }
 
 /// Without the values of headers, which may be keys.
@@ -63,14 +65,6 @@ pub enum Wire {
     Grpc,
 }
 
-/// Certificates beside the system's, as PEM files.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tls {
-    pub ca: Option<PathBuf>,
-    /// Of the client, with its key.
-    pub identity: Option<(PathBuf, PathBuf)>,
-}
-
 /// The table `[feedback]`.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Feedback {
@@ -80,6 +74,7 @@ pub struct Feedback {
     pub endpoint: Option<String>,
     /// Variables are filled in.
     pub headers: BTreeMap<String, String>,
+    pub network: Network,
 }
 
 /// Without the values of headers.
@@ -166,25 +161,24 @@ fn exporter(described: &Value, env: &BTreeMap<String, String>) -> Result<Option<
         let path = settings.get("tls")?.get(key)?.as_str()?;
         Some(PathBuf::from(path))
     };
-    let identity = match (path("client-certificate"), path("client-private-key")) {
-        (Some(certificate), Some(key)) => Some((certificate, key)),
-        (None, None) => None,
-        _ => {
-            return Err(
-                "a client certificate needs its key and the key its certificate. Give both client-certificate and \
-                 client-private-key, or neither."
-                    .to_owned(),
-            );
-        }
-    };
+    let (client_certificate, client_private_key) = (path("client-certificate"), path("client-private-key"));
+    if client_certificate.is_some() != client_private_key.is_some() {
+        return Err(
+            "a client certificate needs its key and the key its certificate. Give both client-certificate and \
+             client-private-key, or neither."
+                .to_owned(),
+        );
+    }
     Ok(Some(Exporter {
         wire,
         endpoint: endpoint.to_owned(),
         headers: headers(settings.get("headers"), env)?,
         tls: Tls {
-            ca: path("ca-certificate"),
-            identity,
+            ca_certificate: path("ca-certificate"),
+            client_certificate,
+            client_private_key,
         },
+        network: Network::default(),
     }))
 }
 
@@ -204,6 +198,7 @@ pub(super) fn feedback(
             disabled,
             endpoint,
             headers,
+            network: Network::default(),
         },
         Err(problem) => {
             warnings.push(ConfigWarning {

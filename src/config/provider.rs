@@ -1,20 +1,26 @@
 //! A provider of models, as `[model_providers.<id>]` describes it, and the providers that need no
 //! description.
 
+use super::network::{Network, Tls};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 /// Where OpenAI answers if nothing else is said.
 pub const OPENAI_URL: &str = "https://api.openai.com/v1";
 
-/// Which of the two HTTP interfaces a provider speaks.
+/// Where Anthropic answers if nothing else is said.
+const ANTHROPIC_URL: &str = "https://api.anthropic.com/v1";
+
+/// Which of the HTTP interfaces a provider speaks: Responses and Chat Completions of OpenAI's, or Anthropic's Messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WireApi {
     #[default]
     Responses,
     Chat,
+    Anthropic,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,6 +36,8 @@ pub struct Provider {
     pub env_key_instructions: Option<String>,
     /// The key itself; for experiments.
     pub experimental_bearer_token: Option<String>,
+    /// A program that gives the key, where no variable holds one.
+    pub auth: Option<AuthCommand>,
     pub wire_api: WireApi,
     pub query_params: BTreeMap<String, String>,
     pub http_headers: BTreeMap<String, String>,
@@ -43,6 +51,37 @@ pub struct Provider {
     pub stream_idle_timeout_ms: u64,
     /// Whether what the person is logged in with is sent, where the environment holds no key.
     pub requires_openai_auth: bool,
+    /// Certificates beside those of the system.
+    pub tls: Tls,
+    /// How it is reached; the same for all, from `[network]`.
+    #[serde(skip)]
+    pub network: Network,
+}
+
+/// A program of the person's that writes a key on its standard output.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AuthCommand {
+    pub command: String,
+    pub args: Vec<String>,
+    /// Where it is started; absent: where the server was.
+    pub cwd: Option<PathBuf>,
+    /// How long it may take, in milliseconds. Default 5,000.
+    pub timeout_ms: u64,
+    /// How long its answer is good for, in milliseconds. Default 300,000.
+    pub refresh_interval_ms: u64,
+}
+
+impl Default for AuthCommand {
+    fn default() -> Self {
+        Self {
+            command: String::new(),
+            args: Vec::new(),
+            cwd: None,
+            timeout_ms: 5_000,
+            refresh_interval_ms: 300_000,
+        }
+    }
 }
 
 impl Default for Provider {
@@ -53,6 +92,7 @@ impl Default for Provider {
             env_key: None,
             env_key_instructions: None,
             experimental_bearer_token: None,
+            auth: None,
             wire_api: WireApi::default(),
             query_params: BTreeMap::new(),
             http_headers: BTreeMap::new(),
@@ -61,6 +101,8 @@ impl Default for Provider {
             stream_max_retries: 5,
             stream_idle_timeout_ms: 300_000,
             requires_openai_auth: false,
+            tls: Tls::default(),
+            network: Network::default(),
         }
     }
 }
@@ -104,14 +146,14 @@ pub fn key(provider: &Provider, env: &BTreeMap<String, String>) -> Result<Option
 
 /// The providers that are always there, in the shape of `[model_providers]`.
 pub(super) fn built_in(env: &BTreeMap<String, String>) -> Value {
-    let openai = env
-        .get("OPENAI_BASE_URL")
-        .map(|url| url.trim().trim_end_matches('/'))
-        .filter(|url| !url.is_empty());
+    let address = |name: &str| {
+        let url = env.get(name)?.trim().trim_end_matches('/');
+        (!url.is_empty()).then(|| url.to_owned())
+    };
     json!({
         "openai": {
             "name": "OpenAI",
-            "base_url": openai.unwrap_or(OPENAI_URL),
+            "base_url": address("OPENAI_BASE_URL").unwrap_or_else(|| OPENAI_URL.to_owned()),
             "env_key": "OPENAI_API_KEY",
             "env_key_instructions": "Create a key at https://platform.openai.com/api-keys.",
             "wire_api": "responses",
@@ -120,6 +162,35 @@ pub(super) fn built_in(env: &BTreeMap<String, String>) -> Value {
                 "OpenAI-Organization": "OPENAI_ORGANIZATION",
                 "OpenAI-Project": "OPENAI_PROJECT",
             },
+        },
+        "anthropic": {
+            "name": "Anthropic",
+            "base_url": address("ANTHROPIC_BASE_URL").map_or_else(|| ANTHROPIC_URL.to_owned(), |url| match url.ends_with("/v1") {
+                true => url,
+                false => format!("{url}/v1"),
+            }),
+            "env_key": "ANTHROPIC_API_KEY",
+            "env_key_instructions": "Create a key at https://console.anthropic.com/settings/keys.",
+            "wire_api": "anthropic",
+        },
+        "azure": {
+            "name": "Azure OpenAI",
+            // Each resource has an address of its own.
+            "base_url": address("AZURE_OPENAI_ENDPOINT").map(|url| match url.contains("/openai") {
+                true => url,
+                false => format!("{url}/openai/v1"),
+            }).unwrap_or_default(),
+            "env_key": "AZURE_OPENAI_API_KEY",
+            "env_key_instructions": "It stands under Keys and Endpoint of the resource at https://portal.azure.com.",
+            "wire_api": "responses",
+        },
+        "openrouter": {
+            "name": "OpenRouter",
+            "base_url": "https://openrouter.ai/api/v1",
+            "env_key": "OPENROUTER_API_KEY",
+            "env_key_instructions": "Create a key at https://openrouter.ai/keys.",
+            "wire_api": "chat",
+            "http_headers": { "X-Title": "Countersign" },
         },
         "ollama": { "name": "Ollama", "base_url": "http://127.0.0.1:11434/v1", "wire_api": "chat" },
         "lmstudio": { "name": "LM Studio", "base_url": "http://127.0.0.1:1234/v1", "wire_api": "chat" },

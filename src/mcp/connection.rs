@@ -94,8 +94,13 @@ impl Connection {
                     Err(error) => return Err(of_program(&companion, StartError::of(&error, limit)).await),
                 }
             }
-            Launch::Http { url, token, headers } => {
-                let http = http::for_tool_servers(url).await.map_err(StartError::Other)?;
+            Launch::Http {
+                url,
+                token,
+                headers,
+                network,
+            } => {
+                let http = http::for_tool_servers(url, network).await.map_err(StartError::Other)?;
                 let mut config =
                     StreamableHttpClientTransportConfig::with_uri(url.as_str()).custom_headers(headers.clone());
                 if let Some(token) = token {

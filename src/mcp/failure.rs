@@ -150,6 +150,7 @@ mod tests {
             tools: BTreeMap::new(),
             parallel: false,
             login: Default::default(),
+            network: Default::default(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! How a server is reached, with everything that stands in the environment looked up.
 
 use crate::config::mcp::{ServerSettings, Transport};
+use crate::config::network::Network;
 use crate::exec;
 use axum::http::{HeaderName, HeaderValue};
 use std::collections::{BTreeMap, HashMap};
@@ -18,6 +19,7 @@ pub enum Launch {
         url: String,
         token: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
+        network: Network,
     },
     /// There is none; why, in words.
     None(String),
@@ -102,6 +104,7 @@ impl Launch {
                     url: url.clone(),
                     token,
                     headers,
+                    network: settings.network.clone(),
                 }
             }
         }

@@ -72,6 +72,63 @@ const fn gpt5(prefix: &'static str, efforts: &'static [&'static str]) -> Family 
     }
 }
 
+/// Anthropic's: the effort is the person's wish to see it think.
+const fn claude(prefix: &'static str, efforts: &'static [&'static str]) -> Family {
+    Family {
+        prefix,
+        context_window: 200_000,
+        efforts,
+        default_effort: None,
+        parallel_tool_calls: true,
+        custom_tools: false,
+    }
+}
+
+/// How a model of Anthropic's is asked to think.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Thinking {
+    None,
+    /// So many tokens at most.
+    Budget,
+    /// As much as it sees fit for an effort.
+    Adaptive,
+}
+
+/// Families that think within a budget; those after them see for themselves, those before do not think.
+const BUDGET: &[&str] = &[
+    "claude-3-7",
+    "claude-sonnet-4-5",
+    "claude-sonnet-4-0",
+    "claude-sonnet-4-20250514",
+    "claude-opus-4-5",
+    "claude-opus-4-1",
+    "claude-opus-4-0",
+    "claude-opus-4-20250514",
+    "claude-haiku-4-5",
+];
+
+/// How a model is asked to think over Anthropic's API.
+pub(super) fn thinking(model: &str) -> Thinking {
+    match family(model) {
+        Some(family) if !family.prefix.starts_with("claude") || family.efforts.is_empty() => Thinking::None,
+        Some(family) if BUDGET.contains(&family.prefix) => Thinking::Budget,
+        Some(_) => Thinking::Adaptive,
+        None => Thinking::None,
+    }
+}
+
+/// The most that one answer may hold over an API that wants to be told, in tokens.
+pub(super) fn output_limit(model: &str) -> u32 {
+    match family(model).map(|family| family.prefix) {
+        Some("claude-3-opus" | "claude-3-sonnet" | "claude-3-haiku") => 4096,
+        Some("claude-3-5") => 8192,
+        Some("claude-opus-4-0" | "claude-opus-4-1" | "claude-opus-4-20250514") => 32_000,
+        Some(prefix) if prefix.starts_with("claude") => 64_000,
+        // All that speak it take this.
+        _ => 8192,
+    }
+}
+
 /// Longer prefixes before the shorter ones that they begin with.
 const FAMILIES: &[Family] = &[
     plain("gpt-5-chat", 128_000),
@@ -85,6 +142,20 @@ const FAMILIES: &[Family] = &[
     gpt5("gpt-5.3-codex", LOW_TO_XHIGH),
     gpt5("gpt-5.", NONE_TO_XHIGH),
     gpt5("gpt-5", MINIMAL),
+    claude("claude-3-opus", NO_EFFORTS),
+    claude("claude-3-sonnet", NO_EFFORTS),
+    claude("claude-3-haiku", NO_EFFORTS),
+    claude("claude-3-5", NO_EFFORTS),
+    claude("claude-3-7", CLASSIC),
+    claude("claude-sonnet-4-5", CLASSIC),
+    claude("claude-sonnet-4-0", CLASSIC),
+    claude("claude-sonnet-4-20250514", CLASSIC),
+    claude("claude-opus-4-5", CLASSIC),
+    claude("claude-opus-4-1", CLASSIC),
+    claude("claude-opus-4-0", CLASSIC),
+    claude("claude-opus-4-20250514", CLASSIC),
+    claude("claude-haiku-4-5", CLASSIC),
+    claude("claude", LOW_TO_XHIGH),
     plain("gpt-4.1", 1_047_576),
     plain("gpt-4.5", 128_000),
     plain("gpt-4o", 128_000),
@@ -141,7 +212,11 @@ const OFFERED: &[(&str, &str, bool)] = &[
 
 /// The family of a model; names with a vendor before a slash (`openai/gpt-5`) count too.
 pub fn family(model: &str) -> Option<&'static Family> {
-    let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
+    let mut name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
+    if name.starts_with("claude") {
+        // Gateways write the number of the version with a dot.
+        name = name.replace('.', "-");
+    }
     // `o1` must not take `o100`, `gpt-4` not `gpt-40`.
     let fits = |family: &&Family| {
         name.strip_prefix(family.prefix)
@@ -153,6 +228,11 @@ pub fn family(model: &str) -> Option<&'static Family> {
 /// Whether a model may call several tools in one answer. One that the table does not know is taken to.
 pub fn calls_side_by_side(model: &str) -> bool {
     family(model).is_none_or(|family| family.parallel_tool_calls)
+}
+
+/// Whether a model may be told how much to say.
+pub fn takes_verbosity(model: &str) -> bool {
+    family(model).is_some_and(|family| family.prefix.starts_with("gpt-5") && family.custom_tools)
 }
 
 /// Families that see no images.
@@ -299,6 +379,10 @@ mod tests {
             ("o1-pro", Some("o1")),
             ("o1000", None),
             ("o3-mini", Some("o3")),
+            ("claude-opus-4-20250514", Some("claude-opus-4-20250514")),
+            ("anthropic/claude-sonnet-4.5", Some("claude-sonnet-4-5")),
+            ("claude-3-5-haiku-20241022", Some("claude-3-5")),
+            ("claude-opus-4-7", Some("claude")),
             ("llama3.2", None),
             ("", None),
         ];

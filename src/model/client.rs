@@ -11,7 +11,7 @@ use crate::model::item::ToolSpec;
 use crate::model::names::Names;
 use crate::model::stream::{Context, Decoder, ModelStream};
 use crate::model::watch::Exchange;
-use crate::model::{ModelRequest, chat, http, responses};
+use crate::model::{ModelRequest, anthropic, chat, http, responses, trouble};
 use bytes::Bytes;
 #[cfg(test)]
 pub(crate) use line::Line;
@@ -150,7 +150,7 @@ impl ModelClient {
     /// hold all that it says to the form.
     pub fn takes_tools_beside_a_schema(&self) -> bool {
         let provider = self.provider();
-        provider.wire_api == WireApi::Responses || is_openai(&provider.base_url)
+        provider.wire_api != WireApi::Chat || is_openai(&provider.base_url)
     }
 
     /// The address, as people may see it.
@@ -235,6 +235,11 @@ impl ModelClient {
                 chat::body(request, openai).map_err(unsendable)?,
                 Decoder::Chat(Box::new(chat::Decoder::new(names, custom_tools(&request.tools)))),
             ),
+            WireApi::Anthropic => (
+                "messages",
+                anthropic::body(request).map_err(unsendable)?,
+                Decoder::Anthropic(Box::new(anthropic::Decoder::new(names, custom_tools(&request.tools)))),
+            ),
         };
         let url = self.url(path)?;
         let mut headers = HeaderMap::new();
@@ -274,6 +279,9 @@ impl ModelClient {
         context: &mut Context,
         exchange: &mut Option<Box<dyn Exchange>>,
     ) -> Result<reqwest::Response, ErrorKind> {
+        if http::is_closed(ask.url.as_str(), &self.shared.provider.network) {
+            return Err(ErrorKind::Offline);
+        }
         let Credential::Login(login) = &self.shared.credential else {
             return self.ask_with(&ask, None, context, exchange).await;
         };
@@ -326,7 +334,9 @@ impl ModelClient {
             Some(body) => http.post(ask.url.clone()).body(body.clone()),
             None => http.get(ask.url.clone()),
         };
-        request.headers(headers).send().await.map_err(transport_kind)
+        let proxy = self.proxy();
+        let sent = request.headers(headers).send().await;
+        sent.map_err(|error| trouble::kind(&error, proxy.as_deref()))
     }
 
     /// The answer, if its status says success.
@@ -337,7 +347,18 @@ impl ModelClient {
     ) -> Result<reqwest::Response, ErrorKind> {
         let status = response.status();
         if status.is_success() {
-            return Ok(response);
+            let encoding = response.headers().get("content-encoding");
+            let encoding = encoding.and_then(|encoding| encoding.to_str().ok());
+            // What was undone on the way is not there any more.
+            return match encoding
+                .map(str::trim)
+                .filter(|encoding| !matches!(*encoding, "" | "identity"))
+            {
+                None => Ok(response),
+                Some(encoding) => Err(ErrorKind::Protocol {
+                    reason: format!("it is compressed as {encoding:?}, which nobody asked for"),
+                }),
+            };
         }
         let headers = response.headers().clone();
         let body = tokio::time::timeout(ERROR_BODY_LIMIT, read_bounded(response, MAX_ERROR_BYTES));
@@ -377,14 +398,31 @@ impl ModelClient {
         if let Some(http) = self.shared.http.get() {
             return Ok(http.clone());
         }
-        let base_url = self.shared.provider.base_url.trim().to_owned();
-        let made = tokio::task::spawn_blocking(move || make_http(&base_url)).await;
-        let http = made.unwrap_or_else(|error| {
-            Err(ErrorKind::Setup {
-                reason: error.to_string(),
-            })
-        })?;
+        let http = self.make_http(|builder| builder).await?;
         Ok(self.shared.http.get_or_init(|| http).clone())
+    }
+
+    /// Makes an HTTP client of a kind for the provider, aside.
+    pub(super) async fn make_http(
+        &self,
+        refine: impl FnOnce(reqwest::ClientBuilder) -> reqwest::ClientBuilder + Send + 'static,
+    ) -> Result<reqwest::Client, ErrorKind> {
+        let Provider {
+            base_url, network, tls, ..
+        } = self.shared.provider.clone();
+        let made = tokio::task::spawn_blocking(move || {
+            // A redirected POST would arrive as a GET, or elsewhere without its key.
+            let none = reqwest::redirect::Policy::none();
+            let builder = http::builder(base_url.trim(), &network, &tls)?.redirect(none);
+            refine(builder).build().map_err(|error| trouble::reason(&error))
+        });
+        let made = made.await.unwrap_or_else(|error| Err(error.to_string()));
+        made.map_err(|reason| ErrorKind::Setup { reason })
+    }
+
+    /// The proxy on the way to the provider.
+    pub(super) fn proxy(&self) -> Option<String> {
+        http::proxy(&self.shared.provider.base_url, &self.shared.provider.network)
     }
 
     pub(super) fn url(&self, path: &str) -> Result<Url, ErrorKind> {
@@ -447,7 +485,12 @@ impl ModelClient {
             _ => {}
         }
         if let Some(key) = key {
-            let mut value = HeaderValue::from_str(&format!("Bearer {key}")).map_err(|_| {
+            // A key of this API has a header of its own; what belongs to a login is shown as elsewhere.
+            let (header, value) = match (provider.wire_api, bearer) {
+                (WireApi::Anthropic, None) => ("x-api-key", key.clone()),
+                _ => ("authorization", format!("Bearer {key}")),
+            };
+            let mut value = HeaderValue::from_str(&value).map_err(|_| {
                 let place = match credential {
                     Credential::Key {
                         from: KeyFrom::Variable(variable),
@@ -463,7 +506,10 @@ impl ModelClient {
                 }
             })?;
             value.set_sensitive(true);
-            headers.insert("authorization", value);
+            headers.insert(header, value);
+        }
+        if provider.wire_api == WireApi::Anthropic {
+            headers.insert("anthropic-version", HeaderValue::from_static(anthropic::VERSION));
         }
         for (name, value) in provider
             .http_headers
@@ -493,18 +539,6 @@ struct Ask {
     headers: HeaderMap,
     /// Absent: a GET.
     body: Option<Bytes>,
-}
-
-fn make_http(base_url: &str) -> Result<reqwest::Client, ErrorKind> {
-    build(http::builder(base_url))
-}
-
-pub(super) fn build(builder: reqwest::ClientBuilder) -> Result<reqwest::Client, ErrorKind> {
-    // A redirected POST would arrive as a GET, or elsewhere without its key.
-    let builder = builder.redirect(reqwest::redirect::Policy::none());
-    builder.build().map_err(|error| ErrorKind::Setup {
-        reason: transport_reason(&error),
-    })
 }
 
 fn custom_tools(tools: &[ToolSpec]) -> std::collections::HashSet<String> {
@@ -556,46 +590,6 @@ async fn read_bounded(mut response: reqwest::Response, most: usize) -> Vec<u8> {
         }
     }
     body
-}
-
-/// A failure before the answer began.
-pub(super) fn transport_kind(error: reqwest::Error) -> ErrorKind {
-    let reason = transport_reason(&error);
-    if error.is_builder() || has_bad_certificate(&error) {
-        ErrorKind::Setup { reason }
-    } else if error.is_connect() {
-        ErrorKind::Unreachable { reason }
-    } else {
-        ErrorKind::Broken { reason }
-    }
-}
-
-/// Another try would meet the same certificate.
-fn has_bad_certificate(error: &reqwest::Error) -> bool {
-    causes(error).any(|cause| {
-        let direct = cause.downcast_ref::<rustls::Error>();
-        let wrapped = || {
-            cause
-                .downcast_ref::<std::io::Error>()?
-                .get_ref()?
-                .downcast_ref::<rustls::Error>()
-        };
-        matches!(direct.or_else(wrapped), Some(rustls::Error::InvalidCertificate(_)))
-    })
-}
-
-/// The innermost cause, which is the one that a person can use.
-pub(super) fn transport_reason(error: &reqwest::Error) -> String {
-    let deepest = causes(error).last().map(ToString::to_string);
-    let reason = deepest.unwrap_or_else(|| error.to_string());
-    if error.is_timeout() && error.is_connect() {
-        return format!("no connection within {} s", http::CONNECT_LIMIT.as_secs());
-    }
-    reason
-}
-
-fn causes<'a>(error: &'a reqwest::Error) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
-    std::iter::successors(std::error::Error::source(error), |cause| cause.source())
 }
 
 #[cfg(test)]

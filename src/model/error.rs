@@ -4,7 +4,7 @@
 //! person do ([`ModelError::turn_error`]). Nothing outside reads message texts.
 
 use crate::protocol::model::RateLimits;
-use crate::protocol::turn::{TurnError, TurnErrorKind};
+use crate::protocol::turn::{ErrorAction, TurnError, TurnErrorKind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -62,8 +62,14 @@ pub enum ErrorKind {
     Login(LoginTrouble),
     /// The provider's configuration cannot work: no URL, a header that is none, a certificate nobody vouches for.
     Setup { reason: String },
-    /// No connection came about.
-    Unreachable { reason: String },
+    /// Nothing may leave this machine, as the person has set it. Nothing was sent.
+    Offline,
+    /// No connection came about; what to do about it.
+    Unreachable { reason: String, advice: String },
+    /// No encrypted connection came about: a certificate nobody vouches for, or none of ours.
+    Insecure { reason: String, advice: String },
+    /// A proxy on the way does not let us through.
+    Proxy { reason: String, advice: String },
     /// The connection broke before the answer began.
     Broken { reason: String },
     /// A status that has no kind of its own.
@@ -94,6 +100,12 @@ pub enum ErrorKind {
         resets_at: Option<i64>,
         rate_limits: Option<Box<RateLimits>>,
     },
+    /// What was paid for is used up; somebody has to pay again.
+    Quota { status: Option<u16>, message: String },
+    /// The provider lets neither the request nor the answer pass for what they hold.
+    ContentFilter { status: Option<u16>, message: String },
+    /// The model does not want to answer, and says no word of its own.
+    Refused,
     /// The account's plan does not cover this.
     UsageNotIncluded { status: Option<u16>, message: String },
     /// Too many requests in a short time. Without a status it came within the stream.
@@ -120,7 +132,7 @@ pub enum ErrorKind {
         message: String,
         retry_after: Option<Duration>,
     },
-    /// The provider ended the answer early, on purpose: `max_output_tokens`, `content_filter`.
+    /// The provider ended the answer early, on purpose: `max_output_tokens`.
     Incomplete { reason: String },
     /// The stream ended before the answer was complete.
     StreamEnded { reason: Option<String> },
@@ -158,10 +170,16 @@ impl ErrorKind {
             | Self::MissingKey { .. }
             | Self::Login(_)
             | Self::Setup { .. }
+            | Self::Offline
+            | Self::Insecure { .. }
+            | Self::Proxy { .. }
             | Self::Unauthorized { .. }
             | Self::ModelNotFound { .. }
             | Self::ContextWindowExceeded { .. }
             | Self::UsageLimit { .. }
+            | Self::Quota { .. }
+            | Self::ContentFilter { .. }
+            | Self::Refused
             | Self::UsageNotIncluded { .. }
             | Self::BadRequest { .. }
             | Self::Incomplete { .. }
@@ -189,10 +207,38 @@ impl ErrorKind {
             | Self::ContextWindowExceeded { status, .. }
             | Self::UsageLimit { status, .. }
             | Self::UsageNotIncluded { status, .. }
+            | Self::Quota { status, .. }
+            | Self::ContentFilter { status, .. }
             | Self::RateLimited { status, .. }
             | Self::Overloaded { status, .. }
             | Self::BadRequest { status, .. } => *status,
             _ => None,
+        }
+    }
+
+    /// What may help, and can be done for the person.
+    fn actions(&self) -> Vec<ErrorAction> {
+        match self {
+            Self::ContextWindowExceeded { .. } => vec![ErrorAction::Compact, ErrorAction::ChangeModel],
+            Self::UsageLimit { resets_at, .. } => {
+                let wait = resets_at
+                    .and_then(|at| at.checked_mul(1000))
+                    .map(|at| ErrorAction::WaitUntil { at });
+                wait.into_iter().chain([ErrorAction::ChangeModel]).collect()
+            }
+            Self::ModelNotFound { .. }
+            | Self::UsageNotIncluded { .. }
+            | Self::Quota { .. }
+            | Self::ContentFilter { .. }
+            | Self::Refused => vec![ErrorAction::ChangeModel],
+            Self::Login(LoginTrouble { passing: false, .. }) => vec![ErrorAction::LogIn],
+            Self::Unauthorized {
+                from: KeyFrom::Stored | KeyFrom::Account,
+                status,
+                ..
+            } if *status != Some(403) => vec![ErrorAction::LogIn],
+            Self::MissingKey { or_login: true, .. } => vec![ErrorAction::LogIn],
+            _ => Vec::new(),
         }
     }
 
@@ -203,14 +249,22 @@ impl ErrorKind {
             Self::Unauthorized { .. } | Self::Login(_) => TurnErrorKind::Unauthorized,
             Self::ModelNotFound { .. } => TurnErrorKind::ModelNotFound,
             Self::ContextWindowExceeded { .. } => TurnErrorKind::ContextWindowExceeded,
-            Self::UsageLimit { .. } | Self::UsageNotIncluded { .. } => TurnErrorKind::UsageLimitExceeded,
+            Self::UsageLimit { .. } => TurnErrorKind::UsageLimitExceeded,
+            Self::UsageNotIncluded { .. } => TurnErrorKind::PlanLimit,
+            Self::Quota { .. } => TurnErrorKind::QuotaExceeded,
+            Self::ContentFilter { .. } => TurnErrorKind::ContentFilter,
+            Self::Refused => TurnErrorKind::Refused,
             Self::RateLimited { .. } => TurnErrorKind::RateLimitExceeded,
             Self::Overloaded { .. } => TurnErrorKind::ServerOverloaded,
             Self::BadRequest { .. } | Self::Setup { .. } => TurnErrorKind::BadRequest,
             Self::Http { status: 429, .. } => TurnErrorKind::RateLimitExceeded,
             Self::Http { status: 400..=499, .. } => TurnErrorKind::BadRequest,
             Self::Http { .. } | Self::Failed { .. } | Self::Protocol { .. } => TurnErrorKind::ServerError,
-            Self::Unreachable { .. } | Self::Broken { .. } => TurnErrorKind::ConnectionFailed,
+            Self::Unreachable { .. }
+            | Self::Broken { .. }
+            | Self::Offline
+            | Self::Insecure { .. }
+            | Self::Proxy { .. } => TurnErrorKind::ConnectionFailed,
             Self::StreamEnded { .. } | Self::Idle { .. } => TurnErrorKind::StreamDisconnected,
             Self::Incomplete { .. } => TurnErrorKind::Incomplete,
         }
@@ -235,6 +289,7 @@ impl ModelError {
             message: self.message(),
             kind: self.kind.turn_error_kind(),
             http_status: self.kind.http_status(),
+            actions: self.kind.actions(),
         }
     }
 
@@ -278,10 +333,21 @@ impl ModelError {
                 "The provider {name} ({url}) cannot be used: {} Mend its entry in `model_providers` of config.toml.",
                 sentence(reason)
             ),
-            ErrorKind::Unreachable { reason } => format!(
-                "{name} cannot be reached at {url}: {} Check the network and the proxy, or `base_url` in config.toml.",
+            ErrorKind::Offline => format!(
+                "{name} ({url}) was not asked: {}. Set `network.offline` in config.toml to false (or take \
+                 COUNTERSIGN_OFFLINE out of the environment), or choose a provider on this machine.",
+                super::http::OFFLINE
+            ),
+            ErrorKind::Unreachable { reason, advice } => {
+                format!("{name} cannot be reached at {url}: {} {advice}", sentence(reason))
+            }
+            ErrorKind::Insecure { reason, advice } => format!(
+                "The connection to {name} ({url}) is not safe, so nothing was sent: {} {advice}",
                 sentence(reason)
             ),
+            ErrorKind::Proxy { reason, advice } => {
+                format!("{name} cannot be reached at {url}: {} {advice}", sentence(reason))
+            }
             ErrorKind::Broken { reason } => format!(
                 "The connection to {name} ({url}) broke before the answer began: {} Send the message again.",
                 sentence(reason)
@@ -327,8 +393,8 @@ impl ModelError {
                 said(message)
             ),
             ErrorKind::ContextWindowExceeded { message, .. } => format!(
-                "The conversation is longer than the model's context window at {name} ({url}){} Start a new thread, or \
-                 roll this one back.",
+                "The conversation is longer than the model's context window at {name} ({url}){} Let it be \
+                 summarised (compact), start a new thread, or choose a model with a larger window.",
                 said(message)
             ),
             ErrorKind::UsageLimit { message, resets_at, .. } => {
@@ -337,11 +403,24 @@ impl ModelError {
                     .map(|at| format!(" It is open again at {at}."))
                     .unwrap_or_default();
                 format!(
-                    "The allowance of the account at {name} ({url}) is used up{}{when} Add credit, wait, or choose \
-                     another provider.",
+                    "The allowance of the account at {name} ({url}) is used up{}{when} Wait, or choose another \
+                     model or provider.",
                     said(message)
                 )
             }
+            ErrorKind::Quota { message, .. } => format!(
+                "There is no credit left at {name} ({url}){} Add some there, or choose another provider.",
+                said(message)
+            ),
+            ErrorKind::ContentFilter { message, .. } => format!(
+                "The content filter of {name} ({url}) stopped it{} Put the request in other words, leave out what may have \
+                 set it off, or choose another model.",
+                said(message)
+            ),
+            ErrorKind::Refused => format!(
+                "The model at {name} ({url}) does not want to answer this. Put the request in other words, or choose \
+                 another model."
+            ),
             ErrorKind::UsageNotIncluded { message, .. } => format!(
                 "The account's plan at {name} ({url}) does not include this use{} Use an API key, or another plan or \
                  provider.",
@@ -382,7 +461,6 @@ impl ModelError {
                     "max_output_tokens" => {
                         "The output limit was reached: ask it to go on, or raise `model_max_output_tokens`."
                     }
-                    "content_filter" => "The provider's content filter stopped it: put the request in other words.",
                     _ => "Ask it to go on.",
                 };
                 format!("{name} ({url}) cut its answer short ({reason}). {advice}")
@@ -451,7 +529,17 @@ mod tests {
             },
             ErrorKind::Unreachable {
                 reason: message.clone(),
+                advice: "Look.".into(),
             },
+            ErrorKind::Insecure {
+                reason: message.clone(),
+                advice: "Look.".into(),
+            },
+            ErrorKind::Proxy {
+                reason: message.clone(),
+                advice: "Look.".into(),
+            },
+            ErrorKind::Offline,
             ErrorKind::Broken {
                 reason: message.clone(),
             },
@@ -491,6 +579,15 @@ mod tests {
                 status,
                 message: message.clone(),
             },
+            ErrorKind::Quota {
+                status,
+                message: message.clone(),
+            },
+            ErrorKind::ContentFilter {
+                status,
+                message: message.clone(),
+            },
+            ErrorKind::Refused,
             ErrorKind::RateLimited {
                 status,
                 message: message.clone(),
@@ -538,6 +635,8 @@ mod tests {
             let keeps_words = !matches!(
                 kind,
                 ErrorKind::MissingKey { .. }
+                    | ErrorKind::Offline
+                    | ErrorKind::Refused
                     | ErrorKind::Http { status: 302, .. }
                     | ErrorKind::Incomplete { .. }
                     | ErrorKind::StreamEnded { reason: None }

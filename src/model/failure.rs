@@ -176,11 +176,9 @@ impl Report {
                     message,
                     from: asked.from.cloned().unwrap_or_default(),
                 },
-                402 => ErrorKind::UsageLimit {
+                402 => ErrorKind::Quota {
                     status: Some(status),
                     message,
-                    resets_at: None,
-                    rate_limits: None,
                 },
                 429 => ErrorKind::RateLimited {
                     status: Some(status),
@@ -242,7 +240,14 @@ impl Report {
                 "context_length_exceeded" | "context_window_exceeded" | "exceed_context_size_error" => {
                     ErrorKind::ContextWindowExceeded { status, message }
                 }
-                "insufficient_quota" | "usage_limit_reached" | "billing_hard_limit_reached" | "quota_exceeded" => {
+                "insufficient_quota" | "billing_hard_limit_reached" | "quota_exceeded" | "billing_error" => {
+                    ErrorKind::Quota { status, message }
+                }
+                "content_filter"
+                | "content_policy_violation"
+                | "image_content_policy_violation"
+                | "responsibleaipolicyviolation" => ErrorKind::ContentFilter { status, message },
+                "usage_limit_reached" => {
                     let Self {
                         resets_at, rate_limits, ..
                     } = self;
@@ -301,7 +306,17 @@ impl Report {
         {
             return Some(ErrorKind::ContextWindowExceeded { status, message });
         }
-        let no_such_model = says(&["model"]) && says(&["not found", "does not exist", "not exist", "unknown model"]);
+        if not_transient && says(&["credit balance is too low"]) {
+            return Some(ErrorKind::Quota { status, message });
+        }
+        let flagged = says(&["usage policy", "usage policies"]) && says(&["flagged", "violat"]);
+        if flagged && status.is_none_or(|status| status == 400) {
+            return Some(ErrorKind::ContentFilter { status, message });
+        }
+        let not_found = |word: &Option<String>| word.as_deref() == Some("not_found_error");
+        let no_such_model = lower.starts_with("model:") && not_found(&self.class);
+        let no_such_model =
+            no_such_model || says(&["model"]) && says(&["not found", "does not exist", "not exist", "unknown model"]);
         if no_such_model
             && (status == Some(404) || (status == Some(400) && lower.contains(&asked.model.to_lowercase())))
         {
@@ -312,12 +327,16 @@ impl Report {
             });
         }
         let bad = |word: &Option<String>| {
-            matches!(
-                word.as_deref(),
-                Some(
-                    "invalid_request_error" | "invalid_prompt" | "invalid_request" | "bad_request" | "invalid_argument"
-                )
-            )
+            word.as_deref().is_some_and(|word| {
+                let of_request = [
+                    "invalid_request_error",
+                    "invalid_prompt",
+                    "invalid_request",
+                    "bad_request",
+                    "invalid_argument",
+                ];
+                of_request.contains(&word) || IMAGE_CODES.iter().any(|code| word.contains(code))
+            })
         };
         let unspecific = matches!(status, None | Some(400 | 422));
         if (bad(&self.code) || (bad(&self.class) && unspecific)) && status != Some(429) {
@@ -330,6 +349,17 @@ impl Report {
         None
     }
 }
+
+/// What names of failures have in common that are about an image of the request.
+const IMAGE_CODES: &[&str] = &[
+    "invalid_image",
+    "invalid_base64_image",
+    "image_parse_error",
+    "image_too_",
+    "image_file_",
+    "unsupported_image",
+    "failed_to_download_image",
+];
 
 /// `retry-after-ms`, or `Retry-After` in seconds or as a date.
 fn delay_from_headers(headers: &HeaderMap, now: i64) -> Option<Duration> {
@@ -459,7 +489,7 @@ mod tests {
                 "Unauthorized",
             ),
             (401, "", "Unauthorized"),
-            (402, "pay", "UsageLimit"),
+            (402, "pay", "Quota"),
             (403, "<html><title>Forbidden</title></html>", "Unauthorized"),
             (
                 404,
@@ -499,11 +529,7 @@ mod tests {
                 r#"{"error":{"message":"slow","type":"invalid_request_error"}}"#,
                 "RateLimited",
             ),
-            (
-                429,
-                r#"{"error":{"message":"x","code":"insufficient_quota"}}"#,
-                "UsageLimit",
-            ),
+            (429, r#"{"error":{"message":"x","code":"insufficient_quota"}}"#, "Quota"),
             (
                 429,
                 r#"{"error":{"message":"x","type":"usage_limit_reached","resets_in_seconds":5}}"#,
@@ -562,7 +588,7 @@ mod tests {
     fn failures_within_a_stream() {
         let table = [
             ("context_length_exceeded", "ContextWindowExceeded", Transience::Final),
-            ("insufficient_quota", "UsageLimit", Transience::Final),
+            ("insufficient_quota", "Quota", Transience::Final),
             ("invalid_prompt", "BadRequest", Transience::Final),
             ("server_is_overloaded", "Overloaded", Transience::Stream),
             ("rate_limit_exceeded", "RateLimited", Transience::Stream),

@@ -1,15 +1,26 @@
 //! HTTP clients, also for those who speak to other services than models: certificates, proxies and redirects are the same
-//! for all.
+//! for all, and so is staying offline.
 
-use crate::model::client::{is_loopback, transport_reason};
+use crate::config::network::{Network, Tls};
+use crate::model::client::is_loopback;
+use crate::model::trouble;
+use reqwest::{Certificate, ClientBuilder, Identity, Proxy};
+use std::path::Path;
 use std::time::Duration;
+use url::Url;
 
 pub(super) const CONNECT_LIMIT: Duration = Duration::from_secs(15);
 /// Redirects that are followed for a tool server.
 const MOST_REDIRECTS: usize = 5;
 
+/// What is said where nothing may leave this machine.
+pub(super) const OFFLINE: &str = "Countersign is offline, so nothing is sent beyond this machine";
+
 /// A builder with what holds everywhere.
-pub(super) fn builder(url: &str) -> reqwest::ClientBuilder {
+///
+/// # Errors
+/// Something that is configured cannot work; which, as the beginning of a sentence.
+pub(super) fn builder(url: &str, network: &Network, tls: &Tls) -> Result<ClientBuilder, String> {
     // An error only says that somebody has installed one already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = reqwest::Client::builder()
@@ -18,12 +29,78 @@ pub(super) fn builder(url: &str) -> reqwest::ClientBuilder {
         .tcp_nodelay(true);
     if is_loopback(url) {
         builder = builder.no_proxy();
-        if url.starts_with("http://") {
+        if url.trim().starts_with("http://") {
             // No certificate will be looked at: reading the system's takes longer than a whole local turn.
-            builder = builder.tls_certs_only([]);
+            return Ok(builder.tls_certs_only([]));
         }
+    } else if let Some(proxy) = proxy(url, network) {
+        let shown = public_proxy(&proxy);
+        if !proxy.starts_with("http://") && !proxy.starts_with("https://") {
+            return Err(format!(
+                "the proxy {shown} is of a kind that is not spoken here; name one that begins with http://"
+            ));
+        }
+        let proxy = Proxy::all(&proxy).map_err(|_| format!("the proxy {shown} is no address"))?;
+        builder = builder.no_proxy().proxy(proxy);
+    } else if network.has_proxies() || !cfg!(any(target_os = "macos", windows)) {
+        // Elsewhere the system may know a proxy that no variable names.
+        builder = builder.no_proxy();
     }
-    builder
+    for authorities in &network.authorities {
+        builder = builder.tls_certs_merge(certificates(&authorities.path, &authorities.named_by)?);
+    }
+    if let Some(path) = &tls.ca_certificate {
+        builder = builder.tls_certs_merge(certificates(path, "`tls`")?);
+    }
+    match (&tls.client_certificate, &tls.client_private_key) {
+        (None, None) => Ok(builder),
+        (Some(certificate), Some(key)) => {
+            let both = [pem(key, "`tls`")?, b"\n".to_vec(), pem(certificate, "`tls`")?].concat();
+            let identity = Identity::from_pem(&both).map_err(|_| {
+                let (certificate, key) = (certificate.display(), key.display());
+                format!("{certificate} and {key} are no certificate of a client with its key, as PEM")
+            })?;
+            Ok(builder.identity(identity))
+        }
+        (Some(_), None) => Err("`tls` names a client's certificate without its key".to_owned()),
+        (None, Some(_)) => Err("`tls` names a client's key without its certificate".to_owned()),
+    }
+}
+
+/// The proxy on the way to an address.
+pub(super) fn proxy(url: &str, network: &Network) -> Option<String> {
+    let url = Url::parse(url.trim()).ok()?;
+    network.proxy_for(&url).filter(|_| !is_loopback(url.as_str()))
+}
+
+/// A proxy as people may see it.
+pub(super) fn public_proxy(proxy: &str) -> String {
+    match Url::parse(proxy) {
+        Ok(url) => match (url.host_str(), url.port()) {
+            (Some(host), Some(port)) => format!("{}://{host}:{port}", url.scheme()),
+            (Some(host), None) => format!("{}://{host}", url.scheme()),
+            _ => "that is configured".to_owned(),
+        },
+        Err(_) => "that is configured".to_owned(),
+    }
+}
+
+fn certificates(path: &Path, named_by: &str) -> Result<Vec<Certificate>, String> {
+    let wrong = || {
+        format!(
+            "{}, which {named_by} names, holds no certificates as PEM",
+            path.display()
+        )
+    };
+    let certificates = Certificate::from_pem_bundle(&pem(path, named_by)?).map_err(|_| wrong())?;
+    match certificates.is_empty() {
+        true => Err(wrong()),
+        false => Ok(certificates),
+    }
+}
+
+fn pem(path: &Path, named_by: &str) -> Result<Vec<u8>, String> {
+    std::fs::read(path).map_err(|error| format!("{}, which {named_by} names, cannot be read: {error}", path.display()))
 }
 
 /// Whether an address leads to this machine and no further.
@@ -31,13 +108,21 @@ pub fn is_this_machine(url: &str) -> bool {
     is_loopback(url)
 }
 
+/// Whether nothing may be sent to an address.
+pub(super) fn is_closed(url: &str, network: &Network) -> bool {
+    network.offline && !is_loopback(url)
+}
+
 /// A client for a tool server. It follows redirects within the server, and takes no token elsewhere. Made aside, since it
 /// reads the system's certificates.
 ///
 /// # Errors
 /// It cannot be set up; why, in words.
-pub async fn for_tool_servers(url: &str) -> Result<reqwest::Client, String> {
-    let url = url.to_owned();
+pub async fn for_tool_servers(url: &str, network: &Network) -> Result<reqwest::Client, String> {
+    if is_closed(url, network) {
+        return Err(OFFLINE.to_owned());
+    }
+    let (url, network) = (url.to_owned(), network.clone());
     let within = reqwest::redirect::Policy::custom(|attempt| {
         let origin = attempt.previous().first().map(url::Url::origin);
         match origin == Some(attempt.url().origin()) && attempt.previous().len() <= MOST_REDIRECTS {
@@ -45,10 +130,12 @@ pub async fn for_tool_servers(url: &str) -> Result<reqwest::Client, String> {
             false => attempt.stop(),
         }
     });
-    let made = tokio::task::spawn_blocking(move || builder(&url).redirect(within).build()).await;
-    match made {
-        Ok(Ok(client)) => Ok(client),
-        Ok(Err(error)) => Err(transport_reason(&error)),
-        Err(error) => Err(error.to_string()),
-    }
+    let made = tokio::task::spawn_blocking(move || {
+        let builder = builder(&url, &network, &Tls::default())?;
+        builder
+            .redirect(within)
+            .build()
+            .map_err(|error| trouble::reason(&error))
+    });
+    made.await.unwrap_or_else(|error| Err(error.to_string()))
 }

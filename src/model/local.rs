@@ -1,8 +1,8 @@
 //! Finding an OpenAI-compatible server on this machine, for the person who has no key.
 
 use crate::config::provider::{Provider, WireApi};
-use crate::model::ModelClient;
-use crate::model::catalogue;
+use crate::model::{ModelClient, catalogue, json};
+use serde_json::Value;
 use std::time::Duration;
 
 /// How long a server on this machine may take to answer.
@@ -43,6 +43,29 @@ pub fn usual_candidates() -> Vec<Candidate> {
         base_url: format!("http://127.0.0.1:{port}/v1"),
     })
     .into()
+}
+
+/// How many tokens a model takes as a local server has it loaded, where the server says: in the words of Ollama, LM Studio
+/// and llama.cpp, and in those of the common list. All are asked at once, for at most `limit`.
+pub async fn window(client: &ModelClient, model: &str, limit: Duration) -> Option<u32> {
+    let base = client.provider().base_url.trim().trim_end_matches('/').to_owned();
+    let root = client.at(base.strip_suffix("/v1").unwrap_or(&base));
+    let ask = async |path: &str| root.get_json(path, limit).await.ok();
+    let (running, loaded, props) = futures::join!(ask("api/ps"), ask("api/v0/models"), ask("props"));
+    let is_it = |entry: &&Value| {
+        ["model", "name", "id"]
+            .iter()
+            .any(|key| json::text(entry, &[key]) == Some(model))
+    };
+    let of_model = |list: Option<Value>, list_key: &str, keys: &[&str]| {
+        let list = list?;
+        let entry = list.get(list_key)?.as_array()?.iter().find(is_it)?.clone();
+        keys.iter().find_map(|key| json::count(entry.get(*key)))
+    };
+    of_model(running, "models", &["context_length"])
+        .or_else(|| of_model(loaded, "data", &["loaded_context_length", "max_context_length"]))
+        .or_else(|| json::count(props?.pointer("/default_generation_settings/n_ctx")))
+        .filter(|window| *window > 0)
 }
 
 /// Asks all candidates at once for their models, for at most `limit`; the first in the list that has one is taken.

@@ -1,13 +1,11 @@
 //! A body sent to an address that the person has configured, for services that are no models: collectors of telemetry, and
 //! whoever takes feedback.
 
-use crate::config::otel::Tls;
-use crate::model::client::transport_reason;
-use crate::model::http;
+use crate::config::network::{Network, Tls};
+use crate::model::{http, trouble};
 use http_body::Body as _;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::time::Duration;
 use tokio::sync::OnceCell;
@@ -44,6 +42,7 @@ pub struct Answer {
 pub struct Post {
     url: String,
     headers: BTreeMap<String, String>,
+    network: Network,
     tls: Tls,
     /// HTTP/2 from the first byte, as gRPC wants it.
     http2: bool,
@@ -51,10 +50,11 @@ pub struct Post {
 }
 
 impl Post {
-    pub fn new(url: String, headers: BTreeMap<String, String>, tls: Tls, http2: bool) -> Self {
+    pub fn new(url: String, headers: BTreeMap<String, String>, network: Network, tls: Tls, http2: bool) -> Self {
         Self {
             url,
             headers,
+            network,
             tls,
             http2,
             client: OnceCell::new(),
@@ -71,6 +71,9 @@ impl Post {
         body: Vec<u8>,
         limit: Duration,
     ) -> Result<Answer, PostError> {
+        if http::is_closed(&self.url, &self.network) {
+            return Err(PostError::Setup(http::OFFLINE.to_owned()));
+        }
         let sent = async {
             let client = self.client.get_or_try_init(|| self.connect()).await?;
             let all = self.headers(headers)?;
@@ -100,36 +103,27 @@ impl Post {
 
     /// Made aside, since it reads certificates.
     async fn connect(&self) -> Result<reqwest::Client, PostError> {
-        let (url, tls, http2) = (self.url.clone(), self.tls.clone(), self.http2);
-        let made = tokio::task::spawn_blocking(move || connect(&url, &tls, http2)).await;
-        made.unwrap_or_else(|error| Err(PostError::Setup(error.to_string())))
+        let (url, network, tls, http2) = (self.url.clone(), self.network.clone(), self.tls.clone(), self.http2);
+        let made = tokio::task::spawn_blocking(move || connect(&url, &network, &tls, http2)).await;
+        let made = made.unwrap_or_else(|error| Err(error.to_string()));
+        made.map_err(PostError::Setup)
     }
 }
 
-fn connect(url: &str, tls: &Tls, http2: bool) -> Result<reqwest::Client, PostError> {
-    let setup = |error: reqwest::Error| PostError::Setup(transport_reason(&error));
-    let mut builder = http::builder(url).redirect(reqwest::redirect::Policy::none()).no_gzip();
+fn connect(url: &str, network: &Network, tls: &Tls, http2: bool) -> Result<reqwest::Client, String> {
+    let builder = http::builder(url, network, tls)?;
+    let mut builder = builder
+        .redirect(reqwest::redirect::Policy::none())
+        .no_gzip()
+        .no_deflate();
     if http2 {
         builder = builder.http2_prior_knowledge();
     }
-    if let Some(ca) = &tls.ca {
-        let certificates = reqwest::Certificate::from_pem_bundle(&pem(ca)?).map_err(setup)?;
-        builder = builder.tls_certs_merge(certificates);
-    }
-    if let Some((certificate, key)) = &tls.identity {
-        let both = [pem(key)?, b"\n".to_vec(), pem(certificate)?].concat();
-        builder = builder.identity(reqwest::Identity::from_pem(&both).map_err(setup)?);
-    }
-    builder.build().map_err(setup)
-}
-
-fn pem(path: &Path) -> Result<Vec<u8>, PostError> {
-    let unreadable = |error, path: PathBuf| PostError::Setup(format!("{} cannot be read: {error}", path.display()));
-    std::fs::read(path).map_err(|error| unreadable(error, path.to_owned()))
+    builder.build().map_err(|error| trouble::reason(&error))
 }
 
 fn transport(error: &reqwest::Error) -> PostError {
-    let reason = transport_reason(error);
+    let reason = trouble::reason(error);
     match error.is_builder() {
         true => PostError::Setup(reason),
         false => PostError::Transport(reason),

@@ -136,7 +136,10 @@ mod tests {
     #[test]
     fn connecting_is_tried_without_end() {
         let mut retry = retry(0, 0);
-        let refused = error(ErrorKind::Unreachable { reason: String::new() });
+        let refused = error(ErrorKind::Unreachable {
+            reason: String::new(),
+            advice: String::new(),
+        });
         let waits: Vec<_> = (0..8).map(|_| retry.next(&refused).expect("endless")).collect();
         let seconds: Vec<_> = waits.iter().map(|wait| wait.delay.as_secs()).collect();
         assert_eq!(seconds, [1, 2, 5, 10, 20, 30, 30, 30]);
@@ -231,6 +234,15 @@ mod tests {
             },
             ErrorKind::Incomplete {
                 reason: message.clone(),
+            },
+            ErrorKind::Offline,
+            ErrorKind::Insecure {
+                reason: message.clone(),
+                advice: message.clone(),
+            },
+            ErrorKind::Proxy {
+                reason: message.clone(),
+                advice: message.clone(),
             },
             ErrorKind::Protocol { reason: message },
         ];

@@ -1,10 +1,10 @@
 //! WebSockets to a provider: opened as an HTTP request of the same kind as all others, with the same certificates, proxies,
 //! headers and key, and upgraded.
 
-use crate::model::client::{ModelClient, build, transport_kind};
+use crate::model::client::ModelClient;
 use crate::model::credential::{Bearer, Credential};
 use crate::model::error::{ErrorKind, ModelError};
-use crate::model::http;
+use crate::model::{http, trouble};
 use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, HeaderValue};
 use tokio_tungstenite::WebSocketStream;
@@ -53,14 +53,13 @@ impl ModelClient {
             reason: error.to_string(),
         })?;
         headers.insert("sec-websocket-key", sent);
-        // Only HTTP/1.1 can be upgraded. Made aside, since it reads the system's certificates.
-        let base_url = self.provider().base_url.trim().to_owned();
-        let made = tokio::task::spawn_blocking(move || build(http::builder(&base_url).http1_only())).await;
-        let client = made.unwrap_or_else(|error| {
-            Err(ErrorKind::Setup {
-                reason: error.to_string(),
-            })
-        })?;
+        if http::is_closed(url.as_str(), &self.provider().network) {
+            return Err(ErrorKind::Offline);
+        }
+        // Only HTTP/1.1 can be upgraded.
+        let client = self.make_http(reqwest::ClientBuilder::http1_only).await?;
+        let proxy = self.proxy();
+        let transport_kind = |error: reqwest::Error| trouble::kind(&error, proxy.as_deref());
         let response = client.get(url).headers(headers).send().await.map_err(transport_kind)?;
         if response.status() != StatusCode::SWITCHING_PROTOCOLS {
             let mut context = self.context("");

@@ -4,7 +4,7 @@ use crate::model::error::{Endpoint, ErrorKind, KeyFrom, ModelError};
 use crate::model::failure::{Asked, plain};
 use crate::model::sse::{MAX_EVENT_BYTES, SseEvent, SseParser};
 use crate::model::watch::{Ending, Exchange};
-use crate::model::{ModelEvent, chat, json, responses};
+use crate::model::{ModelEvent, anthropic, chat, json, responses};
 use crate::protocol::model::RateLimits;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,6 +13,8 @@ use tokio::time::Instant;
 
 /// The most one answer may hold, in bytes on the wire.
 const MAX_ANSWER_BYTES: u64 = 256 * 1024 * 1024;
+/// Bytes of a body that are kept for an error.
+const BEGINNING: usize = 1000;
 /// How long the closing mark may take once the model has said its last word.
 const CLOSING_LIMIT: Duration = Duration::from_secs(5);
 /// How long the rest of a complete answer is read, so that its connection can be used again.
@@ -22,6 +24,7 @@ const DRAIN_LIMIT: Duration = Duration::from_secs(2);
 pub(super) enum Decoder {
     Responses(responses::Decoder),
     Chat(Box<chat::Decoder>),
+    Anthropic(Box<anthropic::Decoder>),
 }
 
 /// What is told of the end of an answer that no event marks, and of an answer that breaks off.
@@ -101,6 +104,10 @@ pub struct ModelStream {
     deadline: Instant,
     bytes: u64,
     request_id: Option<String>,
+    /// The first bytes of a body that should be events.
+    beginning: Vec<u8>,
+    /// Any event was there.
+    has_events: bool,
     /// Who watches it.
     exchange: Option<Box<dyn Exchange>>,
 }
@@ -119,6 +126,8 @@ impl ModelStream {
             error: None,
             context,
             bytes: 0,
+            beginning: Vec::new(),
+            has_events: false,
             exchange: None,
         }
     }
@@ -142,7 +151,7 @@ impl ModelStream {
             let outcome = match arrived {
                 Ok(Ok(Some(bytes))) => self.take(&bytes),
                 Ok(Ok(None)) => self.end(None),
-                Ok(Err(error)) => self.end(Some(super::client::transport_reason(&error))),
+                Ok(Err(error)) => self.end(Some(super::trouble::reason(&error))),
                 Err(_) if self.finished() => self.end(None),
                 Err(_) => Err(ErrorKind::Idle {
                     limit: self.context.idle_limit,
@@ -164,6 +173,7 @@ impl ModelStream {
         match &self.decoder {
             Decoder::Responses(decoder) => decoder.skipped(),
             Decoder::Chat(decoder) => decoder.skipped(),
+            Decoder::Anthropic(decoder) => decoder.skipped(),
         }
     }
 
@@ -176,11 +186,16 @@ impl ModelStream {
         match &self.decoder {
             Decoder::Responses(decoder) => decoder.completed(),
             Decoder::Chat(decoder) => decoder.completed(),
+            Decoder::Anthropic(decoder) => decoder.completed(),
         }
     }
 
     fn finished(&self) -> bool {
-        matches!(&self.decoder, Decoder::Chat(decoder) if decoder.finished())
+        match &self.decoder {
+            Decoder::Responses(_) => false,
+            Decoder::Chat(decoder) => decoder.finished(),
+            Decoder::Anthropic(decoder) => decoder.finished(),
+        }
     }
 
     fn take(&mut self, bytes: &[u8]) -> Result<(), ErrorKind> {
@@ -194,13 +209,19 @@ impl ModelStream {
             Body::Unknown(start) => {
                 start.extend_from_slice(bytes);
                 let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
+                let is_packed = text.starts_with(b"\x1f\x8b");
                 let first = text.iter().copied().find(|byte| !byte.is_ascii_whitespace());
                 let start = match first {
                     // A mark that is cut in two, or white space: wait for more.
                     Some(0xef) if text.len() < 3 => return Ok(()),
+                    Some(0x1f) if text.len() < 2 => return Ok(()),
                     None if start.len() < 4096 => return Ok(()),
                     _ => std::mem::take(start),
                 };
+                if is_packed {
+                    let reason = "it is compressed and does not say so".to_owned();
+                    return Err(ErrorKind::Protocol { reason });
+                }
                 // No event stream begins like that, whatever the content type says.
                 self.body = match first {
                     Some(b'{' | b'[' | b'<') => Body::Document(Vec::new()),
@@ -210,6 +231,10 @@ impl ModelStream {
                 self.take(&start)
             }
             Body::Events(parser) => {
+                if !self.has_events {
+                    let room = BEGINNING - self.beginning.len();
+                    self.beginning.extend_from_slice(&bytes[..bytes.len().min(room)]);
+                }
                 let mut events = Vec::new();
                 let parsed = parser.push(bytes, &mut events);
                 self.decode(&events)?;
@@ -233,12 +258,14 @@ impl ModelStream {
         if events.is_empty() {
             return Ok(());
         }
+        self.has_events = true;
         let asked = self.context.asked();
         for event in events {
             let before = self.ready.len();
             let decoded = match &mut self.decoder {
                 Decoder::Responses(decoder) => decoder.event(event, asked, &mut self.ready),
                 Decoder::Chat(decoder) => decoder.event(event, asked, &mut self.ready),
+                Decoder::Anthropic(decoder) => decoder.event(event, asked, &mut self.ready),
             };
             if self.exchange.is_some() {
                 let ending = ending(self.ready.range(before..));
@@ -248,7 +275,12 @@ impl ModelStream {
             }
             decoded?;
         }
-        // Comments do not count: a server that only keeps the line open is silent all the same.
+        // Comments do not count, nor do events that are nothing else: a server that only keeps the line open is silent all
+        // the same.
+        let has_pings = matches!(self.decoder, Decoder::Anthropic(_));
+        if has_pings && events.iter().all(|event| kind(event) == "ping") {
+            return Ok(());
+        }
         let limit = if self.finished() {
             CLOSING_LIMIT.min(self.context.idle_limit)
         } else {
@@ -275,14 +307,27 @@ impl ModelStream {
         let ended = match &mut self.decoder {
             Decoder::Responses(decoder) => decoder.end(),
             Decoder::Chat(decoder) => decoder.end(&mut self.ready),
+            Decoder::Anthropic(decoder) => decoder.end(&mut self.ready),
         };
         if let Some(ending) = ending(self.ready.range(before..)) {
             tell(&mut self.exchange, ENDED, Ok(Some(ending)));
         }
         ended.map_err(|kind| match kind {
-            ErrorKind::StreamEnded { reason: None } => ErrorKind::StreamEnded { reason: broken },
+            ErrorKind::StreamEnded { reason: None } => ErrorKind::StreamEnded {
+                reason: broken.or_else(|| self.other_words()),
+            },
             kind => kind,
         })
+    }
+
+    /// What came in the place of events: somebody on the way says something in plain words.
+    fn other_words(&self) -> Option<String> {
+        let text = String::from_utf8_lossy(&self.beginning);
+        let text = text.trim_start_matches('\u{feff}').trim();
+        let is_field = ["data", "event", "id", "retry", ":"]
+            .iter()
+            .any(|field| text.starts_with(field));
+        (!self.has_events && !text.is_empty() && !is_field).then(|| format!("it is no event stream: {}", plain(text)))
     }
 
     fn document(&mut self, document: &[u8]) -> Result<(), ErrorKind> {
@@ -316,6 +361,7 @@ impl ModelStream {
         let decoded = match &mut self.decoder {
             Decoder::Responses(decoder) => decoder.document(value, asked, &mut self.ready),
             Decoder::Chat(decoder) => decoder.document(value, asked, &mut self.ready),
+            Decoder::Anthropic(decoder) => decoder.document(value, asked, &mut self.ready),
         };
         if let Some(ending) = ending(self.ready.range(before..)) {
             tell(&mut self.exchange, ENDED, Ok(Some(ending)));

@@ -1,8 +1,9 @@
 //! Small questions over HTTP to services that are no models, such as authorisation servers: no retries, no redirects, one
 //! bounded answer in a bounded time, and nothing secret over a line that others can read.
 
-use super::client::{ModelClient, is_loopback, transport_reason};
-use super::http;
+use super::client::{ModelClient, is_loopback};
+use super::{http, trouble};
+use crate::config::network::{Network, Tls};
 use std::time::Duration;
 use url::{Url, form_urlencoded};
 
@@ -26,6 +27,8 @@ pub enum WebError {
     NoUrl(String),
     #[error("{0} is not encrypted, so nothing secret is sent there; give an address with https://")]
     Open(String),
+    #[error("{host} was not asked: {}", http::OFFLINE)]
+    Offline { host: String },
     #[error("{host} cannot be reached: {reason}")]
     Unreachable { host: String, reason: String },
     #[error("{host} did not answer within {} s", LIMIT.as_secs())]
@@ -40,11 +43,11 @@ impl WebError {
 }
 
 /// Posts a form.
-pub async fn post_form(url: &str, fields: &[(&str, &str)]) -> Result<Answer, WebError> {
+pub async fn post_form(network: &Network, url: &str, fields: &[(&str, &str)]) -> Result<Answer, WebError> {
     let body = form_urlencoded::Serializer::new(String::new())
         .extend_pairs(fields)
         .finish();
-    ask(url, |http, url| {
+    ask(network, url, |http, url| {
         http.post(url)
             .header("content-type", "application/x-www-form-urlencoded")
             .body(body)
@@ -67,8 +70,8 @@ pub async fn get_plain(url: &str) -> Result<Answer, WebError> {
 }
 
 /// Gets a page with a bearer token and further headers.
-pub async fn get(url: &str, token: &str, headers: &[(String, String)]) -> Result<Answer, WebError> {
-    ask(url, |http, url| {
+pub async fn get(network: &Network, url: &str, token: &str, headers: &[(String, String)]) -> Result<Answer, WebError> {
+    ask(network, url, |http, url| {
         let request = http.get(url).bearer_auth(token);
         headers
             .iter()
@@ -78,6 +81,7 @@ pub async fn get(url: &str, token: &str, headers: &[(String, String)]) -> Result
 }
 
 async fn ask(
+    network: &Network,
     text: &str,
     make: impl FnOnce(reqwest::Client, Url) -> reqwest::RequestBuilder,
 ) -> Result<Answer, WebError> {
@@ -93,24 +97,29 @@ async fn ask(
         "http" => return Err(WebError::Open(host)),
         _ => return Err(WebError::NoUrl(text.to_owned())),
     }
+    if http::is_closed(text, network) {
+        return Err(WebError::Offline { host });
+    }
     let unreachable = |reason: String| WebError::Unreachable {
         host: host.clone(),
         reason,
     };
     let answer = async {
-        let address = text.to_owned();
+        let (address, network) = (text.to_owned(), network.clone());
         // Aside, since it reads the system's certificates.
         let made = tokio::task::spawn_blocking(move || {
-            let builder = http::builder(&address).redirect(reqwest::redirect::Policy::none());
-            builder.user_agent(ModelClient::user_agent()).build()
+            let builder = http::builder(&address, &network, &Tls::default())?;
+            let builder = builder.redirect(reqwest::redirect::Policy::none());
+            let built = builder.user_agent(ModelClient::user_agent()).build();
+            built.map_err(|error| trouble::reason(&error))
         });
-        let http = made.await.map_err(|error| unreachable(error.to_string()))?;
-        let http = http.map_err(|error| unreachable(transport_reason(&error)))?;
+        let http = made.await.unwrap_or_else(|error| Err(error.to_string()));
+        let http = http.map_err(unreachable)?;
         let request = make(http, url).header("accept", "application/json");
         let mut response = request
             .send()
             .await
-            .map_err(|error| unreachable(transport_reason(&error)))?;
+            .map_err(|error| unreachable(trouble::reason(&error)))?;
         let status = response.status().as_u16();
         let challenge = response.headers().get("www-authenticate");
         let challenge = challenge.and_then(|value| value.to_str().ok()).map(str::to_owned);
@@ -118,7 +127,7 @@ async fn ask(
         while let Some(bytes) = response
             .chunk()
             .await
-            .map_err(|error| unreachable(transport_reason(&error)))?
+            .map_err(|error| unreachable(trouble::reason(&error)))?
         {
             body.extend_from_slice(&bytes[..bytes.len().min(MOST_BYTES - body.len())]);
             if body.len() >= MOST_BYTES {

@@ -136,6 +136,23 @@ pub(super) fn valid_arguments(arguments: &str) -> std::borrow::Cow<'_, str> {
     }
 }
 
+/// The schema of the one parameter through which the text of a free-form tool goes where there are no such tools.
+pub(super) fn text_parameter() -> Value {
+    let input = json!({"type": "string", "description": "The whole input of the tool, as text."});
+    json!({"type": "object", "properties": {"input": input}, "required": ["input"], "additionalProperties": false})
+}
+
+/// The text out of that parameter; some models write it bare.
+pub(super) fn text_argument(arguments: String) -> String {
+    match json::parse(&arguments) {
+        Some(value) => value
+            .get("input")
+            .and_then(Value::as_str)
+            .map_or(arguments, str::to_owned),
+        None => arguments,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -69,7 +69,16 @@ pub enum TurnErrorKind {
     Unauthorized,
     ModelNotFound,
     ContextWindowExceeded,
+    /// The account's allowance is used up for now.
     UsageLimitExceeded,
+    /// There is no credit left.
+    QuotaExceeded,
+    /// The account's plan does not cover it.
+    PlanLimit,
+    /// The provider lets the request or the answer not pass for what it holds.
+    ContentFilter,
+    /// The model does not want to answer.
+    Refused,
     RateLimitExceeded,
     ServerOverloaded,
     BadRequest,
@@ -79,7 +88,7 @@ pub enum TurnErrorKind {
     ConnectionFailed,
     /// The answer broke off and the retries are used up.
     StreamDisconnected,
-    /// The answer was cut short by the provider (length or content filter).
+    /// The answer was cut short by the provider.
     Incomplete,
     /// The model went round in circles: more rounds than a turn may have.
     TooManyRounds,
@@ -106,6 +115,26 @@ pub struct TurnError {
     /// HTTP status of the provider's answer, where there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http_status: Option<u16>,
+    /// What may help and can be done for the person, most helpful first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub actions: Vec<ErrorAction>,
+}
+
+/// Something to do about an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(tag = "type", rename_all = "camelCase")]
+pub enum ErrorAction {
+    /// Put a summary in the place of the conversation.
+    Compact,
+    /// Ask again once this time is reached.
+    WaitUntil {
+        /// Milliseconds since the epoch.
+        at: i64,
+    },
+    /// Choose another model or provider.
+    ChangeModel,
+    LogIn,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

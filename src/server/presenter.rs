@@ -4,6 +4,7 @@
 pub mod change;
 pub mod diff;
 mod elicitation;
+mod failed;
 mod findings;
 mod hints;
 mod inputs;
@@ -276,7 +277,7 @@ impl Presenter {
                 let of_server = error.error.kind == TurnErrorKind::ToolServerFailed && event.at.turn_id.is_none();
                 let new = !of_server || self.state().warned.insert(error.error.message.clone());
                 if new && !told {
-                    self.message(Severity::Error, &error.error.message);
+                    failed::show(self, &event.at.thread_id, &error.error);
                 }
             }
             EventKind::ItemCompleted(completed) => {

@@ -372,7 +372,9 @@ impl EventMsg {
             TurnErrorKind::MissingKey | TurnErrorKind::Unauthorized => json!("unauthorized"),
             TurnErrorKind::ModelNotFound => json!("model_not_found"),
             TurnErrorKind::ContextWindowExceeded => json!("context_window_exceeded"),
-            TurnErrorKind::UsageLimitExceeded => json!("usage_limit_exceeded"),
+            TurnErrorKind::UsageLimitExceeded | TurnErrorKind::QuotaExceeded | TurnErrorKind::PlanLimit => {
+                json!("usage_limit_exceeded")
+            }
             TurnErrorKind::RateLimitExceeded => json!("rate_limit_exceeded"),
             TurnErrorKind::ServerOverloaded => json!("server_overloaded"),
             TurnErrorKind::BadRequest => json!("bad_request"),
@@ -386,6 +388,8 @@ impl EventMsg {
             | TurnErrorKind::UndoFailed
             | TurnErrorKind::ToolServerFailed
             | TurnErrorKind::ReviewFailed
+            | TurnErrorKind::ContentFilter
+            | TurnErrorKind::Refused
             | TurnErrorKind::Other
             | TurnErrorKind::Internal => json!("other"),
         };
@@ -446,6 +450,7 @@ impl EventMsg {
             message: message.clone(),
             kind,
             http_status: http_status.or(status),
+            actions: Vec::new(),
         })
     }
 }

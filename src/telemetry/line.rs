@@ -101,6 +101,7 @@ impl Line {
             post: Post::new(
                 address(signal, exporter),
                 exporter.headers.clone(),
+                exporter.network.clone(),
                 exporter.tls.clone(),
                 exporter.wire == Wire::Grpc,
             ),
@@ -377,7 +378,7 @@ fn judge(wire: Wire, answer: &Answer) -> Outcome {
 mod tests {
     use super::super::record::{Fields, Record};
     use super::*;
-    use crate::config::otel::Tls;
+    use crate::config::network::{Network, Tls};
 
     fn record(size: usize) -> Entry {
         Entry::Record(Record {
@@ -439,6 +440,7 @@ mod tests {
                 endpoint: endpoint.to_owned(),
                 headers: Default::default(),
                 tls: Tls::default(),
+                network: Network::default(),
             };
             assert_eq!(address(Signal::Traces, &exporter), expected);
         }

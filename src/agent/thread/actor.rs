@@ -687,6 +687,7 @@ impl Actor {
                 message,
                 kind: TurnErrorKind::Other,
                 http_status: None,
+                actions: Vec::new(),
             };
             conversation.stream.publish(
                 None,

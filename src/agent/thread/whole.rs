@@ -114,6 +114,14 @@ pub(in crate::agent) async fn find_provider(turn: &Turn, mut begin: impl FnMut(O
             ),
         });
     }
+    if provider.is_small() {
+        turn.warn(format!(
+            "{} takes {} tokens as it is loaded, so it is offered only the tools that matter most. Load it with a larger \
+             context, or set model_context_window in config.toml.",
+            provider.model,
+            provider.context_window.unwrap_or_default()
+        ));
+    }
     let _first = turn.provider.set(provider);
     Ok(())
 }
@@ -144,5 +152,6 @@ pub(super) fn crashed() -> TurnError {
                 .to_owned(),
         kind: TurnErrorKind::Internal,
         http_status: None,
+        actions: Vec::new(),
     }
 }

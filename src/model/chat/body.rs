@@ -33,6 +33,13 @@ fn optional_parts(request: &ModelRequest, openai: bool, body: &mut Map<String, V
     {
         body.insert("reasoning_effort".into(), json!(effort));
     }
+    if let Some(verbosity) = request
+        .verbosity
+        .as_ref()
+        .filter(|_| catalogue::takes_verbosity(&request.model))
+    {
+        body.insert("verbosity".into(), json!(verbosity));
+    }
     if let Some(schema) = &request.output_schema {
         let schema = json!({"name": "final_answer", "strict": true, "schema": schema});
         body.insert(
@@ -68,13 +75,9 @@ fn tool(tool: &ToolSpec) -> Option<Value> {
         } => json!({"type": "function", "function": {
             "name": name, "description": description, "strict": strict, "parameters": parameters}}),
         ToolSpec::Custom { name, description, .. } => {
-            let input = json!({"type": "string", "description": "The whole input of the tool, as text."});
+            let parameters = wire::text_parameter();
             json!({"type": "function", "function": {
-            "name": name, "description": description, "strict": false,
-            "parameters": {
-                "type": "object", "properties": {"input": input}, "required": ["input"],
-                "additionalProperties": false,
-            }}})
+                "name": name, "description": description, "strict": false, "parameters": parameters}})
         }
     })
 }

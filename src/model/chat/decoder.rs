@@ -35,6 +35,8 @@ pub(in crate::model) struct Decoder {
     calls: Vec<Call>,
     usage: Option<TokenUsage>,
     finish_reason: Option<String>,
+    /// Some text was for the person.
+    spoke: bool,
     completed: bool,
     skipped: u64,
 }
@@ -52,6 +54,7 @@ impl Decoder {
             calls: Vec::new(),
             usage: None,
             finish_reason: None,
+            spoke: false,
             completed: false,
             skipped: 0,
         }
@@ -153,7 +156,10 @@ impl Decoder {
         if let Some(usage) = wire::usage(usage) {
             self.usage = Some(usage);
         }
-        let Some(choice) = value.get("choices").and_then(|choices| choices.get(0)) else {
+        // One answer was asked for; a server that gives several mixes them chunk by chunk.
+        let is_first = |choice: &&Value| choice.get("index").and_then(Value::as_u64).unwrap_or(0) == 0;
+        let choices = value.get("choices").and_then(Value::as_array);
+        let Some(choice) = choices.and_then(|choices| choices.iter().find(is_first)) else {
             return Ok(());
         };
         if let Some(delta) = ["delta", "message"]
@@ -200,7 +206,7 @@ impl Decoder {
             .and_then(Value::as_array)
             .map(Vec::as_slice)
             .unwrap_or_default();
-        for (position, call) in calls.iter().enumerate() {
+        for (position, call) in calls.iter().enumerate().filter(|(_, call)| call.is_object()) {
             let index = call
                 .get("index")
                 .and_then(Value::as_u64)
@@ -241,6 +247,7 @@ impl Decoder {
     }
 
     fn say(&mut self, text: &str, out: &mut Events) {
+        self.spoke = true;
         self.close_reasoning(out);
         let (id, so_far) = self.message.get_or_insert_with(|| {
             let id = self.names.item(None, "msg");
@@ -321,13 +328,16 @@ impl Decoder {
                 });
             }
             Some("content_filter") => {
-                return Err(ErrorKind::Incomplete {
-                    reason: "content_filter".to_owned(),
+                return Err(ErrorKind::ContentFilter {
+                    status: None,
+                    message: String::new(),
                 });
             }
+            Some("refusal") if !self.spoke => return Err(ErrorKind::Refused),
             _ => {}
         }
-        for call in std::mem::take(&mut self.calls) {
+        let is_something = |call: &Call| !call.name.is_empty() || !call.arguments.is_empty() || call.wire_id.is_some();
+        for call in std::mem::take(&mut self.calls).into_iter().filter(is_something) {
             self.finish_call(call, out);
         }
         self.completed = true;
@@ -348,13 +358,7 @@ impl Decoder {
         let id = Some(self.names.item(None, "fc"));
         let call_id = self.names.call(wire_id.as_deref());
         let (added, done) = if self.custom.contains(&name) {
-            let input = match json::parse(&arguments) {
-                Some(value) => value
-                    .get("input")
-                    .and_then(Value::as_str)
-                    .map_or(arguments, str::to_owned),
-                None => arguments,
-            };
+            let input = wire::text_argument(arguments);
             let make = |input| ResponseItem::CustomToolCall {
                 id: id.clone(),
                 call_id: call_id.clone(),

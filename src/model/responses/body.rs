@@ -1,9 +1,8 @@
 //! The request. Nothing is stored at the provider unless the person allows it: the whole history goes along each time, without the provider's
 //! ids, which would name things it has not kept.
 
-use crate::model::ModelRequest;
-use crate::model::catalogue;
 use crate::model::item::{ContentPart, LocalShellAction, ReasoningPart, ResponseItem, ToolOutputPayload, ToolSpec};
+use crate::model::{ModelRequest, anthropic, catalogue};
 use crate::protocol::settings::ReasoningSummary;
 use crate::protocol::turn::Metadata;
 use serde::Serialize;
@@ -135,13 +134,28 @@ pub(in crate::model) fn body(request: &ModelRequest, openai: bool) -> Result<Vec
         stream: true,
         include: if reasons { &["reasoning.encrypted_content"] } else { &[] },
         prompt_cache_key: &request.cache_key,
-        text: request.output_schema.as_ref().map(|schema| {
-            json!({"format": {"type": "json_schema", "name": "final_answer", "strict": true, "schema": schema}})
-        }),
+        text: text(request),
         max_output_tokens: request.max_output_tokens,
         service_tier: request.service_tier.as_deref(),
         metadata: &request.metadata,
     })
+}
+
+/// The form of the answer and how long it is to be.
+fn text(request: &ModelRequest) -> Option<Value> {
+    let mut text = serde_json::Map::new();
+    if let Some(schema) = &request.output_schema {
+        let format = json!({"type": "json_schema", "name": "final_answer", "strict": true, "schema": schema});
+        text.insert("format".into(), format);
+    }
+    if let Some(verbosity) = request
+        .verbosity
+        .as_ref()
+        .filter(|_| catalogue::takes_verbosity(&request.model))
+    {
+        text.insert("verbosity".into(), json!(verbosity));
+    }
+    (!text.is_empty()).then_some(Value::Object(text))
 }
 
 fn input(item: &ResponseItem, openai: bool) -> Option<Input<'_>> {
@@ -159,6 +173,10 @@ fn input(item: &ResponseItem, openai: bool) -> Option<Input<'_>> {
             encrypted_content,
             ..
         } => {
+            // What another API has sealed means nothing here.
+            let encrypted_content = encrypted_content
+                .as_deref()
+                .filter(|sealed| !anthropic::is_own_seal(sealed));
             let known = |parts: &'_ &ReasoningPart| !matches!(parts, ReasoningPart::Other);
             let content: Vec<_> = content.iter().flatten().filter(known).collect();
             let raw = encrypted_content.is_none() && !openai && !content.is_empty();
@@ -168,7 +186,7 @@ fn input(item: &ResponseItem, openai: bool) -> Option<Input<'_>> {
             Input::Reasoning {
                 summary: summary.iter().filter(known).collect(),
                 content: raw.then_some(content),
-                encrypted_content: encrypted_content.as_deref(),
+                encrypted_content,
             }
         }
         ResponseItem::FunctionCall {
@@ -282,6 +300,7 @@ mod tests {
             },
         ];
         request.max_output_tokens = Some(10);
+        request.verbosity = Some("low".into());
         request.output_schema = Some(json!({"type": "object"}));
         let sent = sent(&request);
         assert_eq!(
@@ -298,6 +317,9 @@ mod tests {
         assert_eq!(sent["max_output_tokens"], 10);
         assert_eq!(sent["text"]["format"]["schema"], json!({"type": "object"}));
         assert_eq!(sent["text"]["format"]["type"], "json_schema");
+        assert_eq!(sent["text"].get("verbosity"), None, "the model does not take it");
+        request.model = "gpt-5".into();
+        assert_eq!(self::sent(&request)["text"]["verbosity"], "low");
     }
 
     /// Shows S-210.

@@ -682,7 +682,13 @@ fn incomplete(response: &Value) -> ErrorKind {
         .pointer("/incomplete_details/reason")
         .and_then(Value::as_str)
         .unwrap_or("no reason given");
-    ErrorKind::Incomplete {
-        reason: reason.to_owned(),
+    match reason {
+        "content_filter" => ErrorKind::ContentFilter {
+            status: None,
+            message: String::new(),
+        },
+        reason => ErrorKind::Incomplete {
+            reason: reason.to_owned(),
+        },
     }
 }

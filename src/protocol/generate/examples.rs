@@ -1155,6 +1155,7 @@ fn events() -> Vec<EventKind> {
         message: "There is no key for OpenAI: the environment variable OPENAI_API_KEY is not set.".into(),
         kind: TurnErrorKind::MissingKey,
         http_status: None,
+        actions: Vec::new(),
     };
     vec![
         EventKind::ThreadStarted(event::ThreadStarted { thread: thread() }),

@@ -122,7 +122,7 @@ async fn what_would_fail_again_is_not_tried_again() {
             Some(400),
         ),
         (error(400, "invalid_value"), "badRequest", Some(400)),
-        (error(429, "insufficient_quota"), "usageLimitExceeded", Some(429)),
+        (error(429, "insufficient_quota"), "quotaExceeded", Some(429)),
         (
             json!({"fail": {"status": 429, "body": {"error": {"type": "usage_limit_reached", "message": "The limit.", "resets_in_seconds": 60}}}}),
             "usageLimitExceeded",
@@ -130,7 +130,7 @@ async fn what_would_fail_again_is_not_tried_again() {
         ),
         (
             json!({"fail": {"status": 429, "body": {"error": {"type": "usage_not_included", "message": "Not in the plan."}}}}),
-            "usageLimitExceeded",
+            "planLimit",
             Some(429),
         ),
         (

@@ -49,7 +49,7 @@ async fn each_failure_is_one_clear_message_and_the_next_question_works() {
         (
             "out of quota",
             json!([{"fail": {"status": 429, "body": {"error": {"message": "You exceeded your current quota", "type": "insufficient_quota", "code": "insufficient_quota"}}}}]),
-            &["quota"],
+            &["quota", "credit"],
         ),
         (
             "cut short",

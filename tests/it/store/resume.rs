@@ -145,6 +145,7 @@ async fn turns_come_back_as_they_were() {
         message: "No key.".into(),
         kind: TurnErrorKind::MissingKey,
         http_status: Some(401),
+        actions: Vec::new(),
     };
     play.end(&second, TurnStatus::Failed, Some(error.clone()));
     let third = play.begin("Stop");

@@ -1,0 +1,70 @@
+//! Programs of the person's own that are asked for a short answer, such as a token.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::process::Command;
+
+/// The most that is read of an answer, in bytes.
+const MOST_ANSWER: u64 = 64 << 10;
+/// Characters of what a program complains of that are shown.
+const SHOWN: usize = 300;
+
+/// Starts a program of the person's, in their environment and outside the sandbox, and gives what it writes on its standard
+/// output, without white space around it. It ends with the limit at the latest.
+///
+/// # Errors
+/// There is no answer; why, as the end of a sentence.
+pub async fn answer_of(
+    argv: &[String],
+    cwd: Option<&Path>,
+    env: &BTreeMap<String, String>,
+    limit: Duration,
+) -> Result<String, String> {
+    let Some((program, arguments)) = argv.split_first() else {
+        return Err("no program is named".to_owned());
+    };
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .env_clear()
+        .envs(env)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
+    if let Some(cwd) = cwd {
+        command.current_dir(cwd);
+    }
+    // What is sent to the group of the server, such as an interrupt, is not meant for it.
+    #[cfg(unix)]
+    command.process_group(0);
+    let mut child = command
+        .spawn()
+        .map_err(|error| format!("`{program}` cannot be started: {error}"))?;
+    let (out, err) = (child.stdout.take(), child.stderr.take());
+    let ended = async {
+        let (out, err) = tokio::join!(read(out), read(err));
+        (out, err, child.wait().await)
+    };
+    let Ok((out, err, status)) = tokio::time::timeout(limit, ended).await else {
+        return Err(format!("`{program}` did not end within {} ms", limit.as_millis()));
+    };
+    let status = status.map_err(|error| format!("what became of `{program}` is not known: {error}"))?;
+    if !status.success() {
+        let words: String = err.chars().take(SHOWN).collect();
+        return Err(format!("`{program}` failed ({status}): {words}"));
+    }
+    Ok(out)
+}
+
+async fn read(pipe: Option<impl AsyncRead + Unpin>) -> String {
+    let mut bytes = Vec::new();
+    if let Some(pipe) = pipe {
+        // What was read before a failure counts.
+        let _ = pipe.take(MOST_ANSWER).read_to_end(&mut bytes).await;
+    }
+    String::from_utf8_lossy(&bytes).trim().to_owned()
+}

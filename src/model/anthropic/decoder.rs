@@ -1,0 +1,465 @@
+//! The stream: blocks begin, grow and stop; each becomes an item.
+
+use super::{REDACTED, SIGNATURE};
+use crate::model::error::ErrorKind;
+use crate::model::failure::{Asked, Report};
+use crate::model::item::{ContentPart, ReasoningPart, ResponseItem};
+use crate::model::names::Names;
+use crate::model::sse::SseEvent;
+use crate::model::{ModelEvent, json, wire};
+use crate::protocol::model::TokenUsage;
+use serde_json::{Value, json as value};
+use std::collections::{HashSet, VecDeque};
+
+type Events = VecDeque<ModelEvent>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Thinking,
+    Call,
+    Search,
+}
+
+/// A block that has begun and not stopped.
+#[derive(Debug)]
+struct Block {
+    index: Option<u64>,
+    kind: Kind,
+    /// The id that the outside knows.
+    id: String,
+    /// The provider's id of a call.
+    wire_id: Option<String>,
+    name: String,
+    /// Text, thoughts, or the input of a call.
+    text: String,
+    seal: Option<String>,
+}
+
+#[derive(Debug)]
+pub(in crate::model) struct Decoder {
+    names: Names,
+    /// Names of the tools whose input is text.
+    custom: HashSet<String>,
+    created: bool,
+    response_id: Option<String>,
+    open: Vec<Block>,
+    usage: Option<TokenUsage>,
+    stop_reason: Option<String>,
+    /// Some text was for the person.
+    spoke: bool,
+    completed: bool,
+    skipped: u64,
+}
+
+impl Decoder {
+    pub(in crate::model) fn new(names: Names, custom: HashSet<String>) -> Self {
+        Self {
+            names,
+            custom,
+            created: false,
+            response_id: None,
+            open: Vec::new(),
+            usage: None,
+            stop_reason: None,
+            spoke: false,
+            completed: false,
+            skipped: 0,
+        }
+    }
+
+    /// Whether the answer is complete.
+    pub(in crate::model) fn completed(&self) -> bool {
+        self.completed
+    }
+
+    /// The model has said its last word; only the closing mark is still to come, if it does.
+    pub(in crate::model) fn finished(&self) -> bool {
+        self.stop_reason.is_some()
+    }
+
+    /// Events whose data could not be read.
+    pub(in crate::model) fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
+    pub(in crate::model) fn event(
+        &mut self,
+        event: &SseEvent,
+        asked: Asked<'_>,
+        out: &mut Events,
+    ) -> Result<(), ErrorKind> {
+        let data = event.data.trim();
+        if self.completed || data.is_empty() || data == "[DONE]" {
+            return Ok(());
+        }
+        let Some(value) = json::parse(data).filter(Value::is_object) else {
+            self.skipped += 1;
+            tracing::warn!(
+                event = event.event,
+                bytes = data.len(),
+                "skipped an event whose data is no JSON object"
+            );
+            return Ok(());
+        };
+        let kind = json::text(&value, &["type"])
+            .or(event.event.as_deref())
+            .unwrap_or_default();
+        match kind {
+            "message_start" => self.start(value.get("message").unwrap_or(&Value::Null), out),
+            "content_block_start" => self.block(&value, out),
+            "content_block_delta" => self.delta(&value, out),
+            "content_block_stop" => self.stop(index(&value), out),
+            "message_delta" => {
+                if let Some(reason) = value.get("delta").and_then(|delta| json::text(delta, &["stop_reason"])) {
+                    self.stop_reason = Some(reason.to_owned());
+                }
+                self.count(value.get("usage"));
+            }
+            "message_stop" => return self.complete(out),
+            "error" => return Err(Report::from_json(&value, asked.now).into_stream(asked)),
+            "" if value.get("error").is_some_and(|error| !error.is_null()) => {
+                return Err(Report::from_json(&value, asked.now).into_stream(asked));
+            }
+            kind => tracing::trace!(kind, "an event of no use here"),
+        }
+        Ok(())
+    }
+
+    /// A whole answer in one piece, from a server that does not stream.
+    pub(in crate::model) fn document(
+        &mut self,
+        value: Value,
+        asked: Asked<'_>,
+        out: &mut Events,
+    ) -> Result<(), ErrorKind> {
+        let has_error = ["error", "detail"]
+            .iter()
+            .any(|key| value.get(*key).is_some_and(|error| !error.is_null()));
+        let Some(content) = value.get("content").and_then(Value::as_array).filter(|_| !has_error) else {
+            if has_error || value.get("message").is_some() {
+                return Err(Report::from_json(&value, asked.now).into_stream(asked));
+            }
+            let start = crate::model::failure::plain(&value.to_string());
+            return Err(ErrorKind::Protocol {
+                reason: format!("it is JSON, but no answer: {start}"),
+            });
+        };
+        self.start(&value, out);
+        for (index, block) in content.iter().enumerate() {
+            self.block(&value!({"index": index, "content_block": block}), out);
+            self.stop(Some(index as u64), out);
+        }
+        self.stop_reason = json::text(&value, &["stop_reason"]).map(str::to_owned);
+        self.complete(out)
+    }
+
+    /// The stream has ended without its closing mark.
+    pub(in crate::model) fn end(&mut self, out: &mut Events) -> Result<(), ErrorKind> {
+        if self.completed {
+            return Ok(());
+        }
+        match self.finished() {
+            true => self.complete(out),
+            false => Err(ErrorKind::StreamEnded { reason: None }),
+        }
+    }
+
+    fn start(&mut self, message: &Value, out: &mut Events) {
+        self.create(out);
+        self.response_id = json::text(message, &["id"]).map(str::to_owned);
+        self.count(message.get("usage"));
+    }
+
+    fn create(&mut self, out: &mut Events) {
+        if !std::mem::replace(&mut self.created, true) {
+            out.push_back(ModelEvent::Created);
+        }
+    }
+
+    /// What is cached is told apart from the rest here, and is part of it elsewhere. Later numbers are whole ones, too.
+    fn count(&mut self, usage: Option<&Value>) {
+        let Some(usage) = usage.filter(|usage| usage.is_object()) else {
+            return;
+        };
+        let number = |key: &str| json::count(usage.get(key));
+        let before = self.usage.unwrap_or_default();
+        let cached = number("cache_read_input_tokens");
+        let input = number("input_tokens").map(|fresh| {
+            let written = number("cache_creation_input_tokens").unwrap_or(0);
+            fresh.saturating_add(written).saturating_add(cached.unwrap_or(0))
+        });
+        // An update tells the output only, or all over again; a zero is what it does not know.
+        let input_tokens = input.filter(|input| *input > 0).unwrap_or(before.input_tokens);
+        let output_tokens = number("output_tokens").unwrap_or(before.output_tokens);
+        if self.usage.is_none() && input.is_none() && number("output_tokens").is_none() {
+            return;
+        }
+        self.usage = Some(TokenUsage {
+            input_tokens,
+            cached_input_tokens: cached
+                .filter(|_| input.is_some_and(|input| input > 0))
+                .unwrap_or(before.cached_input_tokens),
+            output_tokens,
+            reasoning_output_tokens: 0,
+            total_tokens: input_tokens.saturating_add(output_tokens),
+        });
+    }
+
+    fn block(&mut self, value: &Value, out: &mut Events) {
+        self.create(out);
+        let Some(block) = value.get("content_block") else {
+            return;
+        };
+        let kind = match json::text(block, &["type"]) {
+            Some("text") => Kind::Text,
+            Some("thinking" | "redacted_thinking") => Kind::Thinking,
+            Some("tool_use") => Kind::Call,
+            Some("server_tool_use") if json::text(block, &["name"]) == Some("web_search") => Kind::Search,
+            _ => return,
+        };
+        let index = index(value);
+        // A place that is used again: what stood there is over.
+        if index.is_some() && self.open.iter().any(|open| open.index == index) {
+            self.stop(index, out);
+        }
+        self.begin(index, kind, out);
+        let opened = self.open.last_mut().expect("just begun");
+        opened.wire_id = json::text(block, &["id"]).map(str::to_owned);
+        json::text(block, &["name"])
+            .unwrap_or_default()
+            .clone_into(&mut opened.name);
+        opened.seal = match (json::text(block, &["data"]), json::text(block, &["signature"])) {
+            (Some(data), _) if kind == Kind::Thinking => Some(format!("{REDACTED}{data}")),
+            (_, Some(signature)) => Some(format!("{SIGNATURE}{signature}")),
+            _ => None,
+        };
+        match kind {
+            Kind::Text | Kind::Thinking => {
+                let text = json::text(block, &["text", "thinking"]).unwrap_or_default().to_owned();
+                self.grow(self.open.len() - 1, &text, out);
+            }
+            // It is empty where it comes in pieces.
+            Kind::Call | Kind::Search => {
+                if let Some(input) = block
+                    .get("input")
+                    .filter(|input| input.as_object().is_none_or(|all| !all.is_empty()))
+                {
+                    opened.text = wire::as_text(Some(input.clone()));
+                }
+            }
+        }
+    }
+
+    fn begin(&mut self, index: Option<u64>, kind: Kind, out: &mut Events) {
+        let prefix = match kind {
+            Kind::Text => "msg",
+            Kind::Thinking => "rs",
+            Kind::Call => "fc",
+            Kind::Search => "ws",
+        };
+        let id = self.names.item(None, prefix);
+        match kind {
+            Kind::Thinking => out.push_back(ModelEvent::ItemAdded(ResponseItem::Reasoning {
+                id: Some(id.clone()),
+                summary: Vec::new(),
+                content: None,
+                encrypted_content: None,
+            })),
+            Kind::Search => out.push_back(ModelEvent::ItemAdded(ResponseItem::WebSearchCall {
+                id: Some(id.clone()),
+                status: None,
+                action: None,
+            })),
+            // A message begins with its first letter, and a call once it is whole.
+            Kind::Text | Kind::Call => {}
+        }
+        self.open.push(Block {
+            index,
+            kind,
+            id,
+            wire_id: None,
+            name: String::new(),
+            text: String::new(),
+            seal: None,
+        });
+    }
+
+    fn delta(&mut self, value: &Value, out: &mut Events) {
+        self.create(out);
+        let Some(delta) = value.get("delta") else { return };
+        let (kind, key) = match json::text(delta, &["type"]) {
+            Some("text_delta") => (Kind::Text, "text"),
+            Some("thinking_delta") => (Kind::Thinking, "thinking"),
+            Some("signature_delta") => (Kind::Thinking, "signature"),
+            Some("input_json_delta") => (Kind::Call, "partial_json"),
+            _ => return,
+        };
+        let Some(text) = json::text(delta, &[key]) else { return };
+        let index = index(value);
+        let fits = |block: &Block| {
+            let is_call = kind == Kind::Call && matches!(block.kind, Kind::Call | Kind::Search);
+            (index.is_none() || block.index == index) && (block.kind == kind || is_call)
+        };
+        let at = match self.open.iter().rposition(fits) {
+            Some(at) => at,
+            // A call without a name cannot be made.
+            None if kind == Kind::Call || key == "signature" => return,
+            None => {
+                self.begin(index, kind, out);
+                self.open.len() - 1
+            }
+        };
+        match key {
+            "signature" => {
+                let seal = self.open[at].seal.get_or_insert_with(|| SIGNATURE.to_owned());
+                seal.push_str(text);
+            }
+            "partial_json" => self.open[at].text.push_str(text),
+            _ => self.grow(at, &text.to_owned(), out),
+        }
+    }
+
+    /// More of a text or a thought.
+    fn grow(&mut self, at: usize, text: &str, out: &mut Events) {
+        if text.is_empty() {
+            return;
+        }
+        let block = &mut self.open[at];
+        let (item_id, delta) = (block.id.clone(), text.to_owned());
+        if block.kind == Kind::Text {
+            self.spoke = true;
+            if block.text.is_empty() {
+                out.push_back(ModelEvent::ItemAdded(ResponseItem::Message {
+                    id: Some(item_id.clone()),
+                    role: "assistant".to_owned(),
+                    content: Vec::new(),
+                }));
+            }
+            out.push_back(ModelEvent::TextDelta { item_id, delta });
+        } else {
+            // What these models show of their thoughts is a summary.
+            out.push_back(ModelEvent::ReasoningSummaryDelta {
+                item_id,
+                index: 0,
+                delta,
+            });
+        }
+        block.text.push_str(text);
+    }
+
+    fn stop(&mut self, index: Option<u64>, out: &mut Events) {
+        let at = match index {
+            Some(_) => self.open.iter().position(|block| block.index == index),
+            None => self.open.len().checked_sub(1),
+        };
+        if let Some(at) = at {
+            let block = self.open.remove(at);
+            self.finish(block, out);
+        }
+    }
+
+    fn finish(&mut self, block: Block, out: &mut Events) {
+        let Block {
+            kind,
+            id,
+            wire_id,
+            name,
+            text,
+            seal,
+            ..
+        } = block;
+        let id = Some(id);
+        match kind {
+            Kind::Text if text.is_empty() => {}
+            Kind::Text => out.push_back(ModelEvent::ItemDone(ResponseItem::Message {
+                id,
+                role: "assistant".to_owned(),
+                content: vec![ContentPart::OutputText { text }],
+            })),
+            Kind::Thinking => out.push_back(ModelEvent::ItemDone(ResponseItem::Reasoning {
+                id,
+                summary: Some(text)
+                    .filter(|text| !text.is_empty())
+                    .map(|text| ReasoningPart::SummaryText { text })
+                    .into_iter()
+                    .collect(),
+                content: None,
+                encrypted_content: seal,
+            })),
+            Kind::Search => {
+                let query = json::parse(&text).and_then(|input| Some(json::text(&input, &["query"])?.to_owned()));
+                out.push_back(ModelEvent::ItemDone(ResponseItem::WebSearchCall {
+                    id,
+                    status: Some("completed".to_owned()),
+                    action: query.map(|query| value!({"type": "search", "query": query})),
+                }));
+            }
+            Kind::Call => {
+                let call_id = self.names.call(wire_id.as_deref());
+                let make = |text: String| match self.custom.contains(&name) {
+                    true => ResponseItem::CustomToolCall {
+                        id: id.clone(),
+                        call_id: call_id.clone(),
+                        name: name.clone(),
+                        input: text,
+                    },
+                    false => ResponseItem::FunctionCall {
+                        id: id.clone(),
+                        name: name.clone(),
+                        arguments: text,
+                        call_id: call_id.clone(),
+                    },
+                };
+                out.push_back(ModelEvent::ItemAdded(make(String::new())));
+                let text = match self.custom.contains(&name) {
+                    true => wire::text_argument(text),
+                    // What has no input comes without a piece of it.
+                    false if text.trim().is_empty() => "{}".to_owned(),
+                    false => text,
+                };
+                out.push_back(ModelEvent::ItemDone(make(text)));
+            }
+        }
+    }
+
+    /// The answer is over: what was left open is closed first.
+    fn complete(&mut self, out: &mut Events) -> Result<(), ErrorKind> {
+        let cut = matches!(
+            self.stop_reason.as_deref(),
+            Some("max_tokens" | "model_context_window_exceeded")
+        );
+        for block in std::mem::take(&mut self.open) {
+            // Half a call must not run.
+            if block.kind != Kind::Call || (!cut && json::parse(&block.text).is_some_and(|input| input.is_object())) {
+                self.finish(block, out);
+            }
+        }
+        match self.stop_reason.as_deref() {
+            Some("max_tokens") => {
+                return Err(ErrorKind::Incomplete {
+                    reason: "max_output_tokens".to_owned(),
+                });
+            }
+            Some("model_context_window_exceeded") => {
+                return Err(ErrorKind::ContextWindowExceeded {
+                    status: None,
+                    message: String::new(),
+                });
+            }
+            Some("refusal") if !self.spoke => return Err(ErrorKind::Refused),
+            None if !self.created => return Err(ErrorKind::StreamEnded { reason: None }),
+            _ => {}
+        }
+        self.completed = true;
+        out.push_back(ModelEvent::Completed {
+            response_id: self.response_id.take(),
+            usage: self.usage,
+        });
+        Ok(())
+    }
+}
+
+fn index(value: &Value) -> Option<u64> {
+    value.get("index").and_then(Value::as_u64)
+}

@@ -1,0 +1,101 @@
+//! Shows why a turn failed, and offers what may help.
+
+use super::{Presenter, Severity};
+use crate::ids::ThreadId;
+use crate::model::catalogue::{self, Login};
+use crate::protocol::settings::SettingsOverride;
+use crate::protocol::turn::{ErrorAction, TurnError};
+
+const COMPACT: &str = "Summarise the conversation";
+const CHANGE: &str = "Choose another model";
+const CLOSE: &str = "Close";
+/// Models that are offered at a time.
+const MOST_MODELS: usize = 6;
+
+/// Shows an error; where the client's questions take no keys, with what can be done about it.
+pub(super) fn show(presenter: &Presenter, thread: &ThreadId, error: &TurnError) {
+    let titles = titles(&error.actions);
+    match titles.is_empty() || !presenter.shared.client.can.questions_aside {
+        true => presenter.message(Severity::Error, &error.message),
+        false => drop(tokio::spawn(ask(
+            presenter.clone(),
+            thread.clone(),
+            error.message.clone(),
+            titles,
+        ))),
+    }
+}
+
+/// What is done for the person by a press of a button; the others are told in the message.
+fn titles(actions: &[ErrorAction]) -> Vec<&'static str> {
+    let title = |action: &ErrorAction| match action {
+        ErrorAction::Compact => Some(COMPACT),
+        ErrorAction::ChangeModel => Some(CHANGE),
+        ErrorAction::WaitUntil { .. } | ErrorAction::LogIn => None,
+    };
+    actions.iter().filter_map(title).collect()
+}
+
+async fn ask(presenter: Presenter, thread: ThreadId, message: String, titles: Vec<&'static str>) {
+    let titles = titles.into_iter().chain([CLOSE]);
+    let chosen = presenter.choose(Severity::Error, &message, titles).await;
+    let done = match chosen.as_deref() {
+        Some(COMPACT) => compact(&presenter, &thread).await,
+        Some(CHANGE) => change_model(&presenter, &thread).await,
+        _ => Ok(()),
+    };
+    if let Err(problem) = done {
+        presenter.message(Severity::Error, &problem);
+    }
+}
+
+async fn compact(presenter: &Presenter, thread: &ThreadId) -> Result<(), String> {
+    let handle = presenter.shared.agent.get(thread).map_err(|error| error.to_string())?;
+    handle.compact().await.map(drop).map_err(|error| error.to_string())
+}
+
+/// The models that are known of the thread's provider; from the next turn on the chosen one answers.
+async fn change_model(presenter: &Presenter, thread: &ThreadId) -> Result<(), String> {
+    let handle = presenter.shared.agent.get(thread).map_err(|error| error.to_string())?;
+    let settings = handle.settings();
+    let agent = presenter.shared.agent.clone();
+    let cwd = settings.cwd.clone();
+    let loaded = tokio::task::spawn_blocking(move || agent.load_config(Some(&cwd), None)).await;
+    let config = loaded
+        .map_err(|error| error.to_string())?
+        .map_err(|error| error.to_string())?
+        .config;
+    let id = &settings.model_provider;
+    let provider = config.provider(id).map_err(|error| error.to_string())?;
+    let models = catalogue::offered(Login::of(provider), id, provider, &settings.model);
+    let others: Vec<String> = models
+        .into_iter()
+        .map(|model| model.id)
+        .filter(|model| *model != settings.model)
+        .collect();
+    if others.is_empty() {
+        return Err(format!(
+            "No other model of {} is known. Name one as `model` in config.toml, or in the thread's settings.",
+            provider.name
+        ));
+    }
+    let question = format!("Which model of {} is to answer from now on?", provider.name);
+    let titles = others.iter().take(MOST_MODELS).map(String::as_str);
+    let chosen = presenter.choose(Severity::Info, &question, titles).await;
+    let Some(model) = chosen.filter(|chosen| others.contains(chosen)) else {
+        return Ok(());
+    };
+    let change = SettingsOverride {
+        model: Some(model.clone()),
+        ..SettingsOverride::default()
+    };
+    handle
+        .update_settings(change)
+        .await
+        .map_err(|error| error.to_string())?;
+    presenter.message(
+        Severity::Info,
+        &format!("{model} answers from now on. Send the message again."),
+    );
+    Ok(())
+}
