@@ -1,17 +1,24 @@
-//! Calls of tools that the client brought along: asked by request, bounded in time, and never the end of a turn.
+//! Calls of tools that the client brought along: asked by request, bounded in time, and never the end of a turn. A change that
+//! one comes to is a proposal of the thread.
 
 use super::command::cut_middle;
 use super::turn::Turn;
 use crate::ids::ItemId;
 use crate::protocol::tool::{ToolCallParams, ToolCallResult, ToolContent};
-use crate::tools::{ANSWER_LIMIT, ToolOutput, image};
+use crate::tools::{ANSWER_LIMIT, Host as _, ToolError, ToolOutput, image};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Images of one answer.
 const MOST_IMAGES: usize = 16;
 
 /// Calls a tool of the client's.
-pub(super) async fn call(turn: &Turn, call_id: ItemId, tool: String, arguments: serde_json::Value) -> ToolOutput {
+pub(super) async fn call(
+    turn: &Arc<Turn>,
+    call_id: ItemId,
+    tool: String,
+    arguments: serde_json::Value,
+) -> Result<ToolOutput, ToolError> {
     let limit = turn.config.dynamic_tool_timeout;
     let name = tool.clone();
     let asked = turn.desk.editor.call_tool(ToolCallParams {
@@ -25,10 +32,10 @@ pub(super) async fn call(turn: &Turn, call_id: ItemId, tool: String, arguments: 
     let answer = tokio::select! {
         biased;
         () = turn.cancel.cancelled() => {
-            return ToolOutput::not_done(format!(
+            return Ok(ToolOutput::not_done(format!(
                 "The person stopped the turn before {name} answered. What it had begun may have happened, so look before you \
                  rely on it."
-            ));
+            )));
         }
         answer = asked => answer,
         () = passed(limit) => Err(format!(
@@ -37,14 +44,34 @@ pub(super) async fn call(turn: &Turn, call_id: ItemId, tool: String, arguments: 
         )),
     };
     match answer {
-        Ok(result) => output(&name, result),
+        Ok(mut result) => match result.patch.take() {
+            Some(patch) if result.success => propose(turn, &name, patch, result).await,
+            _ => Ok(output(&name, result)),
+        },
         Err(reason) => {
             tracing::info!(thread = %turn.conversation.id, tool = %name, %reason, "a tool of the client's failed");
-            ToolOutput::failed(format!(
+            Ok(ToolOutput::failed(format!(
                 "{name} failed: {reason}. It runs in the person's editor; try another way if it goes on failing."
-            ))
+            )))
         }
     }
+}
+
+/// Proposes the change that a call came to. The item of the call tells what the tool says, the change has its own.
+async fn propose(turn: &Arc<Turn>, name: &str, patch: String, result: ToolCallResult) -> Result<ToolOutput, ToolError> {
+    if turn.tools().find(name).is_none_or(|tool| tool.only_reads()) {
+        return Ok(ToolOutput::failed(format!(
+            "{name} is declared as a tool that only reads, so the change that it came to was not proposed. Propose it with \
+             apply_patch."
+        )));
+    }
+    let proposed = turn.propose_patch(ItemId::fresh(), patch, None).await?;
+    let told = output(name, result);
+    Ok(ToolOutput {
+        text: format!("{}\n{}", told.text, proposed.text),
+        success: proposed.success,
+        images: told.images,
+    })
 }
 
 /// Without a limit it never ends.
@@ -111,8 +138,16 @@ mod tests {
 
     #[test]
     fn what_comes_back_is_bounded_and_never_empty() {
-        let told =
-            |content_items: Vec<ToolContent>, success: bool| output("look", ToolCallResult { content_items, success });
+        let told = |content_items: Vec<ToolContent>, success: bool| {
+            output(
+                "look",
+                ToolCallResult {
+                    content_items,
+                    success,
+                    patch: None,
+                },
+            )
+        };
         let good = "data:image/png;base64,AAAA";
         for (content, success, part, images) in [
             (vec![], true, "nothing back", 0),

@@ -87,7 +87,7 @@ impl Host for Arc<Turn> {
         tool: String,
         arguments: serde_json::Value,
     ) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
-        Box::pin(async move { Ok(super::client_tools::call(self, item_id, tool, arguments).await) })
+        Box::pin(super::client_tools::call(self, item_id, tool, arguments))
     }
 
     fn run_command(&self, call: CommandCall) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {

@@ -42,6 +42,11 @@ pub struct ToolCallParams {
 pub struct ToolCallResult {
     pub content_items: Vec<ToolContent>,
     pub success: bool,
+    /// A change to files that the call comes to, in the form that `apply_patch` takes, paths from the thread's folder. It becomes
+    /// a proposal of the thread, like any other, and the model is told what the person took of it. Not of a tool that is
+    /// declared `readOnly`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patch: Option<String>,
 }
 
 /// A piece of what a tool gives back.

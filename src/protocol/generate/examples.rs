@@ -294,6 +294,21 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
         }),
     );
     add(
+        FILE_READABLE,
+        value(FileReadableParams {
+            thread_id: THREAD.into(),
+            paths: vec!["/home/ada/shop/src/lib.rs".into(), "/home/ada/shop/.env".into()],
+        }),
+        value(FileReadableResult {
+            refused: vec![FileRefused {
+                path: "/home/ada/shop/.env".into(),
+                reason: "/home/ada/shop/.env is kept from you: the person named it in /home/ada/shop/.countersignignore. Work \
+                         without it; only they can change that file."
+                    .into(),
+            }],
+        }),
+    );
+    add(
         FILE_SEARCH,
         value(FileSearchParams {
             query: "totrs".into(),
@@ -1079,6 +1094,7 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
                 text: "src/lib.rs:4".into(),
             }],
             success: true,
+            patch: None,
         }),
     );
     add(
