@@ -48,8 +48,11 @@ return {
   fork = { desc = 'Go on in a copy of the conversation', composer = true, run = function()
     with_thread(function(thread)
       client.request(thread.client, 'thread/fork', { threadId = thread.id }, function(result)
-        local copy = require('countersign.threads').adopt(result.thread, thread.client, result.settings)
-        require('countersign.chat.window').open(copy.id)
+        require('countersign.threads').adopt(result.thread, thread.client, result.settings)
+        -- A copy has no tools of the editor's yet.
+        require('countersign.chat').resume(result.thread.id, function(copy)
+          require('countersign.chat.window').open(copy.id)
+        end)
       end)
     end)
   end },
