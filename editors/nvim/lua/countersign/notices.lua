@@ -77,7 +77,7 @@ function M.assessment(params, id)
   numbered = numbered + 1
   local denial = { number = numbered, client = id, threadId = params.threadId, assessmentId = params.id, what = deed(params.action or {}), why = params.rationale or '' }
   denials[#denials + 1] = denial
-  client.tell((':Countersign overrule %d allows once what the automatic reviewer denied: %s. %s'):format(denial.number, denial.what, denial.why), vim.log.levels.WARN)
+  client.tell((':Countersign overrule %d — the automatic reviewer denied %s. %s'):format(denial.number, denial.what, denial.why), vim.log.levels.WARN)
 end
 
 require('countersign.events').on('lost', function(data)

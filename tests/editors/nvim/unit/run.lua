@@ -62,10 +62,11 @@ function T.server(answers)
     return {
       request = function(method, params, done, replied)
         id = id + 1
-        table.insert(asked, { method = method, params = params, id = id })
+        local own = id
+        table.insert(asked, { method = method, params = params, id = own })
         local answer = answers[method]
         if answer == T.later then
-          return true, id
+          return true, own
         end
         vim.schedule(function()
           local result, problem = answer, nil
@@ -73,11 +74,11 @@ function T.server(answers)
             result, problem = answer(params)
           end
           if replied then
-            replied(id)
+            replied(own)
           end
           done(problem, result)
         end)
-        return true, id
+        return true, own
       end,
       notify = function(method, params)
         table.insert(asked, { method = method, params = params })

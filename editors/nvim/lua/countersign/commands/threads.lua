@@ -113,6 +113,20 @@ return {
   mode = { desc = 'Choose how far the agent may go', composer = true, complete = { 'agent', 'plan', 'ask' }, run = function(call)
     require('countersign.pick').mode(call.words)
   end },
+  permissions = { desc = 'Choose what may be done without a question', composer = true, run = function(call)
+    require('countersign.pick').permissions(call.words)
+  end },
+  memory = { desc = 'Whether this conversation may be remembered', complete = { 'on', 'off' }, run = function(call)
+    local modes = { on = 'enabled', off = 'disabled' }
+    if not modes[call.words] then
+      return client.tell('say on or off: :Countersign memory off')
+    end
+    with_thread(function(thread)
+      client.request(thread.client, 'thread/memoryMode/set', { threadId = thread.id, mode = modes[call.words] }, function()
+        client.tell(call.words == 'on' and 'the conversation may be remembered.' or 'the conversation is not remembered.')
+      end)
+    end)
+  end },
   prompts = { desc = 'Choose one of your prompts', run = function()
     require('countersign.pick').prompt()
   end },
