@@ -109,10 +109,29 @@ The overlay moves along with the text, the diagnostic's positions do not."
       (`((,_ . ,only)) (eglot-execute server only))
       (_ (eglot-execute server (cdr (assoc (completing-read "Fix: " titles nil t) titles)))))))
 
+;; A command may ask the person something before it is answered. Whoever waited for the answer would take the question away from
+;; the minibuffer as the answer comes, so nobody waits.
+(defun countersign--send (server command arguments)
+  "Have SERVER do COMMAND with ARGUMENTS, and tell what keeps it from it."
+  (when (eglot-managed-p)
+    (eglot--signal-textDocument/didChange))
+  (jsonrpc-async-request server :workspace/executeCommand
+                         (list :command command :arguments (or arguments []))
+                         :success-fn #'ignore
+                         :error-fn (lambda (problem)
+                                     (message "Countersign: %s" (plist-get problem :message)))))
+
+(cl-defmethod eglot-execute :around ((server countersign-server) action)
+  "Have SERVER do the command of ACTION without waiting for it."
+  (let ((command (plist-get action :command)))
+    (cond ((plist-get action :edit) (cl-call-next-method))
+          ((stringp command) (countersign--send server command (plist-get action :arguments)))
+          ((consp command) (countersign--send server (plist-get command :command) (plist-get command :arguments)))
+          (t (cl-call-next-method)))))
+
 (defun countersign--execute (command)
   "Have the agent do COMMAND, which belongs to no place in a file."
-  (eglot--request (eglot--current-server-or-lose) :workspace/executeCommand
-                  (list :command command :arguments [])))
+  (countersign--send (eglot--current-server-or-lose) command []))
 
 (defun countersign-diff ()
   "Show what the agent's last turn changed."
@@ -174,9 +193,8 @@ The overlay moves along with the text, the diagnostic's positions do not."
 
 (defun countersign--chat-command (command)
   "Have the agent do COMMAND in this chat document."
-  (eglot--request (eglot--current-server-or-lose) :workspace/executeCommand
-                  (list :command command
-                        :arguments (vector (list :uri (plist-get (eglot--TextDocumentIdentifier) :uri))))))
+  (countersign--send (eglot--current-server-or-lose) command
+                     (vector (list :uri (plist-get (eglot--TextDocumentIdentifier) :uri)))))
 
 (defun countersign-send ()
   "Send what is written at the end of this chat document."

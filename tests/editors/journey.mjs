@@ -4,11 +4,12 @@ import { check, finish } from "./checks.mjs";
 
 const [driver, scene] = process.argv.slice(2);
 const { start } = await import(`./${driver}/driver.mjs`);
-const { play } = await import(`./scenes/${scene}/scene.mjs`);
+// A scene that begins at a clean profile says so: nothing but what the README says is then done.
+const { play, profile } = await import(`./scenes/${scene}/scene.mjs`);
 
 let editor;
 try {
-  editor = await start();
+  editor = await start(profile);
   console.log(editor.version);
   await play(editor);
   check("the editor closes", await editor.close());

@@ -34,7 +34,7 @@ export async function play(editor) {
   const moved = await findings(editor, 2);
   equal("they follow what is typed above", moved.map((one) => one.line).sort().join(), [lineOf(typed, "price_of(name)"), lineOf(typed, "return totl")].sort().join());
 
-  await decideOn(editor, "price_of(name)", "Dismiss finding");
+  await decideOn(editor, "price_of(name)", "Dismiss finding: Count every piece");
   await findings(editor, 1);
   await decideOn(editor, "return totl", "Fix with agent: Return the total");
   const proposal = await editor.proposal();

@@ -1,0 +1,54 @@
+// Somebody who has never used it: no settings of any program, a key in the environment, and nothing done but what the editor's
+// README says. The first answer, and the first accepted change.
+import { check, equal } from "../../checks.mjs";
+import { before, until } from "../../stage.mjs";
+
+export const profile = "clean";
+const NAME = "talk.countersign.md";
+
+/** Says something in the chat of the plugin, or in a chat document. */
+const chatIn = (editor) =>
+  editor.openChat
+    ? {
+        first: async (words) => {
+          await editor.openChat(`chat ${words}`);
+        },
+        then: async (words) => {
+          await editor.say(words);
+        },
+        sees: (part) => editor.chatHas(part),
+      }
+    : {
+        first: async (words) => {
+          await editor.open(NAME);
+          await editor.writeAtEnd(words);
+          await editor.send();
+        },
+        then: async (words) => {
+          await editor.writeAtEnd(words);
+          await editor.send();
+        },
+        sees: (part) => until(`“${part}”`, async () => (await editor.text(NAME)).includes(part), 60000),
+      };
+
+export async function play(editor) {
+  const began = Date.now();
+  await editor.open("cart.py");
+  const chat = chatIn(editor);
+  await chat.first("What does this project do?");
+  await chat.sees("It is a small fruit shop.");
+  await editor.idle();
+  check("the first answer is there", true);
+  await editor.shot("first-answer");
+
+  await chat.then("Mend it: the total is misspelt");
+  const proposal = await editor.proposal();
+  await editor.shot("first-change");
+  await proposal.acceptAll();
+  await chat.sees("The total is returned.");
+  await editor.idle();
+  const wanted = before("cart.py").replace("totl", "total");
+  await until("the change", async () => (await editor.text("cart.py")) === wanted, 10000).catch(() => undefined);
+  equal("the first accepted change is in the file", await editor.text("cart.py"), wanted);
+  check("all of it took less than five minutes", Date.now() - began < 300000);
+}
