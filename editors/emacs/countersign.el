@@ -113,8 +113,7 @@ The overlay moves along with the text, the diagnostic's positions do not."
 ;; the minibuffer as the answer comes, so nobody waits.
 (defun countersign--send (server command arguments)
   "Have SERVER do COMMAND with ARGUMENTS, and tell what keeps it from it."
-  (when (eglot-managed-p)
-    (eglot--signal-textDocument/didChange))
+  (countersign--tell-changes server)
   (jsonrpc-async-request server :workspace/executeCommand
                          (list :command command :arguments (or arguments []))
                          :success-fn #'ignore
@@ -170,16 +169,21 @@ The overlay moves along with the text, the diagnostic's positions do not."
 (add-hook 'find-file-hook #'countersign--chat-opened)
 
 ;; Eglot tells a server of what was typed only after a pause, and takes edits for the text before it all the same: what is typed
-;; in that pause would have them land in the wrong place.
-(cl-defmethod eglot-handle-request :around
-  ((server countersign-server) (_method (eql workspace/applyEdit)) &key &allow-other-keys)
-  "Tell SERVER of what was typed before its edit is looked at, and make no words of each."
+;; in that pause would have them land in the wrong place. And the agent believes that an edit was made once it hears of the text.
+(defun countersign--tell-changes (server)
+  "Tell SERVER of what has changed in each buffer."
   (dolist (buffer (eglot--managed-buffers server))
     (when (buffer-live-p buffer)
       (with-current-buffer buffer
-        (eglot--signal-textDocument/didChange))))
-  (let ((inhibit-message t))
-    (cl-call-next-method)))
+        (eglot--signal-textDocument/didChange)))))
+
+(cl-defmethod eglot-handle-request :around
+  ((server countersign-server) (_method (eql workspace/applyEdit)) &key &allow-other-keys)
+  "Tell SERVER of what was typed before its edit, and of the edit; make no words of each."
+  (countersign--tell-changes server)
+  (prog1 (let ((inhibit-message t))
+           (cl-call-next-method))
+    (countersign--tell-changes server)))
 
 ;; The agent completes in chats and nowhere else; elsewhere what completed before goes on.
 (defun countersign--completion ()

@@ -52,6 +52,12 @@ export const requests = () => fs.readFileSync(path.join(out, "requests.jsonl"), 
 /** What the model was told last about a call; undefined if it was not. */
 export const toldOf = (call) => requests().at(-1)?.body.input.find((item) => item.type === "function_call_output" && item.call_id === call)?.output;
 
+/** Opens a barrier of the rehearsal model. */
+export async function release(name) {
+  const [, address] = /base_url = "(.*)\/v1"/.exec(read(env.COUNTERSIGN_HOME, "config.toml"));
+  await fetch(`${address}/release/${name}`, { method: "POST" });
+}
+
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Waits until `look` gives something true; `what` says what was waited for when it never does. */

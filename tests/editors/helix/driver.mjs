@@ -48,7 +48,7 @@ class Helix {
 
   async open(name) {
     if (this.terminal === undefined) {
-      this.terminal = new Terminal([program, name]);
+      this.terminal = new Terminal([program, "-v", name]);
     } else {
       await this.command(`open ${name}`);
     }

@@ -30,7 +30,7 @@ export async function play(editor) {
 
   await editor.insertBelow("VAT = 19", "# 🍐 discount?");
   const typed = await editor.text("cart.py");
-  await until("the findings to follow", async () => (await editor.findings()).some((one) => one.line === lineOf(typed, "return totl")), 10000).catch(() => undefined);
+  await until("the findings to follow", async () => (await editor.findings()).some((one) => one.line === lineOf(typed, "return totl"))).catch(() => undefined);
   const moved = await findings(editor, 2);
   equal("they follow what is typed above", moved.map((one) => one.line).sort().join(), [lineOf(typed, "price_of(name)"), lineOf(typed, "return totl")].sort().join());
 
