@@ -24,10 +24,29 @@
 ;; Last in the list: where you have a language server for a mode, that one stays the default.
 (add-to-list 'eglot-server-programs '((prog-mode text-mode conf-mode) . (countersign-server "countersign")) t)
 
+;; Eglot starts a server for each major mode. A chat is about the files beside it, which are not open for another agent: their
+;; buffers would not hear of what it changes.
+(defun countersign--join ()
+  "Have the agent that runs in this project serve this buffer too.
+Nil if none runs there."
+  (when-let* ((server (seq-find (lambda (one) (cl-typep one 'countersign-server))
+                                (gethash (eglot--current-project) eglot--servers-by-project))))
+    (unless (assq major-mode (eglot--languages server))
+      (setf (eglot--languages server)
+            (cons (cons major-mode (string-remove-suffix "-mode" (symbol-name major-mode)))
+                  (eglot--languages server))))
+    (eglot--maybe-activate-editing-mode)
+    t))
+
 (defun countersign ()
   "Start the agent for this buffer's project.
 Eglot keeps one server for each buffer: where another one is to stay, see README.md for `lsp-mode'."
   (interactive)
+  (unless (countersign--join)
+    (countersign--start)))
+
+(defun countersign--start ()
+  "Start the agent for this buffer."
   (let ((eglot-server-programs (list (cons major-mode '(countersign-server "countersign")))))
     (call-interactively #'eglot)))
 
@@ -162,7 +181,7 @@ The overlay moves along with the text, the diagnostic's positions do not."
   (when (and buffer-file-name (string-suffix-p ".countersign.md" buffer-file-name))
     (unless (derived-mode-p 'text-mode) (text-mode))
     (countersign-chat-mode)
-    (unless (eglot-managed-p)
+    (unless (or (eglot-managed-p) (countersign--join))
       (let ((eglot-server-programs (list (cons major-mode '(countersign-server "countersign")))))
         (apply #'eglot (eglot--guess-contact))))))
 

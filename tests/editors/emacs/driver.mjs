@@ -262,6 +262,8 @@ class Emacs {
   }
 
   async undo() {
+    // With a region it would be only what lies in it.
+    if (await this.#inWindow("(if (region-active-p) t :false)")) await this.terminal.keys("C-g");
     await this.terminal.keys("C-/");
     await sleep(300);
   }
