@@ -5,16 +5,24 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { check, equal } from "../checks.mjs";
 import { chooseFix } from "../person.mjs";
-import { here, out, project, state, until } from "../stage.mjs";
+import { here, out, project, server, state, until } from "../stage.mjs";
 
 const run = promisify(execFile);
 const program = process.env.JOURNEY_NVIM;
 
-export async function start() {
+export async function start(profile) {
   const socket = path.join(state, "nvim.sock");
-  const options = ["--embed", "--headless", "-n", "-i", "NONE", "-u", path.join(here, "nvim", "init.lua"), "--listen", socket];
+  let settings = path.join(here, "nvim", "init.lua");
+  if (profile === "printed") {
+    // What the program prints, and nothing else of ours.
+    const { stdout } = await run(server, ["editor-config", "neovim"]);
+    settings = path.join(state, "init.lua");
+    fs.writeFileSync(settings, `dofile("${path.join(here, "nvim", "rig.lua")}")\n${stdout}`);
+  }
+  const options = ["--embed", "--headless", "-n", "-i", "NONE", "-u", settings, "--listen", socket];
   const child = spawn(program, options, { cwd: project, stdio: ["pipe", "ignore", "ignore"] });
   const editor = new Neovim(child, socket);
+  editor.printed = profile === "printed";
   await until("the editor to start", () => fs.existsSync(socket));
   const { major, minor, patch } = await editor.lua("return vim.version()");
   editor.version = `Neovim ${major}.${minor}.${patch}`;
@@ -206,8 +214,7 @@ export class Neovim {
   }
 
   async stop() {
-    await this.actions();
-    await this.choose("Agent: Stop");
+    await this.typeOut(":CountersignStop<CR>");
   }
 
   async save() {
@@ -237,7 +244,7 @@ export class Neovim {
   }
 
   async actions() {
-    await this.type(":CountersignActions<CR>");
+    await this.type(this.printed ? "<Cmd>lua vim.lsp.buf.code_action()<CR>" : ":CountersignActions<CR>");
     return this.actionList();
   }
 
