@@ -174,7 +174,12 @@ The overlay moves along with the text, the diagnostic's positions do not."
 (define-minor-mode countersign-chat-mode
   "Keys of chat documents: send, stop, and what else can be done."
   :lighter " Chat"
-  :keymap countersign-chat-mode-map)
+  :keymap countersign-chat-mode-map
+  ;; Eglot completes symbols: what is completed after a slash begins behind it.
+  (when countersign-chat-mode
+    (let ((table (make-syntax-table (syntax-table))))
+      (modify-syntax-entry ?/ "." table)
+      (set-syntax-table table))))
 
 (defun countersign--chat-opened ()
   "Start the agent for a chat document, as it is opened."
