@@ -1,6 +1,6 @@
 // The person chats in a panel: the answer streams beside the file, reasoning and output fold, a second message joins the running
 // turn, a file is completed after “@”, and the cursor of a reader stays where it is.
-// Shows S-079, S-264, S-266, S-269, S-366, S-447.
+// Shows S-079, S-264, S-266, S-269, S-366.
 import { check, equal } from "../../checks.mjs";
 import { project, release, requests, until } from "../../stage.mjs";
 import fs from "node:fs";

@@ -1,5 +1,5 @@
 // Two conversations side by side: both run at once, each in its own windows, and each is in the list.
-// Shows S-015, S-016.
+// Shows S-015.
 import { check, equal } from "../../checks.mjs";
 import { release, until } from "../../stage.mjs";
 

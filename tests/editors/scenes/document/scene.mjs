@@ -1,6 +1,6 @@
 // A conversation in a document, in an editor with nothing but the configuration that the program prints: a question, a command
 // that is approved by a lens where the editor has lenses, a change that is accepted and one that is rejected, a turn that is stopped, and the document opened again.
-// Shows S-091, S-105, S-127, S-300, S-301, S-366.
+// Shows S-091, S-105, S-127, S-300, S-366.
 import { check, equal } from "../../checks.mjs";
 import { before, onDisk, until } from "../../stage.mjs";
 

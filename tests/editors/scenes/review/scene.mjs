@@ -1,6 +1,6 @@
 // The person has the uncommitted changes reviewed: the findings lie on their lines and move along; one is dismissed, one is
 // mended by the agent, and then none is left.
-// Shows S-244, S-252, S-253, S-255.
+// Shows S-244, S-253.
 import { check, equal } from "../../checks.mjs";
 import { decideOn } from "../../person.mjs";
 import { before, onDisk, until } from "../../stage.mjs";

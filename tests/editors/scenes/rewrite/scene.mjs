@@ -1,5 +1,5 @@
 // The person selects lines and has them rewritten; the change comes back in place, as a proposal, and is accepted.
-// Shows S-108, S-133.
+// Shows S-108.
 import { check, equal } from "../../checks.mjs";
 import { before, onDisk, until } from "../../stage.mjs";
 
