@@ -606,6 +606,21 @@ impl Agent {
         self.get(id)
     }
 
+    /// Which of these files the model of a live thread may not be shown, each with the reason for it.
+    pub async fn kept_from_model(
+        &self,
+        id: &ThreadId,
+        paths: Vec<PathBuf>,
+    ) -> Result<Vec<permissions::Refused>, AgentError> {
+        let settings = self.reach(id).await?.settings();
+        let agent = self.clone();
+        let look = move || {
+            let loaded = agent.load_config(Some(&settings.cwd), None)?;
+            Ok(permissions::refused(agent.desk(), &loaded.config, &settings, &paths))
+        };
+        aside::aside(look).await
+    }
+
     /// Live threads, oldest first.
     pub fn live(&self) -> Vec<ThreadHandle> {
         self.threads().values().cloned().collect()

@@ -51,7 +51,7 @@ use crate::protocol::feedback::{
     FeedbackPreviewParams, FeedbackPreviewResult, FeedbackSaveParams, FeedbackSaveResult, FeedbackUploadParams,
     FeedbackUploadResult,
 };
-use crate::protocol::file::{FileSearchParams, FileSearchResult};
+use crate::protocol::file::{FileReadableParams, FileReadableResult, FileSearchParams, FileSearchResult};
 use crate::protocol::git::{GitDiffToRemoteParams, GitDiffToRemoteResult};
 use crate::protocol::guardian::{GuardianApproveDeniedParams, GuardianApproveDeniedResult};
 use crate::protocol::history::{
@@ -393,6 +393,10 @@ impl Server {
         Ok(file::search(self.0.session()?, params).await?)
     }
 
+    async fn file_readable(&self, params: FileReadableParams) -> Result<FileReadableResult> {
+        Ok(file::readable(self.0.session()?, params).await?)
+    }
+
     async fn feedback_preview(&self, params: FeedbackPreviewParams) -> Result<FeedbackPreviewResult> {
         Ok(feedback::preview(self.0.session()?, params).await?)
     }
@@ -681,6 +685,7 @@ pub(crate) fn service(context: Arc<Context>) -> (LspService<Server>, ClientSocke
         .custom_method(method::COMMAND_EXEC, Server::command_exec)
         .custom_method(method::COMMAND_TERMINATE, Server::command_terminate)
         .custom_method(method::FILE_SEARCH, Server::file_search)
+        .custom_method(method::FILE_READABLE, Server::file_readable)
         .custom_method(method::GIT_DIFF_TO_REMOTE, Server::git_diff_to_remote)
         .custom_method(method::GUARDIAN_APPROVE_DENIED, Server::guardian_approve_denied)
         .custom_method(method::TURN_START, Server::turn_start)

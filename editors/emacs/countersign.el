@@ -24,10 +24,29 @@
 ;; Last in the list: where you have a language server for a mode, that one stays the default.
 (add-to-list 'eglot-server-programs '((prog-mode text-mode conf-mode) . (countersign-server "countersign")) t)
 
+;; Eglot starts a server for each major mode. A chat is about the files beside it, which are not open for another agent: their
+;; buffers would not hear of what it changes.
+(defun countersign--join ()
+  "Have the agent that runs in this project serve this buffer too.
+Nil if none runs there."
+  (when-let* ((server (seq-find (lambda (one) (cl-typep one 'countersign-server))
+                                (gethash (eglot--current-project) eglot--servers-by-project))))
+    (unless (assq major-mode (eglot--languages server))
+      (setf (eglot--languages server)
+            (cons (cons major-mode (string-remove-suffix "-mode" (symbol-name major-mode)))
+                  (eglot--languages server))))
+    (eglot--maybe-activate-editing-mode)
+    t))
+
 (defun countersign ()
   "Start the agent for this buffer's project.
 Eglot keeps one server for each buffer: where another one is to stay, see README.md for `lsp-mode'."
   (interactive)
+  (unless (countersign--join)
+    (countersign--start)))
+
+(defun countersign--start ()
+  "Start the agent for this buffer."
   (let ((eglot-server-programs (list (cons major-mode '(countersign-server "countersign")))))
     (call-interactively #'eglot)))
 
@@ -109,10 +128,28 @@ The overlay moves along with the text, the diagnostic's positions do not."
       (`((,_ . ,only)) (eglot-execute server only))
       (_ (eglot-execute server (cdr (assoc (completing-read "Fix: " titles nil t) titles)))))))
 
+;; A command may ask the person something before it is answered. Whoever waited for the answer would take the question away from
+;; the minibuffer as the answer comes, so nobody waits.
+(defun countersign--send (server command arguments)
+  "Have SERVER do COMMAND with ARGUMENTS, and tell what keeps it from it."
+  (countersign--tell-changes server)
+  (jsonrpc-async-request server :workspace/executeCommand
+                         (list :command command :arguments (or arguments []))
+                         :success-fn #'ignore
+                         :error-fn (lambda (problem)
+                                     (message "Countersign: %s" (plist-get problem :message)))))
+
+(cl-defmethod eglot-execute :around ((server countersign-server) action)
+  "Have SERVER do the command of ACTION without waiting for it."
+  (let ((command (plist-get action :command)))
+    (cond ((plist-get action :edit) (cl-call-next-method))
+          ((stringp command) (countersign--send server command (plist-get action :arguments)))
+          ((consp command) (countersign--send server (plist-get command :command) (plist-get command :arguments)))
+          (t (cl-call-next-method)))))
+
 (defun countersign--execute (command)
   "Have the agent do COMMAND, which belongs to no place in a file."
-  (eglot--request (eglot--current-server-or-lose) :workspace/executeCommand
-                  (list :command command :arguments [])))
+  (countersign--send (eglot--current-server-or-lose) command []))
 
 (defun countersign-diff ()
   "Show what the agent's last turn changed."
@@ -137,30 +174,40 @@ The overlay moves along with the text, the diagnostic's positions do not."
 (define-minor-mode countersign-chat-mode
   "Keys of chat documents: send, stop, and what else can be done."
   :lighter " Chat"
-  :keymap countersign-chat-mode-map)
+  :keymap countersign-chat-mode-map
+  ;; Eglot completes symbols: what is completed after a slash begins behind it.
+  (when countersign-chat-mode
+    (let ((table (make-syntax-table (syntax-table))))
+      (modify-syntax-entry ?/ "." table)
+      (set-syntax-table table))))
 
 (defun countersign--chat-opened ()
   "Start the agent for a chat document, as it is opened."
   (when (and buffer-file-name (string-suffix-p ".countersign.md" buffer-file-name))
     (unless (derived-mode-p 'text-mode) (text-mode))
     (countersign-chat-mode)
-    (unless (eglot-managed-p)
+    (unless (or (eglot-managed-p) (countersign--join))
       (let ((eglot-server-programs (list (cons major-mode '(countersign-server "countersign")))))
         (apply #'eglot (eglot--guess-contact))))))
 
 (add-hook 'find-file-hook #'countersign--chat-opened)
 
 ;; Eglot tells a server of what was typed only after a pause, and takes edits for the text before it all the same: what is typed
-;; in that pause would have them land in the wrong place.
-(cl-defmethod eglot-handle-request :around
-  ((server countersign-server) (_method (eql workspace/applyEdit)) &key &allow-other-keys)
-  "Tell SERVER of what was typed before its edit is looked at, and make no words of each."
+;; in that pause would have them land in the wrong place. And the agent believes that an edit was made once it hears of the text.
+(defun countersign--tell-changes (server)
+  "Tell SERVER of what has changed in each buffer."
   (dolist (buffer (eglot--managed-buffers server))
     (when (buffer-live-p buffer)
       (with-current-buffer buffer
-        (eglot--signal-textDocument/didChange))))
-  (let ((inhibit-message t))
-    (cl-call-next-method)))
+        (eglot--signal-textDocument/didChange)))))
+
+(cl-defmethod eglot-handle-request :around
+  ((server countersign-server) (_method (eql workspace/applyEdit)) &key &allow-other-keys)
+  "Tell SERVER of what was typed before its edit, and of the edit; make no words of each."
+  (countersign--tell-changes server)
+  (prog1 (let ((inhibit-message t))
+           (cl-call-next-method))
+    (countersign--tell-changes server)))
 
 ;; The agent completes in chats and nowhere else; elsewhere what completed before goes on.
 (defun countersign--completion ()
@@ -174,9 +221,8 @@ The overlay moves along with the text, the diagnostic's positions do not."
 
 (defun countersign--chat-command (command)
   "Have the agent do COMMAND in this chat document."
-  (eglot--request (eglot--current-server-or-lose) :workspace/executeCommand
-                  (list :command command
-                        :arguments (vector (list :uri (plist-get (eglot--TextDocumentIdentifier) :uri))))))
+  (countersign--send (eglot--current-server-or-lose) command
+                     (vector (list :uri (plist-get (eglot--TextDocumentIdentifier) :uri)))))
 
 (defun countersign-send ()
   "Send what is written at the end of this chat document."

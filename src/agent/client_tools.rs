@@ -8,7 +8,7 @@ use super::turn::Turn;
 use crate::ids::ItemId;
 use crate::patch::parse::parse;
 use crate::protocol::tool::{ToolCallParams, ToolCallResult, ToolContent};
-use crate::tools::{ANSWER_LIMIT, ToolError, ToolOutput, blocking, image};
+use crate::tools::{ANSWER_LIMIT, Host as _, ToolError, ToolOutput, blocking, image};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,9 +56,19 @@ pub(super) async fn call(
             )));
         }
     };
+    let only_reads = turn.tools().find(&name).is_none_or(|tool| tool.only_reads());
     let (reader, cwd) = (turn.reader(), turn.settings.cwd.clone());
     let sorted = blocking(move || sort(result, &reader, &cwd)).await??;
     let mut told = output(&name, sorted.result);
+    if !told.success {
+        return Ok(told);
+    }
+    if only_reads && !sorted.patches.is_empty() {
+        return Ok(ToolOutput::failed(format!(
+            "{name} is declared as a tool that only reads, so the change that it came to was not proposed. Propose it with \
+             apply_patch."
+        )));
+    }
     for patch in sorted.patches {
         turn.may_change()?;
         // An item of its own: that of the call shows the call.

@@ -217,6 +217,13 @@ pub enum Refused {
 }
 
 impl Refused {
+    /// What was asked about.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Closed(path) | Self::Kept { path, .. } => path,
+        }
+    }
+
     /// The same for the person, as the end of a sentence.
     pub fn in_short(&self) -> String {
         match self {
@@ -230,6 +237,13 @@ impl Refused {
 pub(super) fn reader_in(desk: &Desk, config: &Config, profile: &Profile, cwd: &Path) -> Reader {
     let place = place(desk, cwd, &desk.workspace.roots());
     Reader::new(reading(desk, config, profile, &place).closed())
+}
+
+/// Which of these paths are kept from the model of a thread, with the reasons: for who shows it files beside its turns' own
+/// tools. What the person has granted for work does not count.
+pub(super) fn refused(desk: &Desk, config: &Config, settings: &ThreadSettings, paths: &[PathBuf]) -> Vec<Refused> {
+    let reader = reader_in(desk, config, &profile(config, settings), &settings.cwd);
+    paths.iter().filter_map(|path| reader.check(path).err()).collect()
 }
 
 /// As `confine`, for who only reads: also where commands run without a sandbox, tools do not read keys.

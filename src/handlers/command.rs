@@ -425,6 +425,7 @@ pub(super) async fn thread_for(session: &Session, folder: &Path) -> Result<Threa
     };
     let params = ThreadStartParams {
         settings,
+        dynamic_tools: session.client().tools.clone(),
         ..ThreadStartParams::default()
     };
     let opened = session

@@ -1,7 +1,10 @@
-//! `countersign/file/search`. Each search goes on by itself, so nothing waits for it; what cancels the request stops it.
+//! `countersign/file/…`. Each search goes on by itself, so nothing waits for it; what cancels the request stops it.
 
 use crate::lsp::error::RequestError;
-use crate::protocol::file::{FileMatch, FileMatchType, FileSearchParams, FileSearchResult, FileSearchUpdated};
+use crate::protocol::file::{
+    FileMatch, FileMatchType, FileReadableParams, FileReadableResult, FileRefused, FileSearchParams, FileSearchResult,
+    FileSearchUpdated,
+};
 use crate::protocol::method;
 use crate::server::session::Session;
 use crate::workspace::search::{Found, KEPT, Match, Search, USUAL_LIMIT};
@@ -11,6 +14,31 @@ use std::time::Duration;
 
 /// Between two tellings of what was found so far.
 const PAUSE: Duration = Duration::from_millis(40);
+/// Paths that one request may ask about.
+const MOST_PATHS: usize = 10_000;
+
+pub async fn readable(session: &Session, params: FileReadableParams) -> Result<FileReadableResult, RequestError> {
+    if params.paths.len() > MOST_PATHS {
+        return Err(RequestError::invalid_params(format!(
+            "{} paths are too many for one request: ask about {MOST_PATHS} at most.",
+            params.paths.len()
+        )));
+    }
+    if let Some(path) = params.paths.iter().find(|path| !path.is_absolute()) {
+        return Err(RequestError::invalid_params(format!(
+            "{} is not an absolute path.",
+            path.display()
+        )));
+    }
+    let refused = session.agent().kept_from_model(&params.thread_id, params.paths).await?;
+    let refused = refused.into_iter().map(|one| FileRefused {
+        path: one.path().to_owned(),
+        reason: one.to_string(),
+    });
+    Ok(FileReadableResult {
+        refused: refused.collect(),
+    })
+}
 
 pub async fn search(session: &Session, params: FileSearchParams) -> Result<FileSearchResult, RequestError> {
     if params.stream && params.cancellation_token.is_none() {

@@ -3,6 +3,7 @@
 //! Read leniently from the JSON: clients are newer than any types, and one odd field must not cost the rest. The
 //! judgements here were checked against what real editors do, not only what they announce.
 
+use crate::protocol::tool::DynamicToolSpec;
 use crate::workspace::{Encoding, uri};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -19,6 +20,9 @@ pub struct Client {
     pub roots: Vec<PathBuf>,
     /// Settings of the person, in the client's configuration.
     pub initialization_options: Value,
+    /// Tools of the client's for threads that it does not start itself: those of commands and of chat documents. It says them as
+    /// `capabilities.experimental.countersign.tools`, in the form of `thread/start`.
+    pub tools: Vec<DynamicToolSpec>,
     pub can: Abilities,
 }
 
@@ -99,6 +103,7 @@ impl Client {
                 .and_then(|id| u32::try_from(id).ok()),
             roots: roots(params),
             initialization_options: params.get("initializationOptions").cloned().unwrap_or_default(),
+            tools: tools(params.pointer("/capabilities/experimental/countersign/tools")),
             can: Abilities::read(&name, params.get("capabilities").unwrap_or(&Value::Null)),
             version: text("/clientInfo/version").map(str::to_owned),
             name,
@@ -144,6 +149,17 @@ impl Abilities {
             ),
         }
     }
+}
+
+/// Those that can be read; one that cannot costs no other.
+fn tools(given: Option<&Value>) -> Vec<DynamicToolSpec> {
+    let given = given.and_then(Value::as_array).into_iter().flatten();
+    let read = given.map(|one| serde_json::from_value(one.clone()));
+    read.filter_map(|one: Result<_, _>| {
+        one.inspect_err(|error| tracing::warn!(%error, "a tool of the client's is not understood"))
+            .ok()
+    })
+    .collect()
 }
 
 /// VS Code and the editors made from it: they alone preview an edit that wants to be confirmed.
@@ -284,6 +300,10 @@ mod tests {
         assert_eq!(odd.roots, [PathBuf::from("/w")]);
         assert!(odd.can.plugin && !odd.can.apply_edit && !odd.can.change_annotations);
         assert_eq!(odd.process_id, None);
+        let tools = json!({"tools": [{"name": "look", "inputSchema": {"type": "object"}}, 7, {"name": 3}]});
+        let able = json!({"capabilities": {"experimental": {"countersign": tools}}});
+        let names: Vec<String> = Client::read(&able).tools.into_iter().map(|tool| tool.name).collect();
+        assert_eq!(names, ["look"]);
         for (experimental, plugin, reviews) in [
             (json!(true), true, true),
             (json!({}), true, true),

@@ -1,5 +1,6 @@
-//! Finding files by a few letters of their paths.
+//! Finding files by a few letters of their paths, and which of them a model may be shown.
 
+use crate::ids::ThreadId;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -72,4 +73,32 @@ pub struct FileSearchUpdated {
     pub files: Vec<FileMatch>,
     /// How many fit so far.
     pub total: u32,
+}
+
+/// May the model of a thread be shown what these files hold? Asked by tools of the client's, which read with the client's eyes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct FileReadableParams {
+    pub thread_id: ThreadId,
+    /// Absolute; at most 10,000.
+    pub paths: Vec<PathBuf>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct FileReadableResult {
+    /// Those that are kept from the model; all others may be shown.
+    pub refused: Vec<FileRefused>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct FileRefused {
+    /// As it was asked about.
+    pub path: PathBuf,
+    /// Why, for the model.
+    pub reason: String,
 }

@@ -136,6 +136,8 @@ requests! { CLIENT_REQUESTS, each_client_request, dispatch_span:
     GUARDIAN_APPROVE_DENIED = "countersign/guardian/approveDenied" (GuardianApproveDeniedParams) -> GuardianApproveDeniedResult,
     /// Finds files by a few letters of their paths.
     FILE_SEARCH = "countersign/file/search" (FileSearchParams) -> FileSearchResult,
+    /// Which of these files are kept from the model, so that tools of the client's do not show them to it either.
+    FILE_READABLE = "countersign/file/readable" (FileReadableParams) -> FileReadableResult,
     /// What a folder's repository holds that no remote has.
     GIT_DIFF_TO_REMOTE = "countersign/git/diffToRemote" (GitDiffToRemoteParams) -> GitDiffToRemoteResult,
     /// The proposals that wait, or all.

@@ -1,4 +1,5 @@
 // Where a journey plays: its folders, the project's files as they were and as they are, and how to wait.
+import { execFileSync } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
 
@@ -27,6 +28,24 @@ export const before = (name) => read(here, "project", "before", name);
 export const after = (name) => read(here, "project", "after", name);
 /** A file of the project as it is on disk now. */
 export const onDisk = (name) => read(project, name);
+/** A block of code in a page of this checkout: the first that has a text in it. */
+export function block(page, part) {
+  const found = [...read(repository, page).matchAll(/^ *```\w*\n([^]*?)\n *```$/gm)].map(([, text]) => text.replace(/^ {3}/gm, ""));
+  const one = found.find((text) => text.includes(part));
+  if (one === undefined) throw new Error(`${page} has no block with “${part}”`);
+  return one;
+}
+
+/** Makes the profile one of a newcomer: no settings of any program, a key in the environment, and these lines of a README done in a shell. */
+export function newcomer(lines) {
+  const config = path.join(env.COUNTERSIGN_HOME, "config.toml");
+  const [, address] = /base_url = "(.*)"/.exec(fs.readFileSync(config, "utf8"));
+  fs.rmSync(config);
+  for (const name of ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"]) delete env[name];
+  Object.assign(env, { OPENAI_API_KEY: "a-newcomers-key", OPENAI_BASE_URL: address });
+  if (lines !== undefined) execFileSync("bash", ["-euc", lines], { cwd: repository, env, stdio: ["ignore", "ignore", "inherit"] });
+}
+
 /** Whether the project has this file. */
 export const isOnDisk = (name) => fs.existsSync(path.join(project, name));
 
@@ -34,6 +53,12 @@ export const isOnDisk = (name) => fs.existsSync(path.join(project, name));
 export const requests = () => fs.readFileSync(path.join(out, "requests.jsonl"), "utf8").split("\n").filter(Boolean).map((line) => JSON.parse(line));
 /** What the model was told last about a call; undefined if it was not. */
 export const toldOf = (call) => requests().at(-1)?.body.input.find((item) => item.type === "function_call_output" && item.call_id === call)?.output;
+
+/** Opens a barrier of the rehearsal model. */
+export async function release(name) {
+  const [, address] = /base_url = "(.*)\/v1"/.exec(read(env.COUNTERSIGN_HOME, "config.toml"));
+  await fetch(`${address}/release/${name}`, { method: "POST" });
+}
 
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 

@@ -104,7 +104,7 @@ fn a_machine_with_a_key_is_fit() {
     assert_eq!(check(&report, "home folder")["state"], "ok");
     let editors = text(check(&report, "editors"));
     assert!(
-        editors.contains("Neovim, Helix") && editors.contains("vim.lsp.enable"),
+        editors.contains("Neovim, Helix") && editors.contains("require('countersign').setup()"),
         "{editors}"
     );
     assert_eq!(report["version"], env!("CARGO_PKG_VERSION"));

@@ -9,26 +9,17 @@ vim.bo[buf].omnifunc = "v:lua.require'countersign.complete'.omnifunc"
 vim.bo[buf].completefunc = "v:lua.require'countersign.complete'.omnifunc"
 vim.bo[buf].textwidth = 0
 
-local function windows()
-  for _, win in ipairs(vim.fn.win_findbuf(buf)) do
-    local options = {
-      wrap = true,
-      linebreak = true,
-      number = false,
-      relativenumber = false,
-      signcolumn = 'no',
-      foldcolumn = '0',
-      winfixheight = true,
-      fillchars = 'eob: ',
-      statusline = " %{v:lua.require'countersign.context'.label()}%=:w sends · @file · /prompt · !command ",
-    }
-    for name, value in pairs(options) do
-      vim.api.nvim_set_option_value(name, value, { win = win, scope = 'local' })
-    end
-  end
-end
-windows()
-vim.api.nvim_create_autocmd('BufWinEnter', { buffer = buf, callback = windows })
+require('countersign.look').windows(buf, {
+  wrap = true,
+  linebreak = true,
+  number = false,
+  relativenumber = false,
+  signcolumn = 'no',
+  foldcolumn = '0',
+  winfixheight = true,
+  fillchars = 'eob: ',
+  statusline = " %{v:lua.require'countersign.context'.label()}%=:w sends · @file · /prompt · !command ",
+})
 -- What is offered while typing must not be put in by itself. The option is the editor's, so it is lent.
 local lent
 vim.api.nvim_create_autocmd({ 'InsertEnter', 'InsertLeave', 'BufLeave' }, {
@@ -50,14 +41,11 @@ vim.api.nvim_create_autocmd('TextChangedI', {
   end,
 })
 
-if require('countersign.config').get().maps and not vim.g.no_plugin_maps then
-  local function map(modes, keys, plug, desc)
-    vim.keymap.set(modes, keys, ('<Plug>(countersign-%s)'):format(plug), { buffer = buf, remap = true, desc = desc })
-  end
-  map('n', '<CR>', 'send', 'Send')
-  map('i', '<C-s>', 'send', 'Send')
-  map({ 'n', 'i' }, '<M-q>', 'queue', 'Send after the running turn')
-  map({ 'n', 'i' }, '<M-Up>', 'history-prev', 'What you typed before')
-  map({ 'n', 'i' }, '<M-Down>', 'history-next', 'What you typed after')
-  map('n', '<C-c>', 'stop', 'Stop the running turn')
-end
+require('countersign.look').keys(buf, {
+  { 'n', '<CR>', 'send', 'Send' },
+  { 'i', '<C-s>', 'send', 'Send' },
+  { { 'n', 'i' }, '<M-q>', 'queue', 'Send after the running turn' },
+  { { 'n', 'i' }, '<M-Up>', 'history-prev', 'What you typed before' },
+  { { 'n', 'i' }, '<M-Down>', 'history-next', 'What you typed after' },
+  { 'n', '<C-c>', 'stop', 'Stop the running turn' },
+})

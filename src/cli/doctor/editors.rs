@@ -14,9 +14,10 @@ const EDITORS: &[Editor] = &[
     Editor {
         name: "Neovim",
         programs: &["nvim"],
-        hint: "copy editors/nvim/countersign.lua to ~/.config/nvim/plugin/, or for 0.11 and newer:\n\
-               vim.lsp.config('countersign', { cmd = { 'countersign' }, root_markers = { '.git' } })\n\
-               vim.lsp.enable('countersign')",
+        hint: "the plugin is the folder editors/nvim of the repository: link it as\n\
+               ~/.local/share/nvim/site/pack/agents/start/countersign, and in ~/.config/nvim/init.lua:\n\
+               require('countersign').setup()\n\
+               then :checkhealth countersign; its README has more. Without the plugin: countersign editor-config neovim",
     },
     Editor {
         name: "VS Code",

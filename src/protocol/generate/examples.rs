@@ -306,6 +306,21 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
         }),
     );
     add(
+        FILE_READABLE,
+        value(FileReadableParams {
+            thread_id: THREAD.into(),
+            paths: vec!["/home/ada/shop/src/lib.rs".into(), "/home/ada/shop/.env".into()],
+        }),
+        value(FileReadableResult {
+            refused: vec![FileRefused {
+                path: "/home/ada/shop/.env".into(),
+                reason: "/home/ada/shop/.env is kept from you: the person named it in /home/ada/shop/.countersignignore. Work \
+                         without it; only they can change that file."
+                    .into(),
+            }],
+        }),
+    );
+    add(
         FILE_SEARCH,
         value(FileSearchParams {
             query: "totrs".into(),

@@ -138,6 +138,11 @@ pub(super) fn of(method: &str) -> Notes {
              for more than the policy gives.",
             &[error::EMPTY_COMMAND, error::EXEC_FAILED],
         ),
+        "file/readable" => notes(
+            "For a tool of the client's that shows a file, or lines of one, to the model: what the person keeps from it \
+             (`.countersignignore`, settings) and places of keys are refused, as the server's own tools refuse them.",
+            &[error::THREAD_NOT_LOADED, error::THREAD_CLOSED, error::INVALID_CONFIG],
+        ),
         "file/search" => notes(
             "Any number run side by side, and nothing waits for them. A search that a newer one under its token has stopped is \
              answered with what it has. With `stream` all `file/searchUpdated` come before the answer. `$/cancelRequest` ends a \

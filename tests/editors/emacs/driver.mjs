@@ -3,8 +3,9 @@ import { execFile } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
 import { promisify } from "node:util";
+import { check } from "../checks.mjs";
 import { decideOn } from "../person.mjs";
-import { here, out, project, sleep, state, until } from "../stage.mjs";
+import { block, here, newcomer, out, project, sleep, state, until } from "../stage.mjs";
 import { Terminal } from "../terminal.mjs";
 
 const run = promisify(execFile);
@@ -13,8 +14,13 @@ const socket = path.join(state, "emacs.sock");
 /** A text as Lisp reads it. */
 const quoted = (text) => `"${text.replace(/["\\]/g, "\\$&")}"`;
 
-export async function start() {
-  const terminal = new Terminal([program, ...(dump ? [`--dump-file=${dump}`] : []), "-nw", "-Q", "-l", path.join(here, "emacs", "init.el")]);
+export async function start({ profile } = {}) {
+  if (profile === "clean") {
+    newcomer(block("editors/emacs/README.md", "editor-config emacs"));
+    process.env.JOURNEY_CLEAN = "yes";
+  }
+  // With a clean profile its own init file is read, as for anybody.
+  const terminal = new Terminal([program, ...(dump ? [`--dump-file=${dump}`] : []), "-nw", ...(profile === "clean" ? [] : ["-Q"]), "-l", path.join(here, "emacs", "init.el")]);
   const editor = new Emacs(terminal);
   await until("the editor to start", () => fs.existsSync(socket));
   editor.version = await editor.lisp('(progn (require \'eglot) (format "GNU Emacs %s, Eglot %s" emacs-version eglot--version))').catch(() => editor.lisp('(format "GNU Emacs %s" emacs-version)'));
@@ -150,6 +156,40 @@ class Emacs {
     await this.open(name);
   }
 
+  /** Has selected lines rewritten, by one of the instructions that are offered. */
+  async rewrite(from, to, title) {
+    await this.at(from);
+    await this.terminal.keys("C-a", "C-Space");
+    // On from here, so that the mark stays.
+    await this.terminal.keys("C-s");
+    await this.terminal.words(to);
+    await this.terminal.keys("Enter", "C-e");
+    const offered = await this.actions();
+    check("a selection can be rewritten", offered.some((one) => one.startsWith("Ask agent to rewrite the selection")), offered);
+    await this.choose("Ask agent to rewrite the selection");
+    await this.question("what is to be done with it", title);
+    await this.answer(title);
+  }
+
+  /** What a review found in the shown file. Lines count from 1. */
+  findings() {
+    return this.#inWindow(`(vconcat (mapcar (lambda (one) (list :line (line-number-at-pos (flymake-diagnostic-beg one))
+          :severity (pcase (countersign--severity (flymake-diagnostic-type one)) (1 "error") (2 "warn") (_ "note"))
+          :text (replace-regexp-in-string "^countersign review[^:]*: *" "" (flymake-diagnostic-text one))))
+      (seq-filter (lambda (one) (and (eq (flymake-diagnostic-backend one) 'eglot-flymake-backend)
+          (not (string-search "The agent's change" (flymake-diagnostic-text one))))) (flymake-diagnostics))))`);
+  }
+
+  /** What is offered for words at the end of the document. Nothing of it stays. */
+  async completes(words) {
+    await this.writeAtEnd(words);
+    await this.terminal.keys("C-M-i");
+    await sleep(1000);
+    const seen = `${this.terminal.text()}\n${(await this.shown()).text}`;
+    await this.terminal.keys("M->", "C-a", "C-k");
+    return seen;
+  }
+
   async lint() {
     await until("another linter", () => this.lisp("(with-current-buffer (window-buffer) (if (flymake-diagnostics) t :false))"));
   }
@@ -222,6 +262,8 @@ class Emacs {
   }
 
   async undo() {
+    // With a region it would be only what lies in it.
+    if (await this.#inWindow("(if (region-active-p) t :false)")) await this.terminal.keys("C-g");
     await this.terminal.keys("C-/");
     await sleep(300);
   }

@@ -16,7 +16,9 @@
 (electric-indent-mode -1)
 (set-language-environment "UTF-8")
 
-(load (expand-file-name "editors/emacs/countersign.el" (getenv "JOURNEY_REPOSITORY")) nil t)
+;; A newcomer's own init file has loaded it.
+(unless (getenv "JOURNEY_CLEAN")
+  (load (expand-file-name "editors/emacs/countersign.el" (getenv "JOURNEY_REPOSITORY")) nil t))
 
 (defun rig-lint (report &rest _)
   "Stand for another linter: REPORT the undefined name `totl'."

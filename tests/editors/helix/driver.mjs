@@ -2,8 +2,9 @@
 import fs from "node:fs";
 import path from "node:path";
 import { execFileSync } from "node:child_process";
+import { check } from "../checks.mjs";
 import { chooseFix, decideOn } from "../person.mjs";
-import { here, server, sleep, state, until } from "../stage.mjs";
+import { block, here, newcomer, server, sleep, state, until } from "../stage.mjs";
 import { Terminal } from "../terminal.mjs";
 
 const program = process.env.JOURNEY_HELIX;
@@ -25,7 +26,11 @@ display-messages = true
 display-progress-messages = true
 `;
 
-export async function start() {
+export async function start({ profile } = {}) {
+  if (profile === "clean") {
+    newcomer(block("editors/helix/README.md", "editor-config helix"));
+    return new Helix(execFileSync(program, ["--version"], { encoding: "utf8" }).trim());
+  }
   const folder = path.join(process.env.XDG_CONFIG_HOME, "helix");
   fs.mkdirSync(folder, { recursive: true });
   fs.writeFileSync(path.join(folder, "languages.toml"), languages());
@@ -43,7 +48,7 @@ class Helix {
 
   async open(name) {
     if (this.terminal === undefined) {
-      this.terminal = new Terminal([program, name]);
+      this.terminal = new Terminal([program, "-v", name]);
     } else {
       await this.command(`open ${name}`);
     }
@@ -154,6 +159,54 @@ class Helix {
     await this.open(name);
   }
 
+  /** Has selected lines rewritten, by one of the instructions that are offered. */
+  async rewrite(from, to, title) {
+    await this.at(from);
+    const first = await this.line();
+    await this.at(to);
+    const last = await this.line();
+    await this.terminal.words(`${first}ggx`);
+    for (let line = first; line < last; line++) await this.terminal.words("x");
+    const offered = await this.actions();
+    check("a selection can be rewritten", offered.some((one) => one.startsWith("Ask agent to rewrite the selection")), offered);
+    await this.choose("Ask agent to rewrite the selection");
+    await this.question("what is to be done with it", title);
+    await this.answer(title);
+  }
+
+  /** What a review found in the shown file, from the list of problems. Lines count from 1. */
+  async findings() {
+    await this.terminal.keys("Space", "d");
+    await sleep(300);
+    const rows = this.terminal.screen().flatMap((line) => {
+      const [, severity, text] = /(ERROR|WARN)\w*\s.*?((?:Return the total|Count every piece).*)/.exec(line) ?? [];
+      return severity ? [{ severity: severity === "ERROR" ? "error" : "warn", text: text.trim() }] : [];
+    });
+    await this.terminal.keys("Escape");
+    const found = [];
+    for (const row of rows) {
+      // Chosen from the list, it is gone to.
+      await this.terminal.keys("Space", "d");
+      await this.terminal.words(row.text.slice(0, 12));
+      await this.terminal.keys("Enter");
+      found.push({ ...row, line: await this.line() });
+    }
+    return found;
+  }
+
+  /** What is offered for words at the end of the document. Nothing of it stays. */
+  async completes(words) {
+    await this.terminal.words("geA");
+    await this.terminal.words(words);
+    await this.terminal.keys("C-x");
+    await sleep(1000);
+    const seen = this.terminal.text();
+    await this.terminal.keys("C-c");
+    await this.terminal.keys("Escape");
+    await this.terminal.words("u");
+    return seen;
+  }
+
   async lint() {
     await this.terminal.sees("another linter", "undefined name 'totl'");
   }
@@ -174,8 +227,8 @@ class Helix {
     return this.terminal
       .screen()
       .slice(0, -2)
-      .map((line, row) => ({ row, title: /(?:Agent: |(?:Fix|Ask|Review|Accept|Reject|Show|Go to|Stop|Undo|Restore)\b).*$/.exec(line)?.[0].trim() }))
-      .filter(({ title }) => /agent/i.test(title ?? ""));
+      .map((line, row) => ({ row, title: /(?:Agent: |(?:Fix|Ask|Review|Dismiss|Accept|Reject|Show|Go to|Stop|Undo|Restore)\b).*$/.exec(line)?.[0].trim() }))
+      .filter(({ title }) => /agent|^Dismiss finding/i.test(title ?? ""));
   }
 
   async choose(title) {

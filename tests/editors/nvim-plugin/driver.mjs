@@ -3,25 +3,33 @@ import fs from "node:fs";
 import path from "node:path";
 import { Neovim } from "../nvim/driver.mjs";
 import { chooseFix } from "../person.mjs";
-import { here, state, until } from "../stage.mjs";
+import { block, here, newcomer, state, until } from "../stage.mjs";
 import { Terminal } from "../terminal.mjs";
 
 const program = process.env.JOURNEY_NVIM;
 
+const PAGE = "editors/nvim/README.md";
 const socket = path.join(state, "nvim.sock");
 
-export async function start() {
+export async function start({ profile } = {}) {
   const editor = new WithPlugin({ on: () => undefined }, socket);
-  await editor.begin();
+  if (profile === "clean") {
+    newcomer(block(PAGE, "ln -s"));
+    const folder = path.join(state, ".config", "nvim");
+    fs.mkdirSync(folder, { recursive: true });
+    fs.writeFileSync(path.join(folder, "init.lua"), block(PAGE, "setup()"));
+  }
+  await editor.begin(profile);
   const { major, minor, patch } = await editor.lua("return vim.version()");
   editor.version = `Neovim ${major}.${minor}.${patch} with the plugin`;
   return editor;
 }
 
 class WithPlugin extends Neovim {
-  async begin() {
+  async begin(profile) {
     this.typed = 0;
-    this.terminal = new Terminal([program, "-n", "-i", "NONE", "-u", path.join(here, "nvim-plugin", "init.lua"), "--listen", socket]);
+    const settings = profile === "clean" ? ["--cmd", `luafile ${path.join(here, "nvim", "rig.lua")}`] : ["-u", path.join(here, "nvim-plugin", "init.lua")];
+    this.terminal = new Terminal([program, "-n", "-i", "NONE", ...settings, "--listen", socket]);
     await until("the editor to start", () => fs.existsSync(socket));
     await until("the editor to answer", () => this.lua("return true"));
   }
@@ -45,6 +53,12 @@ class WithPlugin extends Neovim {
   async actions() {
     await this.type("<Cmd>Countersign actions<CR>");
     return this.actionList();
+  }
+
+  /** Has selected lines rewritten, in words. */
+  async rewrite(from, to, _title, words) {
+    const { first, last } = await this.select(from, to);
+    await this.typeOut(`<Cmd>${first},${last}Countersign rewrite ${words}<CR>`);
   }
 
   /** What the plugin marks in the shown file. */

@@ -5,16 +5,24 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { check, equal } from "../checks.mjs";
 import { chooseFix } from "../person.mjs";
-import { here, out, project, state, until } from "../stage.mjs";
+import { here, out, project, server, state, until } from "../stage.mjs";
 
 const run = promisify(execFile);
 const program = process.env.JOURNEY_NVIM;
 
-export async function start() {
+export async function start({ profile } = {}) {
   const socket = path.join(state, "nvim.sock");
-  const options = ["--embed", "--headless", "-n", "-i", "NONE", "-u", path.join(here, "nvim", "init.lua"), "--listen", socket];
+  let settings = path.join(here, "nvim", "init.lua");
+  if (profile === "printed") {
+    // What the program prints, and nothing else of ours.
+    const { stdout } = await run(server, ["editor-config", "neovim"]);
+    settings = path.join(state, "init.lua");
+    fs.writeFileSync(settings, `dofile("${path.join(here, "nvim", "rig.lua")}")\n${stdout}`);
+  }
+  const options = ["--embed", "--headless", "-n", "-i", "NONE", "-u", settings, "--listen", socket];
   const child = spawn(program, options, { cwd: project, stdio: ["pipe", "ignore", "ignore"] });
   const editor = new Neovim(child, socket);
+  editor.printed = profile === "printed";
   await until("the editor to start", () => fs.existsSync(socket));
   const { major, minor, patch } = await editor.lua("return vim.version()");
   editor.version = `Neovim ${major}.${minor}.${patch}`;
@@ -116,6 +124,109 @@ export class Neovim {
     await this.typeOut(`c${[...word].length}l${by}<Esc>`);
   }
 
+  /** Selects the lines from one text to another. */
+  async select(from, to) {
+    await this.at(from);
+    const first = await this.line();
+    await this.at(to);
+    return { first, last: await this.line() };
+  }
+
+  /** Has selected lines rewritten, by one of the instructions that are offered. */
+  async rewrite(from, to, title) {
+    const { first, last } = await this.select(from, to);
+    await this.type(`:${first},${last}CountersignActions<CR>`);
+    const offered = await this.actionList();
+    check("a selection can be rewritten", offered.some((one) => one.startsWith("Ask agent to rewrite the selection")), offered);
+    await this.choose("Ask agent to rewrite the selection");
+    await this.question("what is to be done with it", title);
+    await this.answer(title);
+  }
+
+  /** Puts words at the end of the shown document. */
+  async writeAtEnd(words) {
+    await this.typeOut(`GA${words}<Esc>`);
+  }
+
+  /** What is offered for words at the end of the document, or at the end of its line that begins so. Nothing of it stays. */
+  async completes(words, line) {
+    if (line === undefined) await this.lua("vim.cmd('normal! G')");
+    else await this.lua("vim.fn.search('^\\\\V' .. ..., 'w')", line);
+    const before = await this.shown();
+    await this.type(line === undefined ? `A${words}<C-x><C-o>` : `C${words}<C-x><C-o>`);
+    const offered = await until(`completion of “${words}”`, async () => {
+      const items = await this.lua("return vim.tbl_map(function(one) return one.word .. ' ' .. one.abbr end, vim.fn.complete_info({ 'items' }).items)");
+      return items.length > 0 && items;
+    });
+    await this.typeOut("<C-e><Esc>");
+    await this.typeOut("u");
+    equal("what was tried out is gone", (await this.shown()).text, before.text);
+    return offered.join("\n");
+  }
+
+  /** The first lines of what folds in the shown document, by the editor's own folding where it has one. */
+  folds() {
+    return this.lua(`if vim.lsp.foldexpr then
+        vim.wo.foldmethod, vim.wo.foldexpr, vim.wo.foldlevel = 'expr', 'v:lua.vim.lsp.foldexpr()', 99
+        vim.wait(3000, function() return vim.fn.foldlevel('$') > 0 end, 20)
+        local found, before = {}, 0
+        for line = 1, vim.fn.line('$') do
+          local level = vim.fn.foldlevel(line)
+          if level > before or (level > 0 and vim.lsp.foldexpr(line):sub(1, 1) == '>') then table.insert(found, vim.fn.getline(line)) end
+          before = level
+        end
+        return found
+      end
+      local client = vim.lsp.get_clients({ name = 'countersign', bufnr = 0 })[1]
+      local answer = client.request_sync('textDocument/foldingRange', { textDocument = { uri = vim.uri_from_bufnr(0) } }, 5000, 0)
+      return vim.tbl_map(function(one) return vim.fn.getline(one.startLine + 1) end, answer.result)`);
+  }
+
+  /** Presses a code lens of the shown document. */
+  async lens(title) {
+    const found = await until(`the lens “${title}”`, () =>
+      this.lua(
+        `local client = vim.lsp.get_clients({ name = 'countersign', bufnr = 0 })[1]
+        if vim.fn.has('nvim-0.12') == 1 then vim.lsp.codelens.enable(true, { bufnr = 0 }) else vim.lsp.codelens.refresh({ bufnr = 0 }) end
+        vim.wait(500)
+        for _, one in ipairs(vim.lsp.codelens.get(vim.fn.has('nvim-0.12') == 1 and { bufnr = 0 } or 0)) do
+          local lens = one.lens or one
+          if lens.command and lens.command.title:find(..., 1, true) then
+            return { line = lens.range.start.line + 1, title = lens.command.title }
+          end
+        end`,
+        title,
+      ),
+    );
+    await this.lua("vim.api.nvim_win_set_cursor(0, { ..., 0 })", found.line);
+    await this.lua("vim.schedule(vim.lsp.codelens.run)");
+    // Where a line has several, Neovim asks which.
+    const asked = await until("the lenses of the line", async () => {
+      const question = await this.#asked();
+      return question?.kind === "codelens" && question;
+    }, 3000).catch(() => undefined);
+    if (asked) await this.answer(asked.choices.find((choice) => choice.includes(title)));
+  }
+
+  async send() {
+    await this.actions();
+    await this.choose("Agent: Send");
+  }
+
+  async stop() {
+    await this.typeOut(":CountersignStop<CR>");
+  }
+
+  async save() {
+    await this.typeOut(":write<CR>");
+  }
+
+  /** Closes a file and opens it again. */
+  async reopen(name) {
+    await this.lua("vim.cmd.bwipeout(vim.fn.bufnr(...))", name);
+    await this.open(name);
+  }
+
   /** Another source reports a problem, as a linter or another language server would. */
   lint() {
     return this.lua(`local lnum = vim.fn.search('return totl', 'w') - 1
@@ -133,7 +244,7 @@ export class Neovim {
   }
 
   async actions() {
-    await this.type(":CountersignActions<CR>");
+    await this.type(this.printed ? "<Cmd>lua vim.lsp.buf.code_action()<CR>" : ":CountersignActions<CR>");
     return this.actionList();
   }
 
@@ -151,6 +262,11 @@ export class Neovim {
 
   #asked() {
     return this.lua("return Rig.question()");
+  }
+
+  /** Puts a question away without an answer; nobody is told. */
+  putAway() {
+    return this.lua("return Rig.put_away()");
   }
 
   isAsked() {

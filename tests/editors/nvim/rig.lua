@@ -41,6 +41,11 @@ function Rig.answer(title)
   return false
 end
 
+--- Takes the question away, as a picker that is left open behind other windows.
+function Rig.put_away()
+  open = nil
+end
+
 --- Closes the question without a choice.
 function Rig.dismiss()
   local question = open

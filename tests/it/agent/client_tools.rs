@@ -1,7 +1,9 @@
 //! Tools that the client brings along: declared, called by request, and never the end of a turn.
 
-use super::stage::{Setting, Stage, say};
+use super::patch::{files, patch, update};
+use super::stage::{Setting, Stage, plugin, say};
 use crate::support::client::Reply;
+use countersign::workspace::uri;
 use serde_json::{Value, json};
 
 const CALL: &str = "countersign/tool/call";
@@ -295,4 +297,116 @@ async fn a_change_in_an_answer_is_a_proposal_of_the_thread() {
         assert!(output.contains(part), "{file} {kept:?}: {output}");
         assert_eq!(stage.text("a.py") == "total = 1\n", is_proposed);
     }
+}
+
+/// A change that a tool comes to is a proposal like any other: the person decides, and the model hears what was taken.
+#[tokio::test]
+async fn a_change_that_a_tool_comes_to_is_a_proposal_of_the_thread() {
+    let rename = json!({"contentItems": [{"type": "inputText", "text": "total is renamed to sum in 1 file."},
+        {"type": "patch", "patch": patch(&update("a.txt", "total", "sum"))}], "success": true});
+    for (decision, part, text) in [("accept", "Success", "sum\n"), ("reject", "rejected", "total\n")] {
+        let script = json!([[calls("c1", "rename")], [say("So be it.")]]);
+        let stage = Stage::with(script, files(&[("a.txt", "total\n")])).await;
+        let started = stage.start_thread(json!({"dynamicTools": [tool("rename")]})).await;
+        let thread = started["thread"]["id"].as_str().expect("an id").to_owned();
+        let answer = rename.clone();
+        stage.client.on_request(CALL, move |_| Reply::Ok(answer.clone()));
+        let turn = stage.start_turn(&thread, "Rename it").await;
+        let story = stage.until_event("proposal/created").await;
+        let proposal = story.last()["proposal"].clone();
+        assert_eq!(
+            stage.text("a.txt"),
+            "total\n",
+            "nothing is changed before it is decided"
+        );
+        stage
+            .decide(json!({"proposalId": proposal["id"], "decision": decision}))
+            .await;
+        let story = stage.finish(&turn).await;
+        assert_eq!(story.status(), "completed");
+        assert_eq!(stage.text("a.txt"), text);
+        let change = story.item("fileChange");
+        assert_eq!(change["proposalId"], proposal["id"]);
+        assert_ne!(change["id"], "c1", "the call's item is another");
+        let output = stage.requests(2)[1].output("c1").expect("an output");
+        assert!(
+            output.contains("renamed to sum") && output.contains(part),
+            "{decision}: {output}"
+        );
+    }
+}
+
+/// A call that runs beside others, or that failed, changes nothing.
+#[tokio::test]
+async fn a_tool_that_only_reads_or_fails_proposes_nothing() {
+    for (read_only, success, part) in [(true, true, "only reads"), (false, false, "no such name")] {
+        let script = json!([[calls("c1", "rename")], [say("I see.")]]);
+        let stage = Stage::with(script, files(&[("a.txt", "total\n")])).await;
+        let mut declared = tool("rename");
+        declared["readOnly"] = json!(read_only);
+        let started = stage.start_thread(json!({"dynamicTools": [declared]})).await;
+        let thread = started["thread"]["id"].as_str().expect("an id").to_owned();
+        let answer = json!({"contentItems": [{"type": "inputText", "text": "no such name"},
+            {"type": "patch", "patch": patch(&update("a.txt", "total", "sum"))}], "success": success});
+        stage.client.on_request(CALL, move |_| Reply::Ok(answer.clone()));
+        let story = stage.complete(&thread, "Rename it").await;
+        assert!(!story.names().contains(&"proposal/created"), "{story:#?}");
+        assert_eq!(stage.text("a.txt"), "total\n");
+        let output = stage.requests(2)[1].output("c1").expect("an output");
+        assert!(output.contains(part), "{output}");
+    }
+}
+
+/// The client asks before a tool of its own shows the model a file.
+#[tokio::test]
+async fn the_client_is_told_what_is_kept_from_the_model() {
+    let given = [
+        (".countersignignore", "hidden/\n*.key\n"),
+        ("hidden/a.txt", "x"),
+        ("b.key", "x"),
+        ("c.txt", "x"),
+    ];
+    let stage = Stage::with(json!([]), files(&given)).await;
+    std::os::unix::fs::symlink(stage.path("b.key"), stage.path("link.txt")).expect("a link");
+    let thread = stage.thread().await;
+    let ask = |paths: Value| json!({"threadId": thread, "paths": paths});
+    let paths = ["hidden/a.txt", "b.key", "c.txt", "link.txt", "none.txt"].map(|name| stage.path(name));
+    let told = stage.client.call("countersign/file/readable", ask(json!(paths))).await;
+    let refused = told["refused"].as_array().expect("a list");
+    let names: Vec<&Value> = refused.iter().map(|one| &one["path"]).collect();
+    assert_eq!(names, [&json!(paths[0]), &json!(paths[1]), &json!(paths[3])]);
+    let reason = refused[0]["reason"].as_str().expect("a reason");
+    assert!(
+        reason.contains("kept from you") && reason.contains(".countersignignore"),
+        "{reason}"
+    );
+    for (params, kind) in [
+        (ask(json!(["relative.txt"])), "invalidParams"),
+        (ask(json!(vec!["/x"; 10_001])), "invalidParams"),
+        (json!({"threadId": "none", "paths": []}), "threadNotLoaded"),
+    ] {
+        let error = stage
+            .client
+            .request("countersign/file/readable", params)
+            .await
+            .expect_err(kind);
+        assert_eq!(error.data["kind"], kind, "{}", error.message);
+    }
+}
+
+/// A thread that a command begins has the tools that the client said at the start.
+#[tokio::test]
+async fn threads_of_commands_have_the_clients_tools() {
+    let mut caps = plugin();
+    caps["experimental"]["countersign"]["tools"] = json!([tool("find_definition")]);
+    let setting = Setting {
+        caps,
+        ..files(&[("a.txt", "total\n")])
+    };
+    let stage = Stage::with(json!([[say("Done.")]]), setting).await;
+    let place = json!({"uri": uri::from_path(&stage.path("a.txt")), "lines": {"start": 0, "end": 1}});
+    let params = json!({"command": "countersign.fix", "arguments": [place]});
+    stage.client.call("workspace/executeCommand", params).await;
+    stage.until_event("turn/completed").await;
+    assert!(stage.requests(1)[0].tools().contains(&"find_definition".to_owned()));
 }

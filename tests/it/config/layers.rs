@@ -50,7 +50,19 @@ fn without_any_file_there_are_defaults() {
         "the key alone is enough"
     );
     let ids: Vec<&String> = config.providers.keys().collect();
-    assert_eq!(ids, ["anthropic", "azure", "llamacpp", "lmstudio", "ollama", "openai", "openrouter", "rehearsal"]);
+    assert_eq!(
+        ids,
+        [
+            "anthropic",
+            "azure",
+            "llamacpp",
+            "lmstudio",
+            "ollama",
+            "openai",
+            "openrouter",
+            "rehearsal"
+        ]
+    );
     assert!(matches!(
         config.provider("rehearsal"),
         Err(ConfigError::NoAddress { .. })

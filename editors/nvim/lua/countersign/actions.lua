@@ -7,22 +7,26 @@ local context = require('countersign.context')
 local M = {}
 
 --- The conversation that takes a question about code: the one used last if it is idle, else a new one.
-local function with_thread(done)
+---@param words string Told to the person again where there is none.
+local function with_thread(words, done)
+  local function failed(error)
+    client.tell((error and error.message .. ' ' or '') .. 'Not asked: ' .. words, vim.log.levels.ERROR)
+  end
   client.with(function(server)
     local thread = require('countersign.threads').current(server.id)
     if thread and not thread.turn then
       done(thread)
     else
-      chat.start(done)
+      chat.start(done, nil, failed)
     end
-  end)
+  end, failed)
 end
 
 --- Says something about a place.
 ---@param words string
 ---@param place { path: string, lines?: table, diagnostics?: table[] }
 local function say(words, place)
-  with_thread(function(thread)
+  with_thread(words, function(thread)
     require('countersign.composer').say(thread, words, {
       context = { activeFile = place.path, selection = place.lines, diagnostics = place.diagnostics },
     })

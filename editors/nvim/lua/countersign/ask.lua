@@ -1,7 +1,7 @@
 --- Questions to the person, one at a time. None takes the keys from somebody who types: it is announced, and opens when the
 --- keys are still in normal mode, or when the person asks for it. A question that is closed is a no.
-local config = require('countersign.config')
 local events = require('countersign.events')
+local keys = require('countersign.keys')
 
 local M = {}
 
@@ -13,34 +13,14 @@ local M = {}
 ---@field nothing any What a closed or lost question is answered with.
 ---@field answered? fun(result: any) Set by `M.ask`.
 ---@field announced? boolean
+---@field close? fun() Takes away what of it is on the screen beside its picker.
+---@field aside? boolean The person does something first, and it does not open by itself meanwhile.
 
 ---@type countersign.Question[]
 local waiting = {}
 ---@type countersign.Question?
 local showing
-local last_key = 0
 local timer
-
-vim.on_key(function(_, typed)
-  -- Keys of mappings and of the plugin itself do not count.
-  if typed == nil or typed ~= '' then
-    last_key = vim.uv.now()
-  end
-end, vim.api.nvim_create_namespace('countersign.ask'))
-
---- Whether a question may take the keys now.
----@return boolean
-function M.is_still()
-  local mode = vim.api.nvim_get_mode()
-  if mode.blocking or mode.mode ~= 'n' or vim.fn.getcmdwintype() ~= '' or vim.fn.pumvisible() == 1 then
-    return false
-  end
-  -- Another picker, or a window that floats and has the focus, is in use.
-  if vim.api.nvim_win_get_config(0).relative ~= '' then
-    return false
-  end
-  return vim.uv.now() - last_key >= config.get().questions.pause
-end
 
 local look
 
@@ -76,6 +56,9 @@ local function settle(question, result)
     return
   end
   question.settled = true
+  if question.close then
+    question.close()
+  end
   remove(question)
   if showing == question then
     showing = nil
@@ -110,10 +93,10 @@ end
 
 look = function()
   local question = waiting[1]
-  if not question or showing then
+  if not question or showing or question.aside then
     return
   end
-  if M.is_still() then
+  if keys.are_still() then
     show(question)
   else
     announce(question)
@@ -142,6 +125,22 @@ function M.wait(question)
     end)
   end)
   return coroutine.yield()
+end
+
+--- A question waits while the person does something about it, such as reading all of what it asks.
+---@param question countersign.Question
+function M.put_aside(question)
+  question.aside = true
+  if showing == question then
+    showing = nil
+  end
+end
+
+--- It is asked again once the keys are still.
+---@param question countersign.Question
+function M.take_up(question)
+  question.aside = false
+  later(50)
 end
 
 --- Opens the question that waits, at the person's own wish.
@@ -181,9 +180,6 @@ end
 local function withdraw(id)
   for _, question in ipairs(waiting) do
     if question.id == id then
-      if showing == question and question.close then
-        question.close()
-      end
       settle(question, question.nothing)
       return
     end

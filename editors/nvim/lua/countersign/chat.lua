@@ -83,27 +83,66 @@ local function tail(thread)
   return lines
 end
 
---- Puts an item into the buffer, below the heading of its turn.
-local function put(chat, thread, item)
+--- An item's block with its place; nil where there is nothing to show of it.
+local function shown(thread, item)
   local turn = thread.turns[item.turn or '']
   local over = item.complete or turn == nil or turn.status ~= 'inProgress'
   item.complete = over
   local block = words.block(item)
-  if not block then
-    return
-  end
-  local head = 'head:' .. (item.turn or '')
-  if item.type ~= 'userMessage' and not chat.transcript.by_id[head] and turn and turn.kind ~= 'ownCommands' then
-    chat.transcript:put(head, { lines = { '## Countersign' }, marks = { { line = 1, group = 'CountersignAgent' } } }, item.turn)
-  end
-  chat.transcript:put((item.turn or '') .. item.id, block, item.turn, over)
+  return block and { id = (item.turn or '') .. item.id, block = block, turn = item.turn, complete = over }
 end
 
-local function ending(chat, turn)
-  local block = words.ending(turn)
-  if block then
-    chat.transcript:put('end:' .. turn.id, block, turn.id, true)
+--- The heading above what the agent does in a turn.
+local function heading(thread, item)
+  local turn = thread.turns[item.turn or '']
+  if item.type ~= 'userMessage' and turn and turn.kind ~= 'ownCommands' then
+    local block = { lines = { '## Countersign' }, marks = { { line = 1, group = 'CountersignAgent' } } }
+    return { id = 'head:' .. item.turn, block = block, turn = item.turn }
   end
+end
+
+local function ending(turn)
+  local block = turn and words.ending(turn)
+  return block and { id = 'end:' .. turn.id, block = block, turn = turn.id, complete = true }
+end
+
+local function put(chat, one)
+  if one then
+    chat.transcript:put(one.id, one.block, one.turn, one.complete)
+  end
+end
+
+--- Puts an item into the buffer, below the heading of its turn.
+local function put_item(chat, thread, item)
+  local one = shown(thread, item)
+  local head = one and heading(thread, item)
+  if head and not chat.transcript.by_id[head.id] then
+    put(chat, head)
+  end
+  put(chat, one)
+end
+
+--- All of a conversation, turn by turn.
+local function everything(thread)
+  local list, headed, last = {}, {}, nil
+  local function add(one)
+    list[#list + 1] = one
+  end
+  for _, item in ipairs(thread.items) do
+    if last and item.turn ~= last then
+      add(ending(thread.turns[last]))
+    end
+    last = item.turn
+    local one = shown(thread, item)
+    local head = one and heading(thread, item)
+    if head and not headed[head.id] then
+      headed[head.id] = true
+      add(head)
+    end
+    add(one)
+  end
+  add(last and ending(thread.turns[last]))
+  return list
 end
 
 local function notices(chat, thread)
@@ -128,31 +167,17 @@ local function write(chat)
   end
   if chat.all then
     chat.all, chat.dirty = false, {}
-    chat.transcript:clear()
-    local last
-    for _, item in ipairs(thread.items) do
-      if last and item.turn ~= last and thread.turns[last] then
-        ending(chat, thread.turns[last])
-      end
-      last = item.turn
-      put(chat, thread, item)
-    end
-    if last and thread.turns[last] then
-      ending(chat, thread.turns[last])
-    end
+    chat.transcript:rebuild(everything(thread))
   else
     -- In the order in which they began.
     for _, item in ipairs(thread.items) do
-      local key = (item.turn or '') .. item.id
-      if chat.dirty[key] then
-        put(chat, thread, item)
+      if chat.dirty[(item.turn or '') .. item.id] then
+        put_item(chat, thread, item)
       end
     end
     chat.dirty = {}
     for id in pairs(chat.ended) do
-      if thread.turns[id] then
-        ending(chat, thread.turns[id])
-      end
+      put(chat, ending(thread.turns[id]))
     end
   end
   chat.ended = {}
@@ -233,7 +258,7 @@ end
 --- Brings a stored conversation into its buffer.
 ---@param id string
 ---@param done? fun(thread: countersign.Thread)
----@param failed? fun(error: { message: string }) Absent: the person is told.
+---@param failed? fun(error?: { message: string }) Without an error the person was told. Absent: they are told.
 function M.resume(id, done, failed)
   client.with(function(server)
     local params = { threadId = id, dynamicTools = require('countersign.tools').specs() }
@@ -243,20 +268,21 @@ function M.resume(id, done, failed)
         done(thread)
       end
     end, failed)
-  end)
+  end, failed)
 end
 
 --- Begins a conversation.
 ---@param done fun(thread: countersign.Thread)
 ---@param settings? table
-function M.start(done, settings)
+---@param failed? fun(error?: { message: string }) As of `M.resume`.
+function M.start(done, settings, failed)
   local folder = client.folder()
   client.with(function(server)
     local params = { settings = vim.tbl_extend('force', { cwd = folder }, settings or {}), dynamicTools = require('countersign.tools').specs() }
     client.request(server, 'thread/start', params, function(result)
       done(threads.adopt(result.thread, server.id, result.settings))
-    end)
-  end)
+    end, failed)
+  end, failed)
 end
 
 --- Calls back with the conversation that is meant: that of the window, else the one used last, else a new one.

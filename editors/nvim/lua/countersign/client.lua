@@ -81,11 +81,13 @@ end
 
 --- Calls back with a client that is ready. Starts the server where none runs; tells the person if there is none.
 ---@param callback fun(client: vim.lsp.Client)
-function M.with(callback)
+---@param failed? fun() After the person was told.
+function M.with(callback, failed)
+  failed = failed or function() end
   local client = M.current()
   local id = client and client.id or require('countersign.server').start(M.folder())
   if not id then
-    return
+    return failed()
   end
   local deadline = vim.uv.now() + 20000
   local function look()
@@ -94,8 +96,10 @@ function M.with(callback)
       callback(ready)
     elseif not ready and vim.uv.now() > deadline - 19000 then
       M.tell('the server ended before it was ready. :Countersign log has the cause.', vim.log.levels.ERROR)
+      failed()
     elseif vim.uv.now() > deadline then
       M.tell('the server does not answer. :Countersign log has the cause, :Countersign restart starts it again.', vim.log.levels.ERROR)
+      failed()
     else
       vim.defer_fn(look, 20)
     end
@@ -110,7 +114,20 @@ function M.by_id(id)
   return vim.lsp.get_client_by_id(id)
 end
 
---- Sends a request. A failure without `failed` is shown to the person.
+---@type table<integer, table<fun(error: table?, result: any), true>> What is asked of each client and not answered yet.
+local open = {}
+
+--- The server of a client has ended: what it was asked is answered by nobody else.
+---@param id integer
+function M.lost(id)
+  local left = open[id] or {}
+  open[id] = nil
+  for one in pairs(left) do
+    one({ message = 'the server ended before it answered. Try again once it runs; :Countersign log has the cause.', code = 0 })
+  end
+end
+
+--- Sends a request. A failure without `failed` is shown to the person. The end of the server is a failure too.
 ---@param client vim.lsp.Client|integer
 ---@param method string With or without the prefix `countersign/`.
 ---@param params table
@@ -131,7 +148,14 @@ function M.request(client, method, params, done, failed)
   if next(params) == nil then
     params = vim.empty_dict()
   end
-  local function answered(error, result)
+  local asked = open[client.id] or {}
+  open[client.id] = asked
+  local answered
+  answered = function(error, result)
+    if not asked[answered] then
+      return
+    end
+    asked[answered] = nil
     if error then
       if failed then
         failed(error)
@@ -142,7 +166,11 @@ function M.request(client, method, params, done, failed)
       done(M.clean(result))
     end
   end
-  local _, id = M.call(client, 'request', method, params, answered)
+  asked[answered] = true
+  local sent, id = M.call(client, 'request', method, params, answered)
+  if not sent then
+    answered({ message = 'the server has ended. :Countersign restart starts it again.', code = 0 })
+  end
   return id
 end
 

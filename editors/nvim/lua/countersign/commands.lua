@@ -17,7 +17,7 @@ local M = {}
 
 ---@type table<string, countersign.Command>
 M.list = {}
-for _, room in ipairs({ 'talk', 'changes', 'threads' }) do
+for _, room in ipairs({ 'talk', 'changes', 'threads', 'account' }) do
   M.list = vim.tbl_extend('error', M.list, require('countersign.commands.' .. room))
 end
 

@@ -78,13 +78,15 @@ local function set(buf, text)
   vim.bo[buf].modified = false
 end
 
---- Puts words back that no model has read. What the person is writing stays above them.
+--- Puts words back that no model has read: above what the person is writing by now, whose cursor stays in it.
 ---@param id string
 ---@param text string
 function M.give_back(id, text)
   local buf = M.buffer(id)
-  local written = text_of(buf)
-  set(buf, vim.trim(written) == '' and text or written .. '\n' .. text)
+  local empty = vim.trim(text_of(buf)) == ''
+  vim.api.nvim_buf_set_lines(buf, 0, empty and -1 or 0, false, vim.split(text, '\n', { plain = true }))
+  -- As if it had just been typed: the editor is not left without a word about it.
+  vim.bo[buf].modified = true
 end
 
 --- Adds a picture to the next message.
@@ -102,13 +104,23 @@ function M.attach(path)
   end)
 end
 
---- Sends words to a conversation: to the running turn, else as a new one.
+local function restore_pictures(id, taken)
+  local list = vim.list_extend(vim.list_slice(taken or {}), pictures[id] or {})
+  pictures[id] = #list > 0 and list or nil
+  show_pictures(id, M.buffer(id))
+end
+
+--- Puts a message that was not sent back, whatever the person has typed since.
+local function restore(id, text, taken)
+  M.give_back(id, text)
+  restore_pictures(id, taken)
+end
+
+--- Sends words to a conversation: to the running turn, else as a new one. Where that fails they are put into its composer.
 ---@param thread countersign.Thread
 ---@param text string
 ---@param given? { queue?: boolean, context?: table, pictures?: string[] }
----@param sent? fun()
----@param failed? fun()
-function M.say(thread, text, given, sent, failed)
+function M.say(thread, text, given)
   given = given or {}
   local input = { { type = 'text', text = text } }
   for _, path in ipairs(given.pictures or {}) do
@@ -125,18 +137,15 @@ function M.say(thread, text, given, sent, failed)
     clientUserMessageId = own_id,
   }
   local function not_sent(error)
-    client.tell(error.message, vim.log.levels.ERROR)
-    if failed then
-      failed()
+    if error then
+      client.tell(error.message, vim.log.levels.ERROR)
     end
+    restore(thread.id, text, given.pictures)
   end
   local function done(result)
     thread.wanted = nil
     if result.steered then
       threads.joins(thread, own_id, text)
-    end
-    if sent then
-      sent()
     end
   end
   local method = given.queue and 'turn/queue/add' or 'turn/start'
@@ -145,7 +154,7 @@ function M.say(thread, text, given, sent, failed)
     if error.data and error.data.kind == 'threadNotLoaded' then
       chat.resume(thread.id, function(resumed)
         client.request(resumed.client, method, params, done, not_sent)
-      end)
+      end, not_sent)
     else
       not_sent(error)
     end
@@ -153,7 +162,7 @@ function M.say(thread, text, given, sent, failed)
 end
 
 --- A word after a slash that is a command of the plugin and no prompt.
-local function own_command(thread, text, fall_back)
+local function own_command(thread, text, taken, fall_back)
   local name, rest = text:match('^/([%w_-]+)%s*(.-)%s*$')
   local commands = require('countersign.commands')
   if not name or not commands.from_composer(name) or text:find('\n') then
@@ -165,6 +174,8 @@ local function own_command(thread, text, fall_back)
         return fall_back()
       end
     end
+    -- Pictures wait for the next message.
+    restore_pictures(thread.id, taken)
     commands.run(name, rest)
   end, fall_back)
 end
@@ -184,18 +195,17 @@ function M.send(id, queue)
     set(buf, '')
     show_pictures(id, buf)
   end
-  local function failed()
-    -- Nothing that was typed is lost.
-    if vim.trim(text_of(buf)) == '' then
-      set(buf, text)
-    end
-    pictures[id] = taken
-    show_pictures(id, buf)
-  end
+  local given = { queue = queue, pictures = taken }
   local function go(thread)
-    own_command(thread, text, function()
-      M.say(thread, text, { queue = queue, pictures = taken }, nil, failed)
+    own_command(thread, text, taken, function()
+      M.say(thread, text, given)
     end)
+  end
+  local function not_sent(error)
+    if error then
+      client.tell(error.message, vim.log.levels.ERROR)
+    end
+    restore(id, text, taken)
   end
   local thread = threads.get(id)
   clear()
@@ -203,18 +213,14 @@ function M.send(id, queue)
     return go(thread)
   end
   chat.resume(id, go, function(error)
-    failed()
-    if thread and #thread.items == 0 then
-      -- Nothing was said in it yet, so nothing of it was kept: the words begin another one.
-      return chat.start(function(fresh)
-        set(buf, '')
-        require('countersign.chat.window').open(fresh.id)
-        M.say(fresh, text, { queue = queue, pictures = taken }, nil, function()
-          M.give_back(fresh.id, text)
-        end)
-      end)
+    if not error or not thread or #thread.items > 0 then
+      return not_sent(error)
     end
-    client.tell(error.message, vim.log.levels.ERROR)
+    -- Nothing was said in it yet, so nothing of it was kept: the words begin another one.
+    chat.start(function(fresh)
+      require('countersign.chat.window').open(fresh.id)
+      M.say(fresh, text, given)
+    end, nil, not_sent)
   end)
 end
 

@@ -37,6 +37,7 @@ M.notifications = {
   ['guardian/assessment'] = { 'countersign.notices', 'assessment' },
   ['warning'] = { 'countersign.notices', 'warning' },
   ['error'] = { 'countersign.notices', 'error' },
+  ['account/login/completed'] = { 'countersign.account', 'completed' },
   ['command/output'] = { 'countersign.exec', 'output' },
   ['file/searchUpdated'] = { 'countersign.complete', 'search_updated' },
 }

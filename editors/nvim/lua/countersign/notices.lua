@@ -46,24 +46,88 @@ function M.review_completed(params)
   client.tell(words)
 end
 
---- The automatic reviewer denied something: it can be overruled, for exactly that.
-function M.assessment(params)
-  if params.status == 'denied' then
-    M.denied = { threadId = params.threadId, assessmentId = params.id }
-    client.tell(('the automatic reviewer denied this. %s :Countersign overrule allows it once.'):format(params.rationale or ''), vim.log.levels.WARN)
+---@class countersign.Denial
+---@field number integer By which the person names it.
+---@field client integer
+---@field threadId string
+---@field assessmentId string
+---@field what string
+---@field why string
+
+---@type countersign.Denial[] What was denied and can be overruled, the latest last.
+local denials = {}
+local numbered = 0
+
+--- What was denied, in words.
+local function deed(action)
+  local line = require('countersign.ask.choice').line
+  if action.type == 'command' then
+    return line(require('countersign.ask.approval').command_line(action.command), 200)
+  elseif action.type == 'tool' then
+    return line(('%s of %s with %s'):format(action.tool, action.server, vim.json.encode(action.arguments)), 200)
   end
+  return line(action.request or action.type, 200)
 end
 
---- Lets the last thing that was denied happen, once.
-function M.overrule()
-  if not M.denied then
+--- The automatic reviewer denied something: it can be overruled, for exactly that, by the number that is told here.
+function M.assessment(params, id)
+  if params.status ~= 'denied' then
+    return
+  end
+  numbered = numbered + 1
+  local denial = { number = numbered, client = id, threadId = params.threadId, assessmentId = params.id, what = deed(params.action or {}), why = params.rationale or '' }
+  denials[#denials + 1] = denial
+  client.tell((':Countersign overrule %d — the automatic reviewer denied %s. %s'):format(denial.number, denial.what, denial.why), vim.log.levels.WARN)
+end
+
+require('countersign.events').on('lost', function(data)
+  denials = vim.tbl_filter(function(one)
+    return one.client ~= data.client
+  end, denials)
+end)
+
+--- The numbers of what can be overruled.
+---@return string[]
+function M.denied()
+  return vim.tbl_map(function(one)
+    return tostring(one.number)
+  end, denials)
+end
+
+local function allow(denial)
+  for i, one in ipairs(denials) do
+    if one == denial then
+      table.remove(denials, i)
+    end
+  end
+  local params = { threadId = denial.threadId, assessmentId = denial.assessmentId }
+  client.request(denial.client, 'guardian/approveDenied', params, function(result)
+    client.tell(result.taken and ('allowed, once: %s.'):format(denial.what) or 'it was overruled before, or is gone.')
+  end)
+end
+
+--- Lets something happen, once, that was denied: what was told under this number, or what the person chooses by its words.
+---@param number? string
+function M.overrule(number)
+  if number and number ~= '' then
+    for _, denial in ipairs(denials) do
+      if tostring(denial.number) == number then
+        return allow(denial)
+      end
+    end
+    return client.tell(('nothing that was denied has the number %s. :Countersign overrule lists what has one.'):format(number), vim.log.levels.WARN)
+  elseif #denials == 0 then
     return client.tell('nothing was denied.')
   end
-  local thread = threads.get(M.denied.threadId)
-  client.request(thread and thread.client or -1, 'guardian/approveDenied', M.denied, function(result)
-    client.tell(result.taken and 'it is allowed, once.' or 'it was overruled before, or is gone.')
+  local choices = { { label = 'Leave it denied' } }
+  for i = #denials, 1, -1 do
+    choices[#choices + 1] = { label = ('Allow once: %s'):format(denials[i].what), detail = denials[i].why ~= '' and denials[i].why or nil, denial = denials[i] }
+  end
+  require('countersign.ask.choice').pick(choices, 'What the automatic reviewer denied', 'countersign.overrule', function(chosen)
+    if chosen and chosen.denial then
+      allow(chosen.denial)
+    end
   end)
-  M.denied = nil
 end
 
 --- The same words are told once.

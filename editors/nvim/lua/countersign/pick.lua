@@ -5,6 +5,18 @@ local threads = require('countersign.threads')
 
 local M = {}
 
+--- A span of minutes in a word or two.
+---@param minutes integer
+---@return string
+function M.minutes(minutes)
+  if minutes % 1440 == 0 then
+    return ('%d %s'):format(minutes / 1440, minutes == 1440 and 'day' or 'days')
+  elseif minutes % 60 == 0 then
+    return ('%d %s'):format(minutes / 60, minutes == 60 and 'hour' or 'hours')
+  end
+  return ('%d minutes'):format(minutes)
+end
+
 --- How long ago something was, in a word or two.
 ---@param ms integer Since the epoch.
 ---@param now? integer Seconds since the epoch.
@@ -161,6 +173,35 @@ function M.mode(name)
       if mode then
         take(mode)
       end
+    end)
+  end)
+end
+
+--- Chooses what commands and patches of the conversation may do without a question.
+---@param name? string
+function M.permissions(name)
+  chat.with(function(thread)
+    client.request(thread.client, 'permissions/profiles', { cwd = thread.cwd }, function(result)
+      local now = thread.settings and thread.settings.permissions
+      local function take(profile)
+        settings(thread, { permissions = profile.id }, ('the permission profile is %s from the next turn on.'):format(profile.id))
+      end
+      for _, profile in ipairs(result.data) do
+        if profile.id == name then
+          return take(profile)
+        end
+      end
+      vim.ui.select(result.data, {
+        prompt = 'Permission profile',
+        kind = 'countersign.permissions',
+        format_item = function(profile)
+          return ('%s%s  %s'):format(now == profile.id and '● ' or '  ', profile.id, profile.description or '')
+        end,
+      }, function(profile)
+        if profile then
+          take(profile)
+        end
+      end)
     end)
   end)
 end

@@ -78,8 +78,8 @@ function M.created(params, id)
     return
   end
   client.tell('proposes ' .. M.summary(proposal) .. '. :Countersign diff')
-  if require('countersign.config').get().review.open == 'side' and require('countersign.ask').is_still() then
-    require('countersign.review.side').open(proposal)
+  if require('countersign.config').get().review.open == 'side' then
+    require('countersign.review.side').open(proposal, nil, nil, true)
   end
 end
 

@@ -82,9 +82,10 @@ function M.root_of(buf)
   return vim.fs.root(buf, config.get().root_markers) or vim.fs.dirname(file)
 end
 
+--- What the plugin can do, with the tools for conversations that the server begins itself, as by a code action.
 local function capabilities()
   local able = vim.lsp.protocol.make_client_capabilities()
-  able.experimental = vim.tbl_extend('force', able.experimental or {}, { countersign = { version = 1 } })
+  able.experimental = vim.tbl_extend('force', able.experimental or {}, { countersign = { version = 1, tools = require('countersign.tools').specs() } })
   return able
 end
 
@@ -108,6 +109,7 @@ local function on_exit(_, _, client_id)
   vim.schedule(function()
     local client = vim.lsp.get_client_by_id(client_id)
     local root = client and client.config.root_dir or (vim.uv.cwd() or '')
+    require('countersign.client').lost(client_id)
     require('countersign.threads').lost(client_id)
     local wanted = stopping[client_id] or vim.v.exiting ~= vim.NIL
     stopping[client_id] = nil

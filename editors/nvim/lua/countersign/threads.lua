@@ -271,6 +271,10 @@ apply['item/started'] = function(thread, params)
   if params.item.clientId then
     read(thread, params.item.clientId)
   end
+  -- Chats are told apart by what was said first, until they have a name.
+  if thread.preview == '' and params.item.type == 'userMessage' then
+    thread.preview = require('countersign.chat.words').input(params.item.content):gsub('%s+', ' ')
+  end
   return put(thread, params.item, params.turnId)
 end
 apply['item/completed'] = function(thread, params)

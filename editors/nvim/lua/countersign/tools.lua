@@ -1,6 +1,8 @@
 --- The editor's own intelligence as tools of the model: declared with each conversation, carried out through the language
---- servers that run here. None changes anything: a rename comes back as a patch for the model to propose.
+--- servers that run here. None changes anything: a rename is a proposal of the conversation. What the person keeps from the
+--- model is shown by none of them.
 local config = require('countersign.config')
+local events = require('countersign.events')
 
 local M = {}
 
@@ -21,7 +23,7 @@ local function position(more)
   return { type = 'object', properties = properties, required = required, additionalProperties = false }
 end
 
----@type table<string, { switch: string, spec: table }>
+---@type table<string, { switch: string, spec: table, changes?: boolean }>
 local tools = {
   editor_diagnostics = {
     switch = 'diagnostics',
@@ -62,8 +64,9 @@ local tools = {
   },
   editor_rename = {
     switch = 'rename',
+    changes = true,
     spec = {
-      description = 'What the language server would change to rename something everywhere, as a patch. Nothing is changed: send the patch with apply_patch, so that the person can decide on it.',
+      description = 'Renames something everywhere, by the language server of its file. The person is asked about the change like about any patch of yours; the answer says what they took.',
       inputSchema = position({ newName = { type = 'string', description = 'The new name.' } }),
     },
   },
@@ -75,7 +78,7 @@ function M.specs()
   local list, switches = {}, config.get().tools
   for name, tool in pairs(tools) do
     if switches[tool.switch] then
-      list[#list + 1] = vim.tbl_extend('force', { name = name, readOnly = true }, tool.spec)
+      list[#list + 1] = vim.tbl_extend('force', { name = name, readOnly = not tool.changes }, tool.spec)
     end
   end
   table.sort(list, function(a, b)
@@ -92,6 +95,9 @@ local function result(text, success)
   return { contentItems = { { type = 'inputText', text = text } }, success = success }
 end
 
+---@type table<string, countersign.ToolCall> Those that run, by the id of their item.
+local running = {}
+
 --- Answers `tool/call`. Runs in a coroutine, so that a language server can be waited for.
 ---@param params table
 ---@param id integer
@@ -105,14 +111,45 @@ function M.call(params, id)
     return result(('The person has switched %s off.'):format(params.tool), false)
   end
   local arguments = type(params.arguments) == 'table' and params.arguments or {}
+  local lsp = require('countersign.tools.lsp')
   local thread = require('countersign.threads').get(params.threadId)
   local cwd = thread and thread.cwd ~= '' and thread.cwd or vim.uv.cwd() or '/'
-  local good, text = pcall(require('countersign.tools.' .. tool.switch).run, arguments, cwd, id)
+  local call = lsp.begin(params.threadId, params.turnId, id)
+  running[params.callId] = call
+  local good, text, patch = pcall(require('countersign.tools.' .. tool.switch).run, arguments, cwd)
+  running[params.callId] = nil
+  lsp.finish()
   if good then
-    return result(text, true)
+    local answer = result(text, true)
+    if patch then
+      table.insert(answer.contentItems, { type = 'patch', patch = patch })
+    end
+    return answer
   end
   -- A table is a reason in words; a text is a fault with its place.
   return result(type(text) == 'table' and text.reason or ('The editor could not do this: ' .. tostring(text)), false)
 end
+
+-- A call that the server has taken back: Neovim does not tell which request a `$/cancelRequest` means, but the server tells at
+-- once that the call's item, or its turn, is over.
+events.on('changed', function(data)
+  if data.kind == 'item/completed' and running[data.params.item.id] then
+    running[data.params.item.id].cancel()
+  elseif data.kind == 'turn/completed' then
+    for _, call in pairs(running) do
+      if call.turn == data.params.turn.id then
+        call.cancel()
+      end
+    end
+  end
+end)
+
+events.on('lost', function(data)
+  for _, call in pairs(running) do
+    if call.client == data.client then
+      call.cancel()
+    end
+  end
+end)
 
 return M

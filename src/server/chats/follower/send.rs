@@ -150,6 +150,7 @@ impl Follower {
         };
         let params = ThreadStartParams {
             settings,
+            dynamic_tools: self.session.client().tools.clone(),
             ..ThreadStartParams::default()
         };
         self.session

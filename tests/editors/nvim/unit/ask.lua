@@ -109,6 +109,134 @@ tests['words go with a no, and closing their prompt is a no without'] = function
   end
 end
 
+--- The questions' windows that take no keys.
+local function cards()
+  local list = {}
+  for _, win in ipairs(vim.api.nvim_list_wins()) do
+    if vim.api.nvim_win_get_config(win).relative ~= '' then
+      list[#list + 1] = table.concat(vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf(win), 0, -1, false), '\n')
+    end
+  end
+  return list
+end
+
+local function labels()
+  return vim.tbl_map(function(choice)
+    return choice.label
+  end, open.items)
+end
+
+tests['a command that does not fit its prompt is shown to its end before there is a yes'] = function()
+  vim.o.columns, vim.o.lines = 100, 40
+  for _, row in ipairs({
+    -- What hides at the end, and whether a window can hold it.
+    { ('echo %s; rm -rf /'):format(('x'):rep(400)), true },
+    { 'echo fine # \nrm -rf /', true },
+    { 'echo fine\r\27[2Krm -rf /', true },
+    { ('echo x\n'):rep(200) .. 'rm -rf /', false },
+  }) do
+    pickers()
+    T.fresh({ questions = { pause = 10 } })
+    local params = command('a')
+    params.command = { 'bash', '-lc', row[1] }
+    local got = asked('approval/command', params)
+    T.wait('the question', function()
+      return open ~= nil
+    end)
+    if row[2] then
+      T.equal(#cards(), 1)
+      T.has(cards()[1], 'rm -rf /')
+      T.check(not cards()[1]:find('\27', 1, true), 'what hides text is made visible')
+    else
+      T.equal(cards(), {})
+      T.equal(labels()[2], 'Read all of it, then decide…')
+      for _, choice in ipairs(open.items) do
+        T.check(choice.decision ~= 'accept' and choice.decision ~= 'acceptForSession', choice.label)
+      end
+      local before = open
+      open.done(open.items[2])
+      T.equal(#vim.api.nvim_list_tabpages(), 2)
+      T.equal(vim.api.nvim_buf_get_lines(0, -2, -1, false), { 'rm -rf /' })
+      vim.wait(400, function() end)
+      T.equal(open, before, 'asked again while it is read')
+      vim.cmd.tabclose()
+      T.wait('the question again', function()
+        return open ~= before
+      end)
+    end
+    for _, choice in ipairs(open.items) do
+      if choice.decision == 'accept' then
+        open.done(choice)
+      end
+    end
+    T.wait('the answer', function()
+      return got.there
+    end)
+    T.equal(got.result.decision, 'accept')
+    T.equal(cards(), {})
+  end
+  vim.o.columns, vim.o.lines = 80, 24
+end
+
+tests['what shows a question goes when it is settled elsewhere'] = function()
+  vim.o.columns, vim.o.lines = 100, 40
+  pickers()
+  T.fresh({ questions = { pause = 10 } })
+  local params = command('a')
+  params.command = { 'bash', '-lc', 'a\nb' }
+  local got = asked('approval/command', params)
+  T.wait('the question', function()
+    return #cards() == 1
+  end)
+  require('countersign.ask').approval_resolved({ approvalId = 'a', decision = 'accept' })
+  T.wait('the end', function()
+    return got.there
+  end)
+  T.equal(cards(), {})
+  vim.o.columns, vim.o.lines = 80, 24
+end
+
+tests['a denial is overruled by its own number, whatever was denied since'] = function()
+  pickers()
+  T.fresh()
+  vim.o.columns = 100
+  local id, wire = T.countersign({ ['countersign/guardian/approveDenied'] = { taken = true } })
+  local notices = require('countersign.notices')
+  local function deny(assessment, line)
+    local action = { type = 'command', command = { 'bash', '-lc', line }, cwd = '/', confined = 'outside', reason = '' }
+    notices.assessment({ threadId = 't', id = assessment, itemId = 'i', status = 'denied', action = action, rationale = 'No.' }, id)
+  end
+  deny('first', 'make test')
+  T.has(T.messages[#T.messages][1], ':Countersign overrule 1 — the automatic reviewer denied make test')
+  deny('second', 'rm -rf /')
+  local commands = require('countersign.commands')
+  T.equal(commands.complete('', 'Countersign overrule '), { '1', '2' })
+  local function approved()
+    local list = {}
+    for _, one in ipairs(wire) do
+      if one.method == 'countersign/guardian/approveDenied' then
+        list[#list + 1] = one.params.assessmentId
+      end
+    end
+    return list
+  end
+  commands.run('overrule', '1')
+  T.equal(approved(), { 'first' })
+  -- Once.
+  commands.run('overrule', '1')
+  T.equal(approved(), { 'first' })
+  T.has(T.messages[#T.messages][1], 'has the number 1')
+  -- Without a number it is chosen by its words, and the first choice is a no.
+  commands.run('overrule', '')
+  T.equal(open.items[1].label, 'Leave it denied')
+  T.equal(open.items[2].label, 'Allow once: rm -rf /')
+  open.done(open.items[1])
+  T.equal(approved(), { 'first' })
+  open.done(open.items[2])
+  T.equal(approved(), { 'first', 'second' })
+  vim.o.columns = 80
+end
+
 tests['what is asked in words is answered by choices or words, and nothing is no answer'] = function()
   T.fresh({ questions = { pause = 10 } })
   local params = { id = 'q', threadId = 't', turnId = 'u', itemId = 'i', questions = {

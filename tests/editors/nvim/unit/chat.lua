@@ -80,6 +80,134 @@ tests['a window at the end follows, any other stays'] = function()
   T.equal(vim.bo[buf].modifiable, false)
 end
 
+tests['a chat that is written anew moves no reader and opens nothing that is folded'] = function()
+  T.fresh()
+  local threads, chats = require('countersign.threads'), require('countersign.chat')
+  local function told(turns)
+    local list = {}
+    for i = 1, turns do
+      list[i] = { id = 'u' .. i, status = 'completed', kind = 'regular', items = {
+        { type = 'userMessage', id = 'm' .. i, content = { { type = 'text', text = 'question ' .. i } } },
+        { type = 'commandExecution', id = 'c' .. i, command = 'make ' .. i, status = 'completed', confined = 'workspace', aggregatedOutput = 'one\ntwo\nthree' },
+        { type = 'agentMessage', id = 'a' .. i, text = 'answer ' .. i },
+      } }
+    end
+    return { id = 't', cwd = '/shop', turns = list }
+  end
+  threads.adopt(told(12), 1)
+  local chat = chats.buffer('t')
+  vim.api.nvim_win_set_buf(0, chat.buf)
+  T.wait('the chat', function()
+    return shown(chat.buf):find('answer 12', 1, true) ~= nil
+  end)
+  local function folds()
+    local closed = {}
+    for line = 1, vim.fn.line('$') do
+      if vim.fn.foldclosed(line) == line then
+        closed[#closed + 1] = vim.fn.getline(line)
+      end
+    end
+    return closed
+  end
+  T.equal(#folds(), 12)
+  vim.fn.search('make 3')
+  vim.cmd('normal! zo')
+  vim.fn.search('answer 5')
+  local top = vim.fn.getline(vim.fn.line('w0'))
+  -- As after a rollback and as after the server was started again.
+  for turns, folded in pairs({ [10] = 9, [14] = nil }) do
+    threads.adopt(told(turns), 1)
+    T.wait('the chat', function()
+      return not chat.pending
+    end)
+    T.equal(vim.api.nvim_get_current_line(), 'answer 5')
+    T.equal(vim.fn.getline(vim.fn.line('w0')), top)
+    T.equal(#folds(), folded or #folds())
+  end
+  threads.adopt(told(14), 1)
+  T.wait('the chat', function()
+    return shown(chat.buf):find('answer 14', 1, true) ~= nil
+  end)
+  T.equal(vim.api.nvim_get_current_line(), 'answer 5')
+  local list = folds()
+  T.check(not vim.tbl_contains(list, '`$ make 3`') and vim.tbl_contains(list, '`$ make 14`'), list)
+end
+
+local function composed(id)
+  return shown(require('countersign.composer').buffer(id))
+end
+
+--- Writes into the composer and sends it.
+local function send(id, text)
+  local buf = require('countersign.composer').buffer(id)
+  vim.api.nvim_buf_set_lines(buf, 0, -1, false, vim.split(text, '\n'))
+  require('countersign.composer').send(id)
+  return buf
+end
+
+tests['what was typed is not lost where there is no server'] = function()
+  T.fresh({ cmd = { '/no/such/countersign' } })
+  local buf = send('t', 'one\ntwo')
+  T.wait('the words', function()
+    return composed('t') == 'one\ntwo'
+  end)
+  T.equal(vim.bo[buf].modified, true)
+  T.has(T.messages[#T.messages][1], '/no/such/countersign')
+end
+
+tests['what was typed is not lost where the conversation cannot be brought back'] = function()
+  T.fresh()
+  local answer
+  T.countersign({ ['countersign/thread/resume'] = function()
+    -- The person types on meanwhile.
+    vim.api.nvim_buf_set_lines(require('countersign.composer').buffer('t'), 0, -1, false, { 'and three' })
+    answer = true
+    return nil, { code = -32603, message = 'the file is broken' }
+  end })
+  local picture = vim.fn.tempname()
+  vim.fn.writefile({ 'x' }, picture)
+  local buf = send('t', 'one\ntwo')
+  T.wait('the answer', function()
+    return answer and T.messages[#T.messages] and T.messages[#T.messages][1]:find('is broken')
+  end)
+  T.equal(shown(buf), 'one\ntwo\nand three')
+  vim.fn.delete(picture)
+end
+
+tests['what was typed is not lost where the server ends before it answers'] = function()
+  T.fresh()
+  local id, wire = T.countersign({ ['countersign/turn/start'] = T.later })
+  require('countersign.threads').adopt({ id = 't', cwd = '/shop', turns = {} }, id)
+  local buf = send('t', 'Do it')
+  T.equal(shown(buf), '')
+  wire.exit(0)
+  T.wait('the words', function()
+    return shown(buf) == 'Do it'
+  end)
+  T.has(T.messages[#T.messages][1], 'the server ended before it answered')
+end
+
+tests['what was typed is not lost where a turn is refused, and goes once where the conversation was away'] = function()
+  T.fresh()
+  local starts = 0
+  local id = T.countersign({
+    ['countersign/turn/start'] = function()
+      starts = starts + 1
+      return nil, { code = -32803, message = 'not loaded', data = { kind = 'threadNotLoaded' } }
+    end,
+    ['countersign/thread/resume'] = function()
+      return nil, { code = -32803, message = 'the file is locked' }
+    end,
+  })
+  require('countersign.threads').adopt({ id = 't', cwd = '/shop', turns = {} }, id)
+  local buf = send('t', 'Do it')
+  T.wait('the words', function()
+    return shown(buf) == 'Do it'
+  end)
+  T.equal(starts, 1)
+  T.has(T.messages[#T.messages][1], 'the file is locked')
+end
+
 tests['the words of others cannot break out of their block'] = function()
   local words = require('countersign.chat.words')
   local output = 'a\27[31mred\27[0m\r\n~~~~\n~~~~~~~ x\n10%\r20%\n\27]0;title\7b\0c'

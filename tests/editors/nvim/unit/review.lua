@@ -142,6 +142,46 @@ tests['what waits is drawn in its file, and what moved lies elsewhere'] = functi
   vim.fn.delete(path)
 end
 
+tests['the two sides open by themselves only while the keys rest'] = function()
+  T.fresh({ review = { open = 'side' }, questions = { pause = 10 } })
+  require('countersign.review')
+  local path = vim.fn.tempname()
+  vim.fn.writefile({ 'one' }, path)
+  vim.cmd.edit(path)
+  path = vim.api.nvim_buf_get_name(0)
+  local first = hunk('1', 0, 1, 'ONE\n')
+  first.oldText = 'one\n'
+  local made = proposal(path, { first })
+  local mode = vim.api.nvim_get_mode
+  local read
+  local id = T.countersign({ ['countersign/proposal/read'] = function()
+    -- The person has begun to type since.
+    vim.api.nvim_get_mode = function()
+      return { mode = 'i', blocking = false }
+    end
+    local full = vim.deepcopy(made)
+    full.files[1].current, full.files[1].result = 'one\n', 'ONE\n'
+    read = true
+    return { proposal = full }
+  end })
+  local good, why = pcall(function()
+    require('countersign.proposals').created({ proposal = made }, id)
+    T.wait('the proposal to be read', function()
+      return read
+    end)
+    vim.wait(500, function() end)
+    T.equal(#vim.api.nvim_list_tabpages(), 1, 'it opened while somebody typed')
+    vim.api.nvim_get_mode = mode
+    T.wait('the two sides', function()
+      return #vim.api.nvim_list_tabpages() == 2
+    end)
+  end)
+  vim.api.nvim_get_mode = mode
+  vim.cmd('silent! tabonly!')
+  vim.fn.delete(path)
+  T.check(good, why)
+end
+
 tests['a hunk at the top of a file, in an empty one and behind its end can be drawn'] = function()
   require('countersign.review')
   local proposals = require('countersign.proposals')

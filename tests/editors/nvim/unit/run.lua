@@ -44,8 +44,87 @@ function T.wait(what, look)
   end
 end
 
+--- A server within the editor, which answers from a table: a result, or a function from the parameters to one. `T.later` is no
+--- answer. What it was asked is in the second value.
+T.later = {}
+function T.server(answers)
+  local asked = {}
+  return function(dispatchers)
+    local closing, id = false, 0
+    asked.exit = function(code)
+      if not closing then
+        closing = true
+        vim.schedule(function()
+          dispatchers.on_exit(code, 0)
+        end)
+      end
+    end
+    return {
+      request = function(method, params, done, replied)
+        id = id + 1
+        local own = id
+        table.insert(asked, { method = method, params = params, id = own })
+        local answer = answers[method]
+        if answer == T.later then
+          return true, own
+        end
+        vim.schedule(function()
+          local result, problem = answer, nil
+          if type(answer) == 'function' then
+            result, problem = answer(params)
+          end
+          if replied then
+            replied(own)
+          end
+          done(problem, result)
+        end)
+        return true, own
+      end,
+      notify = function(method, params)
+        table.insert(asked, { method = method, params = params })
+        if method == 'exit' then
+          asked.exit(0)
+        end
+        return true
+      end,
+      is_closing = function()
+        return closing
+      end,
+      terminate = function()
+        asked.exit(0)
+      end,
+    }
+  end,
+    asked
+end
+
+--- Starts such a server as ours; its client's id, and what it was asked.
+function T.countersign(answers)
+  local cmd, asked = T.server(vim.tbl_extend('keep', answers, {
+    initialize = { capabilities = {} },
+    shutdown = vim.NIL,
+    ['countersign/proposal/list'] = { data = {} },
+    ['countersign/file/readable'] = { refused = {} },
+  }))
+  local given = vim.tbl_extend('force', require('countersign.server').config(), { cmd = cmd, root_dir = vim.uv.cwd(), reuse_client = function()
+    return false
+  end })
+  local id = vim.fn.has('nvim-0.11') == 1 and vim.lsp.start(given, { attach = false }) or vim.lsp.start_client(given)
+  T.wait('our server', function()
+    local client = vim.lsp.get_client_by_id(id)
+    return client and client.initialized
+  end)
+  return id, asked
+end
+
 --- Forgets what the plugin knows.
 function T.fresh(options)
+  for _, client in ipairs(vim.lsp.get_clients()) do
+    client.stop(vim.fn.has('nvim-0.11') == 1 and client or true, true)
+  end
+  vim.wait(1000, function()
+    return #vim.lsp.get_clients() == 0
+  end, 10)
   for name in pairs(package.loaded) do
     if vim.startswith(name, 'countersign') then
       package.loaded[name] = nil

@@ -1,5 +1,6 @@
 // A command asks first. The question does not come while the person types; what is typed goes into the text. Then it opens by
 // itself; the first choice is a no; words to the model go with one.
+// Shows S-105, S-106, S-107, S-116, S-127.
 import { check, equal } from "../../checks.mjs";
 import { sleep, toldOf, until } from "../../stage.mjs";
 

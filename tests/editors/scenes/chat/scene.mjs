@@ -1,15 +1,9 @@
 // The person chats in a panel: the answer streams beside the file, reasoning and output fold, a second message joins the running
 // turn, a file is completed after “@”, and the cursor of a reader stays where it is.
+// Shows S-079, S-264, S-266, S-269, S-366.
 import { check, equal } from "../../checks.mjs";
-import { project, requests, until } from "../../stage.mjs";
+import { project, release, requests, until } from "../../stage.mjs";
 import fs from "node:fs";
-import path from "node:path";
-
-/** Opens a barrier of the rehearsal model. */
-async function release(name) {
-  const address = /base_url = "(.*)\/v1"/.exec(fs.readFileSync(path.join(process.env.COUNTERSIGN_HOME, "config.toml"), "utf8"))[1];
-  await fetch(`${address}/release/${name}`, { method: "POST" });
-}
 
 export async function play(editor) {
   await editor.open("cart.py");

@@ -1,8 +1,11 @@
 // A conversation in a document, in an editor with nothing but the configuration that the program prints: a question, a command
-// that is approved, a change that is accepted and one that is rejected, a turn that is stopped, and the document opened again.
+// that is approved by a lens where the editor has lenses, a change that is accepted and one that is rejected, a turn that is stopped, and the document opened again.
+// Shows S-091, S-105, S-127, S-300, S-366.
 import { check, equal } from "../../checks.mjs";
 import { before, onDisk, until } from "../../stage.mjs";
 
+/** Nothing but what `countersign editor-config` prints. */
+export const wants = { profile: "printed" };
 const NAME = "talk.countersign.md";
 
 export async function play(editor) {
@@ -10,6 +13,11 @@ export async function play(editor) {
   const text = () => editor.text(NAME);
   const sees = (what, part) => until(`${what} (“${part}”)`, async () => (await text()).includes(part), 60000);
   const rests = () => editor.idle();
+
+  const files = await editor.completes("@pri");
+  check("files are offered after @", files.includes("prices.py"), files);
+  const words = await editor.completes("/mod");
+  check("commands are offered after /", words.includes("model"), words);
 
   await editor.writeAtEnd("What does cart.py do?");
   await editor.send();
@@ -20,12 +28,26 @@ export async function play(editor) {
   check("what the agent says makes no heading", now.includes("\\## ❯ You") && now.split("\n").filter((line) => line === "## ❯ You").length === 2, now);
   check("there is a place to go on", now.trimEnd().endsWith("## ❯ You"), now);
   await editor.shot("first-answer");
+  if (editor.folds) {
+    const folds = await editor.folds();
+    check("the turns and what is in them fold", ["## ❯ You", "## ◆ Agent", "### ◆"].every((head) => folds.some((line) => line.startsWith(head))), folds);
+    const modes = await editor.completes("mode: ", "mode:");
+    check("the modes are offered in the header", ["agent", "plan", "ask"].every((mode) => modes.includes(mode)), modes);
+    const models = await editor.completes("model: ", "model:");
+    check("so are the models", models.includes("rehearsal"), models);
+  }
 
   await editor.writeAtEnd("Run the tests");
   await editor.send();
   const asked = await editor.question("the question about the command", "Run once");
   check("the command asks first and is shown", asked.text.includes("python3 -m unittest"), asked);
-  await editor.answer("Run once");
+  if (editor.lens) {
+    // The same stands above the question in the document; the first answer wins.
+    await editor.putAway();
+    await editor.lens("Run once");
+  } else {
+    await editor.answer("Run once");
+  }
   await sees("what came of it", "The name totl is not defined.");
   await rests();
   now = await text();

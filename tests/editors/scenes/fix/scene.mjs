@@ -1,5 +1,6 @@
 // Another linter reports a problem in a file with unsaved text; the agent runs the tests and proposes a change to it and to
 // a file that is not open; the person takes all of it.
+// Shows S-106, S-108.
 import { check, equal } from "../../checks.mjs";
 import { after, before, onDisk, until } from "../../stage.mjs";
 

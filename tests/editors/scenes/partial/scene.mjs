@@ -1,5 +1,6 @@
 // A proposal with two hunks in the open file, which has unsaved text, and one in a closed file. The person takes one of the
 // two and the closed file's.
+// Shows S-108, S-116.
 import { check, equal } from "../../checks.mjs";
 import { decideOn } from "../../person.mjs";
 import { after, before, onDisk, toldOf, until } from "../../stage.mjs";

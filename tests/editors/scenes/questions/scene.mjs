@@ -1,5 +1,6 @@
 // The model asks in words: a choice, and one that the person answers in their own. Then it uses the editor's own eyes, and is
 // told where it asks for what is not there.
+// Shows S-425, S-427, S-428.
 import { check } from "../../checks.mjs";
 import { toldOf } from "../../stage.mjs";
 

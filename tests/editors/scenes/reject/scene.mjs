@@ -1,4 +1,5 @@
 // The person closes the question, or the preview, without a choice: a no. Nothing is changed, and the model is told.
+// Shows S-116, S-128.
 import { check, equal } from "../../checks.mjs";
 import { before, onDisk, toldOf } from "../../stage.mjs";
 

@@ -1,5 +1,6 @@
 // The person saves a session with a chat in it, closes the editor, and comes back: the conversation is where it was, and goes on;
 // also from the list of conversations, and when the server dies.
+// Shows S-014, S-300, S-301, S-309.
 import { check, equal } from "../../checks.mjs";
 import { state, until } from "../../stage.mjs";
 import path from "node:path";

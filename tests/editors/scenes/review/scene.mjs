@@ -1,5 +1,6 @@
 // The person has the uncommitted changes reviewed: the findings lie on their lines and move along; one is dismissed, one is
 // mended by the agent, and then none is left.
+// Shows S-244, S-253.
 import { check, equal } from "../../checks.mjs";
 import { decideOn } from "../../person.mjs";
 import { before, onDisk, until } from "../../stage.mjs";
@@ -30,11 +31,11 @@ export async function play(editor) {
 
   await editor.insertBelow("VAT = 19", "# 🍐 discount?");
   const typed = await editor.text("cart.py");
-  await until("the findings to follow", async () => (await editor.findings()).some((one) => one.line === lineOf(typed, "return totl")), 10000).catch(() => undefined);
+  await until("the findings to follow", async () => (await editor.findings()).some((one) => one.line === lineOf(typed, "return totl"))).catch(() => undefined);
   const moved = await findings(editor, 2);
   equal("they follow what is typed above", moved.map((one) => one.line).sort().join(), [lineOf(typed, "price_of(name)"), lineOf(typed, "return totl")].sort().join());
 
-  await decideOn(editor, "price_of(name)", "Dismiss finding");
+  await decideOn(editor, "price_of(name)", "Dismiss finding: Count every piece");
   await findings(editor, 1);
   await decideOn(editor, "return totl", "Fix with agent: Return the total");
   const proposal = await editor.proposal();

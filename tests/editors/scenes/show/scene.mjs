@@ -1,5 +1,6 @@
 // The person looks at a proposal before deciding on it: marks in the text, the diff of one hunk, the way to the next; takes all
 // of the open file, nothing of the closed one, and looks at what the turn has changed.
+// Shows S-108, S-272.
 import { check, equal } from "../../checks.mjs";
 import { decideOn } from "../../person.mjs";
 import { before, onDisk, toldOf, until } from "../../stage.mjs";

@@ -1,5 +1,6 @@
 // A turn changes, makes and deletes files, by a command in the sandbox and by a patch; then the person types on, and takes the
 // turn back. All files are as before, and no text that the person has not saved is lost.
+// Shows S-257.
 import { check, equal } from "../../checks.mjs";
 import { after, before, isOnDisk, onDisk, until } from "../../stage.mjs";
 

@@ -1,8 +1,12 @@
 --- May this command run, this folder be written, this tool be called?
 local ask = require('countersign.ask')
+local card = require('countersign.ask.card')
 local choice = require('countersign.ask.choice')
 
 local M = {}
+
+--- Characters of a command, or of a call's arguments, that a prompt shows.
+local MOST = 240
 
 local confined = {
   readOnly = 'inside the sandbox, reading only',
@@ -25,8 +29,9 @@ end
 --- The choices in the order in which they are shown: the first one, which an unlucky Enter takes, is a no.
 ---@param params table
 ---@param verb string
+---@param unread? boolean Not all of what is asked about has been shown: there is no yes to it yet.
 ---@return table[]
-function M.choices(params, verb)
+function M.choices(params, verb, unread)
   local names, list = labels(params, verb), {}
   local offered = {}
   for _, decision in ipairs(params.availableDecisions or {}) do
@@ -37,10 +42,13 @@ function M.choices(params, verb)
   end
   add('decline', names.decline)
   for _, decision in ipairs({ 'accept', 'acceptForSession', 'acceptAlways' }) do
-    if offered[decision] then
+    if offered[decision] and not unread then
       local rule = decision == 'acceptAlways' and params.alwaysRule
       add(decision, names[decision], rule and { detail = ('%s, written to %s'):format(rule.text, vim.fn.fnamemodify(rule.file, ':~')) } or nil)
     end
+  end
+  if unread then
+    add(nil, 'Read all of it, then decide…', { read = true })
   end
   if offered.decline then
     add('decline', 'Decline and say why…', { words = true })
@@ -67,30 +75,69 @@ function M.command_line(command)
   )
 end
 
-local function put(params, lines, verb, kind)
+--- A text for a prompt, and whether that is all of it, as it stands.
+---@param text string
+---@return string line
+---@return boolean whole
+local function short(text)
+  local whole = vim.fn.strchars(text) <= MOST and not text:find('%c')
+  return vim.fn.strtrans(choice.line(text, MOST)), whole
+end
+
+---@class countersign.Asked
+---@field title string What `all` is.
+---@field lines string[] The prompt.
+---@field all? string What is asked about, where the prompt does not hold all of it.
+---@field verb string
+---@field kind string
+
+---@param params table
+---@param asked countersign.Asked
+local function put(params, asked)
   local who = params.agent and ('agent %s: '):format(params.agent) or ''
-  return {
+  local all = asked.all and card.lines(asked.all)
+  local question
+  local function decided(chosen, answer)
+    if not chosen then
+      return answer(nil)
+    end
+    local result = { decision = chosen.decision, turnId = params.turnId }
+    if not chosen.words then
+      return answer(result)
+    end
+    vim.ui.input({ prompt = 'What should the agent do instead? ' }, function(words)
+      -- Nothing said is still a no.
+      result.feedback = words and vim.trim(words) ~= '' and words or nil
+      answer(result)
+    end)
+  end
+  question = {
     id = params.id,
     thread = params.threadId,
-    title = who .. choice.line(lines[1], 100),
+    title = who .. choice.line(asked.lines[1], 100),
     nothing = { decision = 'decline', turnId = params.turnId },
     show = function(answer)
-      choice.pick(M.choices(params, verb), who .. table.concat(lines, '\n'), kind, function(chosen)
-        if not chosen then
-          return answer(nil)
+      if question.close then
+        question.close()
+      end
+      local fits = all and card.fits(all)
+      local unread = all and not fits and not question.was_read
+      local close = fits and card.show(asked.title, all) or function() end
+      question.close = close
+      choice.pick(M.choices(params, asked.verb, unread), who .. table.concat(asked.lines, '\n'), asked.kind, function(chosen)
+        close()
+        if not (chosen and chosen.read) then
+          return decided(chosen, answer)
         end
-        local result = { decision = chosen.decision, turnId = params.turnId }
-        if not chosen.words then
-          return answer(result)
-        end
-        vim.ui.input({ prompt = 'What should the agent do instead? ' }, function(words)
-          -- Nothing said is still a no.
-          result.feedback = words and vim.trim(words) ~= '' and words or nil
-          answer(result)
+        question.was_read = true
+        ask.put_aside(question)
+        card.read(asked.title, all, function()
+          ask.take_up(question)
         end)
       end)
     end,
   }
+  return question
 end
 
 --- What a command does, in words.
@@ -113,7 +160,9 @@ local function deeds(actions)
 end
 
 function M.command(params)
-  local lines = { ('Run %s?'):format(choice.line(M.command_line(params.command), 400)) }
+  local command = M.command_line(params.command)
+  local line, whole = short(command)
+  local lines = { ('Run %s?'):format(line) }
   local does = deeds(params.actions)
   lines[#lines + 1] = ('In %s, %s%s.'):format(vim.fn.fnamemodify(params.cwd, ':~'), confined[params.confined] or params.confined, does ~= '' and (': ' .. does) or '')
   lines[#lines + 1] = choice.line(params.reason, 300)
@@ -123,31 +172,54 @@ function M.command(params)
   if params.risk then
     lines[#lines + 1] = ('Risk %s: %s'):format(params.risk.level, choice.line(params.risk.description, 200))
   end
-  return ask.wait(put(params, lines, params.confined == 'outside' and 'Run once outside the sandbox' or 'Run once', 'countersign.command'))
+  return ask.wait(put(params, {
+    title = 'The whole command',
+    lines = lines,
+    all = not whole and command or nil,
+    verb = params.confined == 'outside' and 'Run once outside the sandbox' or 'Run once',
+    kind = 'countersign.command',
+  }))
 end
 
 function M.permission(params)
-  local lines = { choice.line(params.reason, 400) }
-  for _, path in ipairs(params.paths or {}) do
-    lines[#lines + 1] = '  ' .. choice.line(vim.fn.fnamemodify(path, ':~'), 200)
-    if #lines > 8 then
-      lines[#lines + 1] = ('  and %d more'):format(#params.paths - 8)
+  local lines, paths = { choice.line(params.reason, 400) }, params.paths or {}
+  local whole = vim.fn.strchars(params.reason) <= 400
+  for i, path in ipairs(paths) do
+    local line, good = short(vim.fn.fnamemodify(path, ':~'))
+    whole = whole and good
+    lines[#lines + 1] = '  ' .. line
+    if i == 8 and #paths > 8 then
+      lines[#lines + 1] = ('  and %d more'):format(#paths - 8)
+      whole = false
       break
     end
   end
   local until_when = { command = 'Allow for this command', turn = 'Allow for this turn', session = 'Allow', always = 'Allow' }
-  return ask.wait(put(params, lines, until_when[params.acceptCovers] or 'Allow', 'countersign.permission'))
+  return ask.wait(put(params, {
+    title = 'All that is asked for',
+    lines = lines,
+    all = not whole and table.concat({ params.reason, '', table.concat(paths, '\n') }, '\n') or nil,
+    verb = until_when[params.acceptCovers] or 'Allow',
+    kind = 'countersign.permission',
+  }))
 end
 
 function M.tool(params)
   local arguments = vim.json.encode(params.arguments)
+  local line, whole = short(arguments)
   local lines = {
     ('Call %s of the tool server %s?'):format(choice.line(params.tool, 80), choice.line(params.server, 60)),
     choice.line(params.title, 200),
-    'With ' .. choice.line(arguments, 300),
+    'With ' .. line,
     choice.line(params.reason, 300),
   }
-  return ask.wait(put(params, lines, 'Call once', 'countersign.tool'))
+  return ask.wait(put(params, {
+    title = 'All of the arguments',
+    lines = lines,
+    all = not whole and vim.inspect(params.arguments) or nil,
+    verb = 'Call once',
+    kind = 'countersign.tool',
+  }))
 end
 
 return M

@@ -177,17 +177,46 @@ function Transcript:put(id, block, turn, complete)
   end)
 end
 
---- Takes everything away.
-function Transcript:clear()
-  self.shown, self.by_id, self.rows = {}, {}, 0
+--- Shows other blocks in the place of all that is shown. Lines that are the same are not touched, so whoever reads them stays
+--- there, and what they have folded or opened stays so.
+---@param blocks { id: string, block: countersign.Block, turn?: string, complete?: boolean }[]
+function Transcript:rebuild(blocks)
+  local before, after, folded = {}, {}, {}
+  for _, one in ipairs(self.shown) do
+    vim.list_extend(before, one.lines)
+    folded[one.id] = one.folded and one.lines
+  end
+  local shown = {}
+  for i, given in ipairs(blocks) do
+    local lines = vim.list_extend(vim.list_slice(given.block.lines), { '' })
+    shown[i] = { id = given.id, row = #after, lines = lines, turn = given.turn, fold = given.block.fold, status = given.block.status }
+    vim.list_extend(after, lines)
+  end
   self:change(function()
     vim.api.nvim_buf_clear_namespace(self.buf, namespace, 0, -1)
-    for _, win in ipairs(vim.fn.win_findbuf(self.buf)) do
-      vim.api.nvim_win_call(win, function()
-        pcall(vim.cmd, 'normal! zE')
-      end)
+    self.tail_mark = nil
+    if #before == 0 or #after == 0 then
+      vim.api.nvim_buf_set_lines(self.buf, 0, -1, false, #after > 0 and after or { '' })
+    else
+      local regions = vim.diff(table.concat(before, '\n') .. '\n', table.concat(after, '\n') .. '\n', { result_type = 'indices' }) --[[@as integer[][] ]]
+      for i = #regions, 1, -1 do
+        local old, count, new, more = unpack(regions[i])
+        local first = count == 0 and old or old - 1
+        vim.api.nvim_buf_set_lines(self.buf, first, first + count, false, vim.list_slice(after, new, new + more - 1))
+      end
     end
-    vim.api.nvim_buf_set_lines(self.buf, 0, -1, false, { '' })
+    self.shown, self.by_id, self.rows = shown, {}, #after
+    for i, one in ipairs(shown) do
+      local given = blocks[i]
+      self.by_id[one.id] = i
+      self:decorate(one, given.block)
+      if given.complete and one.fold then
+        one.folded = true
+        if not vim.deep_equal(folded[one.id], one.lines) then
+          self:close(one)
+        end
+      end
+    end
   end)
 end
 

@@ -132,6 +132,14 @@ local function aside(text)
   return '*' .. one_line(text, 300):gsub('%*', '') .. '*'
 end
 
+--- Adds a text as a quotation, which folds with all above it.
+local function quote(block, text)
+  for _, line in ipairs(M.lines(text)) do
+    block.lines[#block.lines + 1] = line == '' and '>' or '> ' .. line
+  end
+  block.fold = { 1, #block.lines }
+end
+
 local blocks = {}
 
 function blocks.userMessage(item)
@@ -162,14 +170,11 @@ function blocks.reasoning(item)
     if i > 1 then
       block.lines[#block.lines + 1] = '>'
     end
-    for _, line in ipairs(M.lines(part)) do
-      block.lines[#block.lines + 1] = line == '' and '>' or '> ' .. line
-    end
+    quote(block, part)
   end
   if #block.lines == 0 then
     return nil
   end
-  block.fold = { 1, #block.lines }
   block.status = item.complete and {} or { { ' ● thinking', 'CountersignRunning' } }
   return block
 end
@@ -282,19 +287,15 @@ function blocks.collabAgentToolCall(item)
   table.sort(names)
   local block = { lines = { ('**Agents** %s %s'):format(words[item.tool] or item.tool, table.concat(names, ', ')) }, status = status(item, {}) }
   if item.prompt and item.prompt ~= '' then
-    for _, line in ipairs(M.lines(item.prompt)) do
-      block.lines[#block.lines + 1] = '> ' .. line
-    end
-    block.fold = { 1, #block.lines }
+    quote(block, item.prompt)
   end
   return block
 end
 
 function blocks.agentMail(item)
   local block = { lines = { ('**From %s**'):format(one_line(item.author, 60)) } }
-  for _, line in ipairs(M.lines(item.text)) do
-    block.lines[#block.lines + 1] = '> ' .. line
-  end
+  quote(block, item.text)
+  block.fold = nil
   return block
 end
 
@@ -322,10 +323,7 @@ function blocks.contextCompaction(item)
     block.lines[#block.lines + 1] = one_line(item.message, 300)
   end
   if item.summary then
-    for _, line in ipairs(M.lines(item.summary)) do
-      block.lines[#block.lines + 1] = '> ' .. line
-    end
-    block.fold = { 1, #block.lines }
+    quote(block, item.summary)
   end
   return block
 end

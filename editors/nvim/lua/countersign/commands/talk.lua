@@ -104,8 +104,10 @@ return {
   terminals = { desc = 'Look at commands of the agent that run on; ! ends one', run = function(call)
     require('countersign.terminals').pick(call.bang and 'kill' or 'open')
   end },
-  overrule = { desc = 'Allow once what the automatic reviewer denied', run = function()
-    require('countersign.notices').overrule()
+  overrule = { desc = 'Allow once what the automatic reviewer denied', complete = function()
+    return require('countersign.notices').denied()
+  end, run = function(call)
+    require('countersign.notices').overrule(call.words)
   end },
   servers = { desc = 'The tool servers and how they are', run = function()
     client.with(function(server)

@@ -48,8 +48,11 @@ return {
   fork = { desc = 'Go on in a copy of the conversation', composer = true, run = function()
     with_thread(function(thread)
       client.request(thread.client, 'thread/fork', { threadId = thread.id }, function(result)
-        local copy = require('countersign.threads').adopt(result.thread, thread.client, result.settings)
-        require('countersign.chat.window').open(copy.id)
+        require('countersign.threads').adopt(result.thread, thread.client, result.settings)
+        -- A copy has no tools of the editor's yet.
+        require('countersign.chat').resume(result.thread.id, function(copy)
+          require('countersign.chat.window').open(copy.id)
+        end)
       end)
     end)
   end },
@@ -109,6 +112,20 @@ return {
   end },
   mode = { desc = 'Choose how far the agent may go', composer = true, complete = { 'agent', 'plan', 'ask' }, run = function(call)
     require('countersign.pick').mode(call.words)
+  end },
+  permissions = { desc = 'Choose what may be done without a question', composer = true, run = function(call)
+    require('countersign.pick').permissions(call.words)
+  end },
+  memory = { desc = 'Whether this conversation may be remembered', complete = { 'on', 'off' }, run = function(call)
+    local modes = { on = 'enabled', off = 'disabled' }
+    if not modes[call.words] then
+      return client.tell('say on or off: :Countersign memory off')
+    end
+    with_thread(function(thread)
+      client.request(thread.client, 'thread/memoryMode/set', { threadId = thread.id, mode = modes[call.words] }, function()
+        client.tell(call.words == 'on' and 'the conversation may be remembered.' or 'the conversation is not remembered.')
+      end)
+    end)
   end },
   prompts = { desc = 'Choose one of your prompts', run = function()
     require('countersign.pick').prompt()

@@ -2,6 +2,7 @@
 --- edited and written, which changes the hunks; deciding is done from either side.
 local client = require('countersign.client')
 local edit = require('countersign.review.edit')
+local keys = require('countersign.keys')
 local proposals = require('countersign.proposals')
 
 local M = {}
@@ -144,16 +145,90 @@ function M.reload(view)
   end, function() end)
 end
 
+--- Puts the two sides of a file on the screen, in a tab of their own.
+---@param proposal table
+---@param fresh table The file, as it was just read.
+---@param done? fun(view: countersign.Side)
+local function put(proposal, fresh, done)
+  vim.cmd('tabnew')
+  local view = { proposal = proposal.id, path = fresh.path, tab = vim.api.nvim_get_current_tabpage(), hunks = fresh.hunks, result = fresh.result or '', filled = true }
+  local empty = vim.api.nvim_get_current_buf()
+  local name = ('countersign://after/%s/%s'):format(proposal.id:sub(-6), vim.fn.fnamemodify(fresh.path, ':.'))
+  view.after = scratch(name, fresh.path, 'acwrite')
+  if fresh.current then
+    vim.cmd.edit(vim.fn.fnameescape(fresh.path))
+    view.before = vim.api.nvim_get_current_buf()
+  else
+    view.before = scratch(name:gsub('^countersign://after', 'countersign://before'), fresh.path, 'nofile')
+    vim.bo[view.before].modifiable = false
+    vim.api.nvim_win_set_buf(0, view.before)
+  end
+  if empty ~= view.before and vim.api.nvim_buf_is_valid(empty) and vim.api.nvim_buf_get_name(empty) == '' and not vim.bo[empty].modified then
+    pcall(vim.api.nvim_buf_delete, empty, {})
+  end
+  vim.wo.winbar = ' now'
+  vim.cmd('diffthis')
+  vim.cmd('rightbelow vertical sbuffer ' .. view.after)
+  set(view.after, view.result)
+  vim.b[view.after].countersign_side = { proposal = proposal.id, path = fresh.path }
+  vim.bo[view.after].modifiable = fresh.result ~= nil
+  vim.bo[view.after].bufhidden = 'wipe'
+  vim.wo.winbar = bar(view)
+  vim.cmd('diffthis')
+  vim.api.nvim_create_autocmd('BufWriteCmd', {
+    buffer = view.after,
+    callback = function()
+      write(view)
+    end,
+  })
+  -- The before side is a file of the person's: it leaves the comparison with the view.
+  vim.api.nvim_create_autocmd('BufWipeout', {
+    buffer = view.after,
+    callback = function()
+      for _, win in ipairs(vim.fn.win_findbuf(view.before)) do
+        vim.api.nvim_win_call(win, function()
+          vim.cmd('diffoff')
+        end)
+        vim.wo[win].winbar = ''
+      end
+      for i, one in ipairs(views) do
+        if one == view then
+          table.remove(views, i)
+        end
+      end
+      vim.schedule(function()
+        require('countersign.review.inline').draw(view.before)
+      end)
+    end,
+  })
+  views[#views + 1] = view
+  require('countersign.review.inline').draw(view.before)
+  if done then
+    done(view)
+  end
+end
+
 --- Shows one file of a proposal.
 ---@param proposal table
 ---@param file table
 ---@param done? fun(view: countersign.Side)
-local function open_file(proposal, file, done)
-  local known = find(proposal.id, file.path)
-  if known then
+---@param by_itself? boolean Nobody asked for it: it waits until the keys rest.
+local function open_file(proposal, file, done, by_itself)
+  local function show(fresh)
+    local known = find(proposal.id, file.path)
+    if not known then
+      return put(proposal, fresh, done)
+    end
     vim.api.nvim_set_current_tabpage(known.tab)
-    return done and done(known)
+    if done then
+      done(known)
+    end
   end
+  local function wanted()
+    return proposals.get(proposal.id) ~= nil
+  end
+  -- It takes the keys: not while somebody types, also if they began to while the server was asked.
+  local may = by_itself and keys.are_still or keys.are_free
   client.request(proposal.client, 'proposal/read', { proposalId = proposal.id }, function(read)
     local fresh
     for _, one in ipairs(read.proposal.files) do
@@ -162,62 +237,9 @@ local function open_file(proposal, file, done)
     if not fresh then
       return client.tell('the proposal has no such file any more.', vim.log.levels.WARN)
     end
-    vim.cmd('tabnew')
-    local view = { proposal = proposal.id, path = file.path, tab = vim.api.nvim_get_current_tabpage(), hunks = fresh.hunks, result = fresh.result or '', filled = true }
-    local empty = vim.api.nvim_get_current_buf()
-    local name = ('countersign://after/%s/%s'):format(proposal.id:sub(-6), vim.fn.fnamemodify(file.path, ':.'))
-    view.after = scratch(name, file.path, 'acwrite')
-    if fresh.current then
-      vim.cmd.edit(vim.fn.fnameescape(file.path))
-      view.before = vim.api.nvim_get_current_buf()
-    else
-      view.before = scratch(name:gsub('^countersign://after', 'countersign://before'), file.path, 'nofile')
-      vim.bo[view.before].modifiable = false
-      vim.api.nvim_win_set_buf(0, view.before)
-    end
-    if empty ~= view.before and vim.api.nvim_buf_is_valid(empty) and vim.api.nvim_buf_get_name(empty) == '' and not vim.bo[empty].modified then
-      pcall(vim.api.nvim_buf_delete, empty, {})
-    end
-    vim.wo.winbar = ' now'
-    vim.cmd('diffthis')
-    vim.cmd('rightbelow vertical sbuffer ' .. view.after)
-    set(view.after, view.result)
-    vim.b[view.after].countersign_side = { proposal = proposal.id, path = file.path }
-    vim.bo[view.after].modifiable = fresh.result ~= nil
-    vim.bo[view.after].bufhidden = 'wipe'
-    vim.wo.winbar = bar(view)
-    vim.cmd('diffthis')
-    vim.api.nvim_create_autocmd('BufWriteCmd', {
-      buffer = view.after,
-      callback = function()
-        write(view)
-      end,
-    })
-    -- The before side is a file of the person's: it leaves the comparison with the view.
-    vim.api.nvim_create_autocmd('BufWipeout', {
-      buffer = view.after,
-      callback = function()
-        for _, win in ipairs(vim.fn.win_findbuf(view.before)) do
-          vim.api.nvim_win_call(win, function()
-            vim.cmd('diffoff')
-          end)
-          vim.wo[win].winbar = ''
-        end
-        for i, one in ipairs(views) do
-          if one == view then
-            table.remove(views, i)
-          end
-        end
-        vim.schedule(function()
-          require('countersign.review.inline').draw(view.before)
-        end)
-      end,
-    })
-    views[#views + 1] = view
-    require('countersign.review.inline').draw(view.before)
-    if done then
-      done(view)
-    end
+    keys.when(may, wanted, function()
+      show(fresh)
+    end)
   end)
 end
 
@@ -225,13 +247,14 @@ end
 ---@param proposal table
 ---@param path? string
 ---@param done? fun(view: countersign.Side)
-function M.open(proposal, path, done)
+---@param by_itself? boolean Nobody asked for it.
+function M.open(proposal, path, done, by_itself)
   path = path or vim.api.nvim_buf_get_name(0)
   local chosen = proposal.files[1]
   for _, file in ipairs(proposal.files) do
     chosen = file.path == path and file or chosen
   end
-  open_file(proposal, chosen, done)
+  open_file(proposal, chosen, done, by_itself)
 end
 
 --- Whether a buffer is the before side of a view, which has no need of marks.

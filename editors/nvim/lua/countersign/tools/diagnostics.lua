@@ -20,6 +20,9 @@ function M.run(arguments, cwd)
   local found = vim.tbl_filter(function(one)
     return not vim.startswith(one.source or '', 'countersign')
   end, vim.diagnostic.get(buf))
+  found = lsp.readable(found, function(one)
+    return vim.api.nvim_buf_get_name(one.bufnr)
+  end)
   table.sort(found, function(a, b)
     if a.bufnr ~= b.bufnr then
       return a.bufnr < b.bufnr

@@ -1,4 +1,5 @@
---- Asking the language servers of a file, and waiting for them.
+--- Asking the language servers of a file, and waiting for them, for a call of the model's. What the person keeps from the model
+--- is asked about first and left out.
 local client = require('countersign.client')
 
 local M = {}
@@ -12,23 +13,120 @@ function M.refuse(reason)
   error({ reason = reason }, 0)
 end
 
---- Waits without holding the editor up until `look` gives something, or the time is over.
+---@class countersign.ToolCall
+---@field thread string
+---@field turn string
+---@field client integer Whose server asks.
+---@field over boolean It was taken back.
+---@field asked table<table, true> What language servers have not answered yet: client and number.
+---@field refused table<string, string|false> By path: why it is kept from the model, or that it is not.
+---@field cancel fun() Takes it back, and what it has asked.
+
+---@type table<thread, countersign.ToolCall>
+local calls = setmetatable({}, { __mode = 'k' })
+
+local function current()
+  return calls[assert(coroutine.running(), 'a tool runs in a coroutine')]
+end
+
+--- Begins a call in this coroutine.
+---@param thread string
+---@param turn string
+---@param id integer
+---@return countersign.ToolCall
+function M.begin(thread, turn, id)
+  local call = { thread = thread, turn = turn, client = id, over = false, asked = {}, refused = {} }
+  function call.cancel()
+    call.over = true
+    for one in pairs(call.asked) do
+      client.call(one[1], 'cancel_request', one[2])
+    end
+    call.asked = {}
+  end
+  calls[coroutine.running()] = call
+  return call
+end
+
+--- The call of this coroutine has its answer.
+function M.finish()
+  calls[coroutine.running()] = nil
+end
+
+--- Waits without holding the editor up until `look` gives something, or the time is over. A call that was taken back ends.
 local function wait(ms, look)
   local co = assert(coroutine.running(), 'a tool runs in a coroutine')
+  local call = calls[co]
   local deadline = vim.uv.now() + ms
   local function again()
     local found = look()
-    if found or vim.uv.now() > deadline then
-      coroutine.resume(co, found)
+    if found or (call and call.over) or vim.uv.now() > deadline then
+      assert(coroutine.resume(co, found))
     else
       vim.defer_fn(again, 25)
     end
   end
   vim.schedule(again)
-  return coroutine.yield()
+  local found = coroutine.yield()
+  if call and call.over then
+    M.refuse('The call was taken back.')
+  end
+  return found
 end
 
 M.wait = wait
+
+--- Asks the server which of these files the person keeps from the model, with the reasons. What cannot be asked is kept.
+---@param paths string[]
+---@return table<string, string|false> reasons By path; false: it may be shown.
+function M.kept(paths)
+  local call = current()
+  local unknown = {}
+  for _, path in ipairs(paths) do
+    if call.refused[path] == nil and not vim.tbl_contains(unknown, path) then
+      unknown[#unknown + 1] = path
+    end
+  end
+  if #unknown > 0 then
+    local told, problem
+    client.request(call.client, 'file/readable', { threadId = call.thread, paths = unknown }, function(result)
+      told = result
+    end, function(error)
+      problem = error.message
+    end)
+    wait(ANSWER, function()
+      return told or problem
+    end)
+    if not told then
+      M.refuse(('It cannot be told whether the person keeps these files from you: %s'):format(problem or 'the server does not answer.'))
+    end
+    for _, path in ipairs(unknown) do
+      call.refused[path] = false
+    end
+    for _, one in ipairs(told.refused) do
+      call.refused[one.path] = one.reason
+    end
+  end
+  return call.refused
+end
+
+--- Those of a list whose files may be shown to the model.
+---@generic T
+---@param list T[]
+---@param path_of fun(one: T): string? Nil where it is of no file.
+---@return T[]
+function M.readable(list, path_of)
+  local paths = {}
+  for _, one in ipairs(list) do
+    local path = path_of(one)
+    if path and vim.startswith(path, '/') then
+      paths[#paths + 1] = path
+    end
+  end
+  local kept = M.kept(paths)
+  return vim.tbl_filter(function(one)
+    return not kept[path_of(one) or '']
+  end, list)
+end
 
 ---@param path any
 ---@param cwd string
@@ -51,6 +149,10 @@ end
 ---@return string path
 function M.buffer(path, cwd)
   path = M.path(path, cwd)
+  local why = M.kept({ path })[path]
+  if why then
+    M.refuse(why)
+  end
   local known = vim.fn.bufnr(path)
   if known > 0 and vim.api.nvim_buf_is_loaded(known) then
     return known, path
@@ -111,10 +213,12 @@ end
 ---@param buf integer
 ---@return { client: vim.lsp.Client, result: any }[]
 function M.ask(clients, method, params, buf)
-  local answers, left, failures = {}, #clients, {}
+  local call, answers, left, failures = current(), {}, #clients, {}
   for _, one in ipairs(clients) do
-    local sent = client.call(one, 'request', method, params(one), function(failed, got)
+    local asked = {}
+    local sent, number = client.call(one, 'request', method, params(one), function(failed, got)
       left = left - 1
+      call.asked[asked] = nil
       if failed then
         failures[#failures + 1] = one.name .. ': ' .. tostring(failed.message)
       elseif got ~= nil and got ~= vim.NIL then
@@ -123,6 +227,9 @@ function M.ask(clients, method, params, buf)
     end, buf)
     if not sent then
       left = left - 1
+    elseif number and left > 0 then
+      asked[1], asked[2] = one, number
+      call.asked[asked] = true
     end
   end
   wait(ANSWER, function()
@@ -204,12 +311,20 @@ function M.short(path, cwd)
   return vim.startswith(path, cwd .. '/') and path:sub(#cwd + 2) or path
 end
 
+--- The path of a URI; nil where it is no file's.
+---@param uri string
+---@return string?
+function M.path_of_uri(uri)
+  local good, path = pcall(vim.uri_to_fname, uri)
+  return good and vim.startswith(uri, 'file:') and path or nil
+end
+
 --- Places of answers, each once, as `path:line: text`.
 ---@param answers { client: vim.lsp.Client, result: any }[]
 ---@param cwd string
 ---@return string[]
 function M.places(answers, cwd)
-  local lines, seen = {}, {}
+  local found, seen = {}, {}
   for _, answer in ipairs(answers) do
     local list = answer.result
     if list.uri or list.targetUri then
@@ -217,14 +332,22 @@ function M.places(answers, cwd)
     end
     for _, place in ipairs(list) do
       local uri, range = place.uri or place.targetUri, place.range or place.targetSelectionRange
-      local good, path = pcall(vim.uri_to_fname, uri)
-      path = good and path or uri
-      local key = ('%s:%d'):format(path, range.start.line + 1)
+      local key = ('%s:%d'):format(uri, range.start.line + 1)
       if not seen[key] then
         seen[key] = true
-        lines[#lines + 1] = ('%s:%d: %s'):format(M.short(path, cwd), range.start.line + 1, vim.trim(M.line(path, range.start.line)))
+        found[#found + 1] = { uri = uri, path = M.path_of_uri(uri), line = range.start.line }
       end
     end
+  end
+  local shown = M.readable(found, function(one)
+    return one.path
+  end)
+  local lines = vim.tbl_map(function(one)
+    local text = one.path and vim.trim(M.line(one.path, one.line)) or ''
+    return ('%s:%d: %s'):format(M.short(one.path or one.uri, cwd), one.line + 1, text)
+  end, shown)
+  if #shown < #found then
+    lines[#lines + 1] = ('(%d more in files that the person keeps from you)'):format(#found - #shown)
   end
   return lines
 end

@@ -1,4 +1,4 @@
---- A rename by the language server, as a patch that the model proposes like any other.
+--- A rename by the language server, as a patch that becomes a proposal of the conversation.
 local lsp = require('countersign.tools.lsp')
 
 local M = {}
@@ -38,9 +38,8 @@ function M.part(path, before, after)
   end
   local lines = { '*** Update File: ' .. path }
   for _, line in ipairs(vim.split(diff, '\n', { plain = true, trimempty = true })) do
-    if vim.startswith(line, '@@') then
-      lines[#lines + 1] = '@@'
-    elseif not vim.startswith(line, '\\') then
+    -- With their numbers, which tell places apart that look alike.
+    if not vim.startswith(line, '\\') then
       lines[#lines + 1] = line
     end
   end
@@ -68,6 +67,7 @@ end
 ---@param arguments table
 ---@param cwd string
 ---@return string
+---@return string? patch
 function M.run(arguments, cwd)
   local name = arguments.newName
   if type(name) ~= 'string' or vim.trim(name) == '' then
@@ -82,15 +82,23 @@ function M.run(arguments, cwd)
   if #answers == 0 then
     return ('The language server cannot rename %s.'):format(arguments.symbol)
   end
+  local touched = files(answers[1].result)
+  local shown = lsp.readable(touched, function(file)
+    return file.path
+  end)
+  if #shown < #touched then
+    lsp.refuse('The rename would change files that the person keeps from you, so it is not proposed. Ask them to do it in the editor.')
+  end
   local parts = {}
-  for _, file in ipairs(files(answers[1].result)) do
+  for _, file in ipairs(touched) do
     local before = text_of(file.path)
     parts[#parts + 1] = M.part(lsp.short(file.path, cwd), before, edited(before, file.edits, answers[1].client.offset_encoding))
   end
   if #parts == 0 then
     return ('The language server finds nothing to change to rename %s.'):format(arguments.symbol)
   end
-  return ('Nothing is renamed yet. Send this with apply_patch, so that the person can decide on it:\n*** Begin Patch\n%s\n*** End Patch'):format(table.concat(parts, '\n'))
+  local told = ('The language server renames %s to %s in %d %s.'):format(arguments.symbol, name, #parts, #parts == 1 and 'file' or 'files')
+  return told, ('*** Begin Patch\n%s\n*** End Patch'):format(table.concat(parts, '\n'))
 end
 
 return M

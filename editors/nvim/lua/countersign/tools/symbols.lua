@@ -19,18 +19,21 @@ end
 
 local function of_workspace(query, cwd)
   local clients = lsp.clients(nil, 'workspace/symbol')
-  local lines = {}
+  local symbols = {}
   local answers = lsp.ask(clients, 'workspace/symbol', function()
     return { query = query }
   end, vim.api.nvim_get_current_buf())
   for _, answer in ipairs(answers) do
-    for _, symbol in ipairs(answer.result) do
-      local range = symbol.location.range
-      local path = lsp.short(vim.uri_to_fname(symbol.location.uri), cwd)
-      lines[#lines + 1] = ('%s%s: %s %s'):format(path, range and ':' .. (range.start.line + 1) or '', kind(symbol.kind), symbol.name)
-    end
+    vim.list_extend(symbols, answer.result)
   end
-  return lines
+  symbols = lsp.readable(symbols, function(symbol)
+    return lsp.path_of_uri(symbol.location.uri)
+  end)
+  return vim.tbl_map(function(symbol)
+    local range, uri = symbol.location.range, symbol.location.uri
+    local path = lsp.short(lsp.path_of_uri(uri) or uri, cwd)
+    return ('%s%s: %s %s'):format(path, range and ':' .. (range.start.line + 1) or '', kind(symbol.kind), symbol.name)
+  end, symbols)
 end
 
 ---@param arguments table
