@@ -3,14 +3,13 @@
 
 use super::outbound::Outbound;
 use serde_json::{Value, json};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Instant;
 use tower_lsp::jsonrpc::{Id, Result as RpcResult};
 
-/// How much is told; cheap to clone, and the clones are the same.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct LogTrace(Arc<AtomicU8>);
+/// How much is told.
+#[derive(Debug, Default)]
+pub(crate) struct LogTrace(AtomicU8);
 
 const OFF: u8 = 0;
 const MESSAGES: u8 = 1;
@@ -29,6 +28,11 @@ impl LogTrace {
             }
         };
         self.0.store(level, Ordering::Relaxed);
+    }
+
+    /// What is wanted now, whatever is asked for later: for a message that was just taken.
+    pub(crate) fn as_it_is(&self) -> Self {
+        Self(AtomicU8::new(self.level()))
     }
 
     /// A notification was taken.

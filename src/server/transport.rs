@@ -197,7 +197,7 @@ impl<S: LanguageServer> Transport<S> {
             outbound: self.outbound.clone(),
             in_flight: self.in_flight.clone(),
             phase: self.phase.clone(),
-            log_trace: self.log_trace.clone(),
+            log_trace: self.log_trace.as_it_is(),
             since: Instant::now(),
         };
         let mut work = Box::pin(async move {
