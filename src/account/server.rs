@@ -371,6 +371,7 @@ mod tests {
         Answer {
             status,
             body: body.as_bytes().to_vec(),
+            challenge: None,
         }
     }
 

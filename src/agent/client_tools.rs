@@ -8,7 +8,7 @@ use super::turn::Turn;
 use crate::ids::ItemId;
 use crate::patch::parse::parse;
 use crate::protocol::tool::{ToolCallParams, ToolCallResult, ToolContent};
-use crate::tools::{ANSWER_LIMIT, Host as _, ToolError, ToolOutput, blocking, image};
+use crate::tools::{ANSWER_LIMIT, ToolError, ToolOutput, blocking, image};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,7 +60,7 @@ pub(super) async fn call(
     let (reader, cwd) = (turn.reader(), turn.settings.cwd.clone());
     let sorted = blocking(move || sort(result, &reader, &cwd)).await??;
     let mut told = output(&name, sorted.result);
-    if !told.success {
+    if told.success == Some(false) {
         return Ok(told);
     }
     if only_reads && !sorted.patches.is_empty() {

@@ -187,7 +187,7 @@ fn logout(config: &Config, name: &str) -> Result<String, String> {
     let url = settings.url().unwrap_or_default();
     let logins = Logins::new(&config.home);
     let forgotten = wait(async {
-        let forgotten = logins.forget(name, url, settings.login.store).await;
+        let forgotten = logins.forget(name, url, settings.login.store, &settings.network).await;
         forgotten.map_err(|error| error.to_string())
     })?;
     Ok(match forgotten {

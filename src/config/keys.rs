@@ -545,11 +545,7 @@ const PROVIDER: &[Key] = &[
         Kind::Text,
         "The key itself; better in a variable (`env_key`).",
     ),
-    person(
-        "auth",
-        Kind::Table(PROVIDER_AUTH),
-        "A program that prints the key.",
-    ),
+    person("auth", Kind::Table(PROVIDER_AUTH), "A program that prints the key."),
     later("aws", Kind::Any, "Signing for Amazon Bedrock."),
     person(
         "wire_api",

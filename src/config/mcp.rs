@@ -37,6 +37,8 @@ pub struct ServerSettings {
     pub parallel: bool,
     /// How one logs in to it.
     pub login: Login,
+    /// How it is reached, where it is a service.
+    pub network: Network,
 }
 
 /// What holds for logging in to a server, and for what was logged in with.
@@ -68,8 +70,6 @@ impl Login {
             ..Self::default()
         }
     }
-    /// How it is reached, where it is a service.
-    pub network: Network,
 }
 
 /// How a server is reached.

@@ -73,7 +73,7 @@ pub async fn logout(session: &Session, params: McpLogoutParams) -> Result<McpLog
     };
     let forgotten = shelf
         .logins()
-        .forget(&server.name, url, server.settings.login.store)
+        .forget(&server.name, url, server.settings.login.store, &server.settings.network)
         .await;
     let forgotten = forgotten.map_err(|error| RequestError::failed(kinds::ACCOUNT_STORE_FAILED, error.to_string()))?;
     if forgotten {

@@ -1,6 +1,7 @@
 //! The authorisation server of a tool server: where it is, how a program makes itself known to it, and what it gives
 //! (the Model Context Protocol's rules for authorisation, with RFC 6749, 7591, 7636, 8414, 8707 and 9728).
 
+use crate::config::network::Network;
 use crate::model::web::{self, Answer, WebError};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -68,8 +69,8 @@ struct Resource {
 }
 
 /// Asks for a page of JSON; nothing where there is none.
-async fn page<T: serde::de::DeserializeOwned>(url: &str) -> Result<Option<T>, AuthorityError> {
-    let answer = web::get_plain(url).await?;
+async fn page<T: serde::de::DeserializeOwned>(network: &Network, url: &str) -> Result<Option<T>, AuthorityError> {
+    let answer = web::get_plain(network, url).await?;
     Ok((answer.status == 200)
         .then(|| serde_json::from_slice(&answer.body).ok())
         .flatten())
@@ -90,13 +91,13 @@ fn well_known(url: &Url, name: &str) -> Vec<String> {
 ///
 /// # Errors
 /// There is none, or it is not one that a login is safe with.
-pub(super) async fn find(server: &str) -> Result<Authority, AuthorityError> {
+pub(super) async fn find(network: &Network, server: &str) -> Result<Authority, AuthorityError> {
     let url = Url::parse(server).map_err(|_| AuthorityError::None(server.to_owned()))?;
-    let mut places: Vec<String> = challenge(server).await?.into_iter().collect();
+    let mut places: Vec<String> = challenge(network, server).await?.into_iter().collect();
     places.extend(well_known(&url, "oauth-protected-resource"));
     let mut described = None;
     for place in places {
-        if let Some(found) = page::<Resource>(&place).await? {
+        if let Some(found) = page::<Resource>(network, &place).await? {
             described = Some(found);
             break;
         }
@@ -119,7 +120,7 @@ pub(super) async fn find(server: &str) -> Result<Authority, AuthorityError> {
         issuer.trim_end_matches('/')
     ));
     for place in places {
-        let Some(mut found) = page::<Authority>(&place).await? else {
+        let Some(mut found) = page::<Authority>(network, &place).await? else {
             continue;
         };
         let is_same = |said: &String| said.trim_end_matches('/') == issuer.trim_end_matches('/');
@@ -144,8 +145,8 @@ pub(super) async fn find(server: &str) -> Result<Authority, AuthorityError> {
 }
 
 /// Where a server says that it describes itself, in the answer to a request without a token.
-async fn challenge(server: &str) -> Result<Option<String>, AuthorityError> {
-    let answer = web::get_plain(server).await?;
+async fn challenge(network: &Network, server: &str) -> Result<Option<String>, AuthorityError> {
+    let answer = web::get_plain(network, server).await?;
     let words = answer.challenge.unwrap_or_default();
     let value = words.split("resource_metadata=").nth(1).unwrap_or_default();
     let value = match value.strip_prefix('"') {
@@ -161,7 +162,12 @@ async fn challenge(server: &str) -> Result<Option<String>, AuthorityError> {
 
 impl Authority {
     /// Makes this program known, for logins that come back to this address.
-    pub(super) async fn register(&self, back: &str, scope: Option<&str>) -> Result<Registered, AuthorityError> {
+    pub(super) async fn register(
+        &self,
+        network: &Network,
+        back: &str,
+        scope: Option<&str>,
+    ) -> Result<Registered, AuthorityError> {
         let endpoint = self
             .registration_endpoint
             .as_deref()
@@ -176,7 +182,7 @@ impl Authority {
         if let Some(scope) = scope {
             wish["scope"] = scope.into();
         }
-        read(&web::post_json(endpoint, &wish).await?)
+        read(&web::post_json(network, endpoint, &wish).await?)
     }
 
     /// Where the browser is to go.
@@ -192,8 +198,12 @@ impl Authority {
 }
 
 /// Asks for tokens.
-pub(super) async fn tokens(endpoint: &str, fields: &[(&str, &str)]) -> Result<Tokens, AuthorityError> {
-    read(&web::post_form(endpoint, fields).await?)
+pub(super) async fn tokens(
+    network: &Network,
+    endpoint: &str,
+    fields: &[(&str, &str)],
+) -> Result<Tokens, AuthorityError> {
+    read(&web::post_form(network, endpoint, fields).await?)
 }
 
 fn read<T: serde::de::DeserializeOwned>(answer: &Answer) -> Result<T, AuthorityError> {

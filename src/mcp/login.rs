@@ -65,7 +65,7 @@ pub async fn begin(name: &str, settings: &ServerSettings, logins: &Logins) -> Re
         ));
     }
     let failed = |error| LoginError::Authority(name.to_owned(), error);
-    let authority = authority::find(url).await.map_err(failed)?;
+    let authority = authority::find(&settings.network, url).await.map_err(failed)?;
     let login = Login {
         callback_url: settings.login.callback_url.clone(),
         ..Login::default()
@@ -79,7 +79,7 @@ pub async fn begin(name: &str, settings: &ServerSettings, logins: &Logins) -> Re
             client_secret: None,
         },
         None => authority
-            .register(&callback.url, scope.as_deref())
+            .register(&settings.network, &callback.url, scope.as_deref())
             .await
             .map_err(failed)?,
     };
@@ -164,7 +164,7 @@ impl Begun {
                             ("resource", authority.resource.as_str()),
                         ];
                         fields.extend(client.client_secret.as_deref().map(|secret| ("client_secret", secret)));
-                        match authority::tokens(&authority.token_endpoint, &fields).await {
+                        match authority::tokens(&settings.network, &authority.token_endpoint, &fields).await {
                             Err(error) => Err(LoginError::Authority(name, error)),
                             Ok(tokens) => {
                                 let mut kept = Kept {

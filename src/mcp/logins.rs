@@ -3,6 +3,7 @@
 
 use super::authority::{self, Tokens};
 use crate::config::login::CredentialStore;
+use crate::config::network::Network;
 use crate::config::own_file::{FileError, OwnFile};
 use crate::secrets::Secrets;
 use serde::{Deserialize, Serialize};
@@ -197,7 +198,13 @@ impl Logins {
     ///
     /// # Errors
     /// The login cannot be read or renewed; why, as a whole sentence with advice.
-    pub(super) async fn token(&self, name: &str, url: &str, store: CredentialStore) -> Result<Option<Token>, String> {
+    pub(super) async fn token(
+        &self,
+        name: &str,
+        url: &str,
+        store: CredentialStore,
+        network: &Network,
+    ) -> Result<Option<Token>, String> {
         let find = || self.find(name, url, store).map_err(|error| error.to_string());
         let Some(kept) = find()? else { return Ok(None) };
         let kept = match kept.is_over() {
@@ -207,7 +214,7 @@ impl Logins {
                 match find()? {
                     None => return Ok(None),
                     Some(kept) if !kept.is_over() => kept,
-                    Some(kept) => self.renewed(name, store, kept).await?,
+                    Some(kept) => self.renewed(name, store, network, kept).await?,
                 }
             }
         };
@@ -220,7 +227,13 @@ impl Logins {
         }))
     }
 
-    async fn renewed(&self, name: &str, store: CredentialStore, mut kept: Kept) -> Result<Kept, String> {
+    async fn renewed(
+        &self,
+        name: &str,
+        store: CredentialStore,
+        network: &Network,
+        mut kept: Kept,
+    ) -> Result<Kept, String> {
         let again = format!("log in again: `countersign mcp login {}`", super::failure::word(name));
         let Some(refresh) = kept.refresh_token.clone() else {
             return Err(format!("The login to the tool server {name} has run out; {again}."));
@@ -232,7 +245,7 @@ impl Logins {
             ("resource", kept.resource.as_str()),
         ];
         fields.extend(kept.client_secret.as_deref().map(|secret| ("client_secret", secret)));
-        let tokens = authority::tokens(&kept.token_endpoint, &fields).await;
+        let tokens = authority::tokens(network, &kept.token_endpoint, &fields).await;
         let tokens = tokens
             .map_err(|error| format!("The login to the tool server {name} was not renewed: {error}. Or {again}."))?;
         kept.take(tokens);
@@ -247,7 +260,13 @@ impl Logins {
     ///
     /// # Errors
     /// What is kept cannot be changed.
-    pub async fn forget(&self, name: &str, url: &str, store: CredentialStore) -> Result<bool, LoginsError> {
+    pub async fn forget(
+        &self,
+        name: &str,
+        url: &str,
+        store: CredentialStore,
+        network: &Network,
+    ) -> Result<bool, LoginsError> {
         let Some(kept) = self.find(name, url, store)? else {
             return Ok(false);
         };
@@ -255,7 +274,7 @@ impl Logins {
         if let Some(endpoint) = &kept.revocation_endpoint {
             let token = kept.refresh_token.as_ref().unwrap_or(&kept.access_token);
             let fields = [("token", token.as_str()), ("client_id", kept.client_id.as_str())];
-            if let Err(error) = crate::model::web::post_form(endpoint, &fields).await {
+            if let Err(error) = crate::model::web::post_form(network, endpoint, &fields).await {
                 tracing::info!(%error, "an authorisation server was not told of a logout");
             }
         }

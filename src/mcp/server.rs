@@ -200,7 +200,10 @@ impl Server {
             if let Launch::Http { url, token, .. } = &mut launch
                 && !self.settings.has_token()
             {
-                let held = self.logins.token(&self.name, url, self.settings.login.store).await;
+                let held = self
+                    .logins
+                    .token(&self.name, url, self.settings.login.store, &self.settings.network)
+                    .await;
                 let held = held.map_err(StartError::Login)?;
                 runs_out = held.as_ref().and_then(|held| held.runs_out);
                 *token = held.map(|held| held.text);

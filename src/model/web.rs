@@ -56,17 +56,17 @@ pub async fn post_form(network: &Network, url: &str, fields: &[(&str, &str)]) ->
 }
 
 /// Posts a value as JSON.
-pub async fn post_json(url: &str, value: &serde_json::Value) -> Result<Answer, WebError> {
+pub async fn post_json(network: &Network, url: &str, value: &serde_json::Value) -> Result<Answer, WebError> {
     let body = value.to_string();
-    ask(url, |http, url| {
+    ask(network, url, |http, url| {
         http.post(url).header("content-type", "application/json").body(body)
     })
     .await
 }
 
 /// Gets a page without anything that says who asks.
-pub async fn get_plain(url: &str) -> Result<Answer, WebError> {
-    ask(url, |http, url| http.get(url)).await
+pub async fn get_plain(network: &Network, url: &str) -> Result<Answer, WebError> {
+    ask(network, url, |http, url| http.get(url)).await
 }
 
 /// Gets a page with a bearer token and further headers.

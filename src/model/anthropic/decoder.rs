@@ -316,7 +316,7 @@ impl Decoder {
                 seal.push_str(text);
             }
             "partial_json" => self.open[at].text.push_str(text),
-            _ => self.grow(at, &text.to_owned(), out),
+            _ => self.grow(at, text, out),
         }
     }
 

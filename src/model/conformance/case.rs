@@ -134,7 +134,7 @@ fn unescaped(text: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut rest = text;
     while let Some(at) = rest.find('\\') {
-        bytes.extend_from_slice(rest[..at].as_bytes());
+        bytes.extend_from_slice(&rest.as_bytes()[..at]);
         let code = rest
             .get(at + 2..at + 4)
             .and_then(|code| u8::from_str_radix(code, 16).ok());

@@ -207,9 +207,10 @@ async fn a_command_that_runs_while_tokens_change_sees_none_of_them() {
     for logged_in in [true, false] {
         let setting = Setting {
             logged_in,
-            provider: (!logged_in)
-                .then(|| "requires_openai_auth = false".to_owned())
-                .unwrap_or_default(),
+            provider: match logged_in {
+                true => String::new(),
+                false => "requires_openai_auth = false".to_owned(),
+            },
             ..Setting::default()
         };
         let scene = Scene::after(setting, prepare).await;

@@ -197,7 +197,8 @@ async fn what_can_stand_at_a_place_is_offered() {
     scene.client.ignore("textDocument/publishDiagnostics");
     scene.client.open(&own, "toml", 1, config);
     // The text, what must be offered with what it writes, and what must not.
-    let rows: &[(&str, &[(&str, &str)], &[&str])] = &[
+    type Row<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a [&'a str]);
+    let rows: &[Row] = &[
         (
             "mod|\n",
             &[("model", "model = "), ("model_provider", "model_provider = ")],
