@@ -293,6 +293,9 @@ fn more(chat: &Chat<'_>, tag: Option<&str>, new: &str, newline: &str, draft: &mu
         if !body[kept.len()..].starts_with(['\n', '\r']) {
             put.push('\n');
         }
+    } else if !body[kept.len()..].contains(['\n', '\r']) {
+        // Where the person has taken the blank lines away, the heading that follows still begins a line.
+        put.push_str("\n\n");
     }
     draft.insert(at, &ended(&put, newline));
 }

@@ -429,6 +429,22 @@ fn what_is_being_written_by_table() {
     assert_eq!(writing("## ❯ You\n\n@x|\n\n## ◆ Agent\n\n## ❯ You\n"), None);
 }
 
+#[test]
+fn a_heading_that_follows_at_once_stays_one() {
+    for between in ["", "\n", "\n\n"] {
+        let text = format!("## ❯ You\n\nHello\n\n## ◆ Agent · {TAG}\n{between}## ❯ You\n\nNext\n");
+        let mut made = text.clone();
+        for piece in ["One ", "two.\n", "Three."] {
+            made = after(&made, &[more(TAG, piece)]);
+            assert_eq!(Chat::read(&made).sections.len(), 3, "{made}");
+        }
+        assert!(
+            is_subsequence(&text, &made) && made.contains("One two.\nThree."),
+            "{made}"
+        );
+    }
+}
+
 /// Text that is as nasty as it gets for a chat.
 fn nasty() -> impl Strategy<Value = String> {
     let piece = prop_oneof![

@@ -121,17 +121,18 @@ fn advice(error: &reqwest::Error) -> String {
     .to_owned()
 }
 
+/// The error of the encryption that this is, or that lies in it: an error of the system that carries another one skips it in
+/// its chain of causes, and there can be several around each other.
+fn encryption<'a>(cause: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
+    match cause.downcast_ref::<io::Error>() {
+        Some(carrier) => encryption(carrier.get_ref()?),
+        None => cause.downcast_ref(),
+    }
+}
+
 /// What is wrong with the encryption, and what to do about it.
 fn tls(error: &reqwest::Error) -> Option<(String, String)> {
-    let error = causes(error).find_map(|cause| {
-        let wrapped = || {
-            cause
-                .downcast_ref::<io::Error>()?
-                .get_ref()?
-                .downcast_ref::<rustls::Error>()
-        };
-        cause.downcast_ref::<rustls::Error>().or_else(wrapped)
-    })?;
+    let error = causes(error).find_map(encryption)?;
     let (reason, advice) = match error {
         rustls::Error::InvalidCertificate(problem) => certificate(problem),
         rustls::Error::AlertReceived(AlertDescription::CertificateRequired) => (

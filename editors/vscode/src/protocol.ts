@@ -496,6 +496,23 @@ export type EditorDiagnostic = {
 /** One question of a tool server to the person. */
 export type ElicitationId = string;
 
+/** Something to do about an error. */
+export type ErrorAction =
+  | {
+    "type": "compact"
+  }
+  | {
+    "type": "waitUntil";
+  /** Milliseconds since the epoch. */
+  at: number;
+  }
+  | {
+    "type": "changeModel"
+  }
+  | {
+    "type": "logIn"
+  };
+
 export type ErrorEvent = {
   error: TurnError;
   /** The realtime conversation that could not be started. */
@@ -610,6 +627,25 @@ export type FileMatch = {
 };
 
 export type FileMatchType = "file" | "directory";
+
+/** May the model of a thread be shown what these files hold? Asked by tools of the client's, which read with the client's eyes. */
+export type FileReadableParams = {
+  threadId: ThreadId;
+  /** Absolute; at most 10,000. */
+  paths: Array<string>;
+};
+
+export type FileReadableResult = {
+  /** Those that are kept from the model; all others may be shown. */
+  refused: Array<FileRefused>;
+};
+
+export type FileRefused = {
+  /** As it was asked about. */
+  path: string;
+  /** Why, for the model. */
+  reason: string;
+};
 
 export type FileSearchParams = {
   /**
@@ -867,7 +903,7 @@ export type LineRange = {
 export type LoginId = string;
 
 /** Whether a server knows who asks. */
-export type McpAuthStatus = "unsupported" | "notLoggedIn" | "bearerToken";
+export type McpAuthStatus = "unsupported" | "notLoggedIn" | "bearerToken" | "oAuth";
 
 /**
  * A server asks the person something while it carries out a call. Sent as the request `countersign/mcp/elicitation` to
@@ -933,6 +969,38 @@ export type McpListParams = {
 export type McpListResult = {
   /** By name. */
   data: Array<McpServer>;
+};
+
+/** A login to a tool server has come to its end. */
+export type McpLoginCompleted = {
+  server: string;
+  success: boolean;
+  /** Why it did not succeed. */
+  error?: string | null;
+};
+
+export type McpLoginParams = {
+  /** The server's name in the configuration. */
+  server: string;
+  /** Whose server; absent: one that a new thread in the first folder of the workspace would have. */
+  threadId?: ThreadId | null;
+};
+
+export type McpLoginResult = {
+  /** To be opened in a browser on this machine. */
+  url: string;
+};
+
+export type McpLogoutParams = {
+  /** The server's name in the configuration. */
+  server: string;
+  /** Whose server; absent: one that a new thread in the first folder of the workspace would have. */
+  threadId?: ThreadId | null;
+};
+
+export type McpLogoutResult = {
+  /** False: nobody was logged in to it. */
+  forgotten: boolean;
 };
 
 export type McpProgress = {
@@ -2509,10 +2577,12 @@ export type TurnError = {
   kind: TurnErrorKind;
   /** HTTP status of the provider's answer, where there was one. */
   httpStatus?: number | null;
+  /** What may help and can be done for the person, most helpful first. */
+  actions?: Array<ErrorAction>;
 };
 
 /** The machine-readable side of a turn's error; the message says the same in words and what to do. */
-export type TurnErrorKind = "missingKey" | "unauthorized" | "modelNotFound" | "contextWindowExceeded" | "usageLimitExceeded" | "rateLimitExceeded" | "serverOverloaded" | "badRequest" | "serverError" | "connectionFailed" | "streamDisconnected" | "incomplete" | "tooManyRounds" | "sandboxError" | "toolServerFailed" | "undoFailed" | "reviewFailed" | "other" | "internal";
+export type TurnErrorKind = "missingKey" | "unauthorized" | "modelNotFound" | "contextWindowExceeded" | "usageLimitExceeded" | "quotaExceeded" | "planLimit" | "contentFilter" | "refused" | "rateLimitExceeded" | "serverOverloaded" | "badRequest" | "serverError" | "connectionFailed" | "streamDisconnected" | "incomplete" | "tooManyRounds" | "sandboxError" | "toolServerFailed" | "undoFailed" | "reviewFailed" | "other" | "internal";
 
 /** From one input of the person to the agent's final answer. A UUIDv7. */
 export type TurnId = string;
@@ -2858,6 +2928,8 @@ export interface ClientRequests {
   "countersign/guardian/approveDenied": { params: GuardianApproveDeniedParams; result: GuardianApproveDeniedResult };
   /** Finds files by a few letters of their paths. */
   "countersign/file/search": { params: FileSearchParams; result: FileSearchResult };
+  /** Which of these files are kept from the model, so that tools of the client's do not show them to it either. */
+  "countersign/file/readable": { params: FileReadableParams; result: FileReadableResult };
   /** What a folder's repository holds that no remote has. */
   "countersign/git/diffToRemote": { params: GitDiffToRemoteParams; result: GitDiffToRemoteResult };
   /** The proposals that wait, or all. */
@@ -2892,6 +2964,10 @@ export interface ClientRequests {
   "countersign/mcp/list": { params: McpListParams; result: McpListResult };
   /** Reads the configuration of tool servers again. It takes effect with the next turn; one that runs keeps its servers. */
   "countersign/mcp/refresh": { params: McpRefreshParams; result: McpRefreshResult };
+  /** Begins a login to a tool server in a browser. `mcp/login/completed` tells how it ended. */
+  "countersign/mcp/login": { params: McpLoginParams; result: McpLoginResult };
+  /** Forgets the login to a tool server. */
+  "countersign/mcp/logout": { params: McpLogoutParams; result: McpLogoutResult };
   /** One page of a server's resources. */
   "countersign/mcp/resource/list": { params: McpResourceListParams; result: McpResourceListResult };
   /** One page of a server's resource templates. */
@@ -3080,6 +3156,8 @@ export interface Notifications {
   "countersign/error": At & ErrorEvent;
   /** A login has come to its end. Follows the answer of the request that began or ended it. */
   "countersign/account/login/completed": AccountLoginCompleted;
+  /** A login to a tool server has come to its end. Follows the answer of the request that began it. */
+  "countersign/mcp/login/completed": McpLoginCompleted;
   /** The person is known in another way, or not any more. */
   "countersign/account/updated": AccountUpdated;
   /** The provider has told how much of the account's allowance is used. Follows `thread/tokenUsage`. */

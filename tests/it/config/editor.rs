@@ -375,9 +375,11 @@ async fn editors_are_told_for_which_files_it_is() {
             .map(|one| one["pattern"].as_str().expect("a text").to_owned())
             .collect()
     };
-    assert_eq!(of("textDocument/hover"), ["**/config.toml", "**/*.config.toml"]);
-    assert_eq!(
-        of("textDocument/completion"),
-        ["**/*.countersign.md", "**/config.toml", "**/*.config.toml"]
-    );
+    for method in ["textDocument/hover", "textDocument/completion"] {
+        assert_eq!(
+            of(method),
+            ["**/*.countersign.md", "**/config.toml", "**/*.config.toml"],
+            "{method}"
+        );
+    }
 }

@@ -35,7 +35,7 @@ a = 1
         "3: `approval_policy` cannot be \"nevr\"; it is one of untrusted, on-request, on-failure, never. Did you mean \"never\"? It is not used.",
         "4: `network_access` is not a known key, so it is not used; `network_access` belongs to the table [sandbox_workspace_write].",
         "8: `model_providers.x.base_url` must be an address that begins with http:// or https://, but it is a text. It is not used.",
-        "9: `model_providers.x.wire_api` cannot be \"grpc\"; it is one of responses, chat. It is not used.",
+        "9: `model_providers.x.wire_api` cannot be \"grpc\"; it is one of responses, chat, anthropic. It is not used.",
         "10: `sandbox_mode` is not a known key in [model_providers.x], so it is not used; `sandbox_mode` belongs to the top level: put it above the first [table] of the file.",
         "11: `model_providers.x.http_headers.A` must be a text, but it is a number. It is not used.",
         "14: `shell_environment_policy.inherit` must be a text, but it is true or false. It is not used.",

@@ -61,6 +61,7 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
         "thread/send" => vec![("threadId", id), ("text", json!("x"))],
         "thread/shellCommand" => vec![("threadId", id), ("command", json!("true"))],
         "command/exec" => vec![("command", json!(["true"]))],
+        "file/readable" => vec![("threadId", id), ("paths", json!(["/nowhere"]))],
         "file/search" => vec![("query", json!("a"))],
         "feedback/preview" | "feedback/upload" => vec![("classification", json!("bug"))],
         "feedback/save" => vec![
