@@ -612,13 +612,11 @@ impl Agent {
         id: &ThreadId,
         paths: Vec<PathBuf>,
     ) -> Result<Vec<permissions::Refused>, AgentError> {
-        let settings = self.reach(id).await?.settings();
-        let agent = self.clone();
-        let look = move || {
-            let loaded = agent.load_config(Some(&settings.cwd), None)?;
-            Ok(permissions::refused(agent.desk(), &loaded.config, &settings, &paths))
-        };
-        aside::aside(look).await
+        let thread = self.reach(id).await?;
+        // The thread's own: it may have been begun with other values than the files of the configuration say.
+        let (settings, config) = (thread.settings(), thread.config());
+        let desk = self.desk().clone();
+        aside::aside(move || Ok(permissions::refused(&desk, &config, &settings, &paths))).await
     }
 
     /// Live threads, oldest first.

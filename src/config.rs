@@ -629,22 +629,9 @@ impl Config {
         let named = providers.chain(servers).chain(collectors).chain(&self.feedback.headers);
         let named = named.chain(&self.environment.set);
         let named = named.filter_map(|(name, value)| redact::may_hold_secret(name).then_some(value));
-        let variables = self.secret_variables().chain(self.server_variables());
-        let variables = variables.filter_map(|name| env.get(name));
-        tokens.chain(named).chain(variables).map(String::as_str)
-    }
-
-    /// Variables that hold what tool servers are reached with.
-    fn server_variables(&self) -> impl Iterator<Item = &str> {
-        let servers = self.mcp_servers.values().filter_map(|server| match &server.transport {
-            mcp::Transport::Program { .. } => None,
-            mcp::Transport::Http {
-                bearer_token_env_var,
-                env_http_headers,
-                ..
-            } => Some(bearer_token_env_var.iter().chain(env_http_headers.values())),
-        });
-        servers.flatten().map(String::as_str)
+        let variables = self.secret_variables().filter_map(|name| env.get(name));
+        let known = tokens.chain(named).chain(variables).map(String::as_str);
+        known.chain(self.network.passwords())
     }
 
     /// A provider that can be asked: it is known and has an address.

@@ -57,7 +57,7 @@ pub struct Secrets(Arc<RwLock<Known>>);
 
 #[derive(Default)]
 struct Known {
-    /// As they were learned, the oldest first.
+    /// Those that go when there are too many, in the order in which they were learned: all but the environment's.
     learned: VecDeque<Arc<str>>,
     /// The same, the longest first: one that holds another is found before that.
     by_length: Vec<Arc<str>>,
@@ -66,7 +66,7 @@ struct Known {
 /// How many are known, and none of them.
 impl fmt::Debug for Secrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let known = self.0.read().unwrap_or_else(PoisonError::into_inner).learned.len();
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner).by_length.len();
         f.debug_struct("Secrets").field("known", &known).finish()
     }
 }
@@ -105,6 +105,10 @@ impl Secrets {
                 .filter(|(name, value)| sounds(name) && !is_place(name, value))
                 .map(|(_, value)| value),
         );
+        // They are learned once only, and hold as long as the program runs.
+        let mut known = secrets.0.write().unwrap_or_else(PoisonError::into_inner);
+        known.learned.clear();
+        drop(known);
         secrets
     }
 

@@ -4,6 +4,7 @@ use crate::config::provider::AuthCommand;
 use crate::exec;
 use crate::model::credential::{Bearer, Login};
 use crate::model::error::LoginTrouble;
+use crate::secrets::Secrets;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use std::collections::BTreeMap;
@@ -17,15 +18,20 @@ pub struct CommandLogin {
     /// The command in one text.
     name: String,
     latest: Mutex<Option<(Instant, String)>>,
+    /// One asks, and the others take what it got.
+    asking: tokio::sync::Mutex<()>,
+    secrets: Secrets,
 }
 
 impl CommandLogin {
-    pub fn new(command: &AuthCommand, env: &BTreeMap<String, String>) -> Self {
+    pub fn new(command: &AuthCommand, env: &BTreeMap<String, String>, secrets: Secrets) -> Self {
         Self {
             name: format!("{command:?}"),
             command: command.clone(),
             env: env.clone(),
             latest: Mutex::default(),
+            asking: tokio::sync::Mutex::default(),
+            secrets,
         }
     }
 
@@ -52,6 +58,7 @@ impl CommandLogin {
             reason: format!("{problem} (`auth` of the provider in config.toml)"),
             passing: true,
         })?;
+        self.secrets.learn([&token]);
         *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), token.clone()));
         Ok(bearer(token))
     }
@@ -68,9 +75,17 @@ impl Login for CommandLogin {
     fn current(&self) -> BoxFuture<'_, Result<Bearer, LoginTrouble>> {
         async {
             let interval = Duration::from_millis(self.command.refresh_interval_ms);
-            match self.latest() {
-                Some((at, token)) if at.elapsed() < interval => Ok(bearer(token)),
-                _ => self.ask().await,
+            let fresh = || {
+                let (at, token) = self.latest()?;
+                (interval.is_zero() || at.elapsed() < interval).then(|| bearer(token))
+            };
+            if let Some(bearer) = fresh() {
+                return Ok(bearer);
+            }
+            let _one = self.asking.lock().await;
+            match fresh() {
+                Some(bearer) => Ok(bearer),
+                None => self.ask().await,
             }
         }
         .boxed()
@@ -78,6 +93,7 @@ impl Login for CommandLogin {
 
     fn renew<'a>(&'a self, refused: &'a str) -> BoxFuture<'a, Result<Bearer, LoginTrouble>> {
         async move {
+            let _one = self.asking.lock().await;
             match self.latest() {
                 Some((_, token)) if token != refused => Ok(bearer(token)),
                 _ => self.ask().await,
@@ -104,7 +120,7 @@ mod tests {
             ..AuthCommand::default()
         };
         let env = BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned())]);
-        CommandLogin::new(&command, &env)
+        CommandLogin::new(&command, &env, Secrets::default())
     }
 
     #[tokio::test]
@@ -123,9 +139,13 @@ mod tests {
         assert_eq!(renewed, Ok("token-2".to_owned()));
         let known = login.renew("token-1").await.map(|bearer| bearer.token);
         assert_eq!(known, Ok("token-2".to_owned()), "somebody else has renewed it");
-        let always = self::login(&script, 0);
-        assert_eq!(token(&always).await, Ok("token-3".to_owned()));
-        assert_eq!(token(&always).await, Ok("token-4".to_owned()));
+        let often = self::login(&script, 1);
+        assert_eq!(token(&often).await, Ok("token-3".to_owned()));
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        assert_eq!(token(&often).await, Ok("token-4".to_owned()));
+        let lasting = self::login(&script, 0);
+        assert_eq!(token(&lasting).await, Ok("token-5".to_owned()));
+        assert_eq!(token(&lasting).await, Ok("token-5".to_owned()), "until it is refused");
     }
 
     #[tokio::test]
@@ -137,6 +157,9 @@ mod tests {
             let trouble = login(script, 0).current().await.err().expect("no token");
             assert!(trouble.passing && trouble.reason.contains(words), "{trouble}");
         }
+        // What it leaves running does not keep its answer.
+        let leaves = login("sleep 600 & echo token", 0).current().await;
+        assert_eq!(leaves.map(|bearer| bearer.token), Ok("token".to_owned()));
         let mut slow = login("sleep 600", 0);
         slow.command.timeout_ms = 50;
         let trouble = slow.current().await.err().expect("no token");

@@ -95,14 +95,16 @@ fn methods(server: &Server, terms: &OwnTerms) -> Vec<Value> {
 /// Nothing is there that the provider would take; what to do.
 pub(super) async fn required(server: &Server, cwd: &Path) -> Result<(), Failure> {
     let terms = terms(server, Some(cwd)).await?;
-    match is_missing(server, &terms) {
+    match is_missing(server, &terms).await? {
         true => Err(missing(&terms)),
         false => Ok(()),
     }
 }
 
-fn is_missing(server: &Server, terms: &OwnTerms) -> bool {
-    matches!(server.agent.desk().account.held(terms.terms()), Held::Missing)
+async fn is_missing(server: &Server, terms: &OwnTerms) -> Result<bool, Failure> {
+    let (account, terms) = (server.agent.desk().account.clone(), terms.clone());
+    // A login is read from the disk.
+    apart(move || matches!(account.held(terms.terms()), Held::Missing)).await
 }
 
 fn missing(terms: &OwnTerms) -> Failure {
@@ -143,7 +145,7 @@ pub(super) async fn authenticate(server: &Arc<Server>, params: &Value, id: &Valu
     if wanted == IN_BROWSER {
         in_browser(server, &terms, id).await?;
     }
-    match is_missing(server, &terms) {
+    match is_missing(server, &terms).await? {
         true => Err(missing(&terms)),
         false => Ok(json!({})),
     }

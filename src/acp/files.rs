@@ -4,6 +4,8 @@
 //! The client tells of no open documents, so a file counts as open while its buffer and the disk differ.
 
 use super::peer::Peer;
+use super::session::Session;
+use super::sessions::apart;
 use crate::agent::editor::{ApplyReply, Editor, EditorChange, EditorStep, Unsaved};
 use crate::ids::ThreadId;
 use crate::workspace::{Workspace, disk, uri};
@@ -12,7 +14,7 @@ use futures::future::{BoxFuture, join_all};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 /// How long the client may take to read a buffer. The disk stands in for one that does not answer.
@@ -36,10 +38,29 @@ struct Shared {
     peer: Peer,
     workspace: Workspace,
     can: Mutex<Abilities>,
-    /// Folder of each session.
-    sessions: Mutex<BTreeMap<ThreadId, PathBuf>>,
+    sessions: Mutex<BTreeMap<ThreadId, Place>>,
     /// Files whose buffers are worth a look before files are searched: looked at, written or mentioned before. The latest last.
     known: Mutex<VecDeque<PathBuf>>,
+}
+
+/// Where a session works.
+struct Place {
+    roots: Vec<PathBuf>,
+    session: Weak<Session>,
+    /// Grows with each prompt of any session: who was asked last has the most.
+    asked: u64,
+}
+
+impl Place {
+    /// How deep the root lies that holds a file, in parts of its name.
+    fn nearness(&self, path: &Path) -> Option<usize> {
+        let holding = self.roots.iter().filter(|root| path.starts_with(root));
+        holding.map(|root| root.components().count()).max()
+    }
+
+    fn is_busy(&self) -> bool {
+        self.session.upgrade().is_some_and(|session| session.is_busy())
+    }
 }
 
 impl Files {
@@ -61,14 +82,32 @@ impl Files {
         *self.0.can.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn add_session(&self, id: &ThreadId, folder: &Path) {
-        let mut sessions = self.0.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        sessions.insert(id.clone(), folder.to_owned());
+    fn sessions(&self) -> MutexGuard<'_, BTreeMap<ThreadId, Place>> {
+        self.0.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A session with the folders that are its own.
+    pub(super) fn add_session(&self, id: &ThreadId, roots: &[PathBuf], session: &Arc<Session>) {
+        let mut sessions = self.sessions();
+        let place = Place {
+            roots: roots.to_vec(),
+            session: Arc::downgrade(session),
+            asked: sessions.get(id).map_or(0, |known| known.asked),
+        };
+        sessions.insert(id.clone(), place);
+    }
+
+    /// A session is being asked something.
+    pub(super) fn asked(&self, id: &ThreadId) {
+        let mut sessions = self.sessions();
+        let last = sessions.values().map(|place| place.asked).max().unwrap_or_default();
+        if let Some(place) = sessions.get_mut(id) {
+            place.asked = last + 1;
+        }
     }
 
     pub(super) fn remove_session(&self, id: &ThreadId) {
-        let mut sessions = self.0.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        sessions.remove(id);
+        self.sessions().remove(id);
     }
 
     /// Remembers files that the person or the agent has to do with.
@@ -88,22 +127,34 @@ impl Files {
         known.iter().filter(|path| path.starts_with(folder)).cloned().collect()
     }
 
-    /// The session that a file belongs to: the one with the nearest folder, else any.
+    /// The session that a file is worked on in: of those with the nearest root one that is at work, then the one that was
+    /// asked last. A file outside all roots was opened to one of those at work.
     fn session_of(&self, path: &Path) -> Option<ThreadId> {
-        let sessions = self.0.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        let holding = sessions.iter().filter(|(_, folder)| path.starts_with(folder));
-        let nearest = holding.max_by_key(|(_, folder)| folder.components().count());
-        nearest
-            .or_else(|| sessions.iter().next_back())
-            .map(|(id, _)| id.clone())
+        let sessions = self.sessions();
+        let best = sessions
+            .iter()
+            .max_by_key(|(_, place)| (place.nearness(path), place.is_busy(), place.asked));
+        best.map(|(id, _)| id.clone())
     }
 
-    /// Looks at one file's buffer, and keeps its text where the disk has another.
-    async fn look_at(&self, path: PathBuf) {
-        if !self.can().read || !path.is_absolute() || path.is_dir() {
+    /// Looks at the buffers of files that a prompt of a session mentions.
+    pub(super) async fn look_for(&self, session: &ThreadId, paths: Vec<PathBuf>) {
+        self.note(paths.iter().map(PathBuf::as_path));
+        join_all(paths.into_iter().map(|path| self.look_at(path, Some(session.clone())))).await;
+    }
+
+    /// Looks at one file's buffer, and keeps its text where the disk has another. Without a session the nearest is asked.
+    async fn look_at(&self, path: PathBuf, session: Option<ThreadId>) {
+        if !self.can().read || !path.is_absolute() {
             return;
         }
-        let Some(session) = self.session_of(&path) else { return };
+        let place = path.clone();
+        if apart(move || place.is_dir()).await.unwrap_or(true) {
+            return;
+        }
+        let Some(session) = session.or_else(|| self.session_of(&path)) else {
+            return;
+        };
         let asked = self
             .0
             .peer
@@ -152,7 +203,7 @@ impl Files {
             Err(_) => return Err("it did not answer in time".to_owned()),
         }
         // A claim: what is there now is asked for.
-        self.look_at(path).await;
+        self.look_at(path, Some(session)).await;
         Ok(())
     }
 }
@@ -181,7 +232,7 @@ impl Editor for Files {
         let files = self.clone();
         async move {
             files.note(paths.iter().map(PathBuf::as_path));
-            join_all(paths.into_iter().map(|path| files.look_at(path))).await;
+            join_all(paths.into_iter().map(|path| files.look_at(path, None))).await;
         }
         .boxed()
     }
@@ -190,7 +241,7 @@ impl Editor for Files {
         let files = self.clone();
         async move {
             let known = files.known_below(&folder);
-            join_all(known.into_iter().map(|path| files.look_at(path))).await;
+            join_all(known.into_iter().map(|path| files.look_at(path, None))).await;
         }
         .boxed()
     }
@@ -249,6 +300,24 @@ pub(super) fn abilities(capabilities: &Value) -> Abilities {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_several_roots_the_nearest_counts() {
+        let place = Place {
+            roots: vec!["/a".into(), "/b/c".into(), "/b/c/d".into()],
+            session: Weak::new(),
+            asked: 0,
+        };
+        let table = [
+            ("/a/x", Some(2)),
+            ("/b/c/d/x", Some(4)),
+            ("/b/c/x", Some(3)),
+            ("/b/x", None),
+        ];
+        for (path, near) in table {
+            assert_eq!(place.nearness(Path::new(path)), near, "{path}");
+        }
+    }
 
     #[test]
     fn edits_and_comparisons() {

@@ -1,6 +1,6 @@
 //! Requests of the client's that have no answer yet, so that they can be taken back.
 
-use super::error::{Failure, INTERNAL};
+use super::error::{Failure, INTERNAL, INVALID_REQUEST};
 use crate::ids::ThreadId;
 use serde_json::Value;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -40,6 +40,9 @@ impl Flight {
         if all.len() >= MOST {
             let words = format!("{MOST} requests wait already. Wait for some of their answers, then send it again.");
             return Err(Failure::new(INTERNAL, words));
+        }
+        if all.iter().any(|entry| entry.id == *id) {
+            return Err(id_taken(id));
         }
         let stop = CancellationToken::new();
         all.push(Entry {
@@ -91,6 +94,12 @@ impl Flight {
     }
 }
 
+/// A second request with the id of one that has no answer yet.
+pub(super) fn id_taken(id: &Value) -> Failure {
+    let words = format!("A request with the id {id} waits already. Give each an id of its own.");
+    Failure::new(INVALID_REQUEST, words)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,11 +112,14 @@ mod tests {
         let begun = flight.begin(&json!(1), Some(session.clone())).expect("room");
         let waits = flight.begin(&json!("two"), Some(session.clone())).expect("room");
         let other = flight.begin(&json!(3), None).expect("room");
+        assert!(flight.begin(&json!("two"), None).is_err(), "its id is taken");
         assert!(flight.start(&begun));
+        assert!(flight.begin(&json!(1), None).is_err(), "its id is taken");
         assert_eq!(flight.stop_prompts(&session), [json!("two")]);
         assert!(begun.stop.is_cancelled() && !flight.start(&waits) && !other.stop.is_cancelled());
         assert!(flight.stop(&json!(3)) && !flight.start(&other) && !flight.stop(&json!(3)));
         flight.end(&begun);
+        // An id is free once its request is over.
         for number in 0..MOST {
             assert!(flight.begin(&json!(number), None).is_ok());
         }

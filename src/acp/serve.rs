@@ -3,7 +3,7 @@
 
 use super::error::{CANCELLED, Failure, INTERNAL, INVALID_REQUEST, NO_METHOD, PARSE};
 use super::files::{self, Files};
-use super::flight::{Flight, Taken};
+use super::flight::{self, Flight, Taken};
 use super::lanes::Lanes;
 use super::peer::{self, Line, Peer};
 use super::session::Session;
@@ -194,14 +194,27 @@ impl Server {
         };
         if let Some((session, false)) = &lane
             && !self.lanes.has(session)
-            && !self.sessions().contains_key(session)
+            && !self.has_session(session)
         {
             return Err(Failure::no_session(session.as_str()));
+        }
+        // A prompt whose turn goes on has left the flight, but has no answer.
+        if self.sessions().values().any(|session| session.turn_of(id).is_some()) {
+            return Err(flight::id_taken(id));
         }
         let of_prompt = lane.as_ref().filter(|_| method == "session/prompt");
         let taken = self.flight.begin(id, of_prompt.map(|(session, _)| session.clone()))?;
         let (server, method, params) = (self.clone(), method.to_owned(), params.clone());
-        let work = async move { server.carry_out(&method, &params, &taken).await };
+        let session = lane.as_ref().map(|(session, _)| session.clone());
+        let work = async move {
+            server.carry_out(&method, &params, &taken).await;
+            // A session that is gone, or never came to be, needs no lane any more.
+            if let Some(session) = session
+                && !server.has_session(&session)
+            {
+                server.lanes.leave(&session);
+            }
+        };
         match lane {
             Some((session, _)) => self.lanes.enter(session, work.boxed()),
             None => drop(tokio::spawn(work)),
@@ -302,6 +315,10 @@ impl Server {
 
     pub(super) fn sessions(&self) -> MutexGuard<'_, BTreeMap<ThreadId, Arc<Session>>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn has_session(&self, id: &ThreadId) -> bool {
+        self.sessions().contains_key(id)
     }
 
     pub(super) fn session(&self, params: &Value) -> Result<Arc<Session>, Failure> {

@@ -5,7 +5,6 @@ use super::flight::Taken;
 use super::serve::{Server, cancelled, named};
 use super::session::Session;
 use super::{auth, input, options, replay, servers};
-use crate::agent::editor::Editor as _;
 use crate::agent::thread::{Start, ThreadHandle};
 use crate::agent::{self, AgentError, Opened};
 use crate::config::prompts::Prompts;
@@ -14,7 +13,7 @@ use crate::protocol::item::UserInput;
 use crate::protocol::settings::SettingsOverride;
 use crate::protocol::thread::{ThreadListParams, ThreadResumeParams, ThreadStartParams};
 use serde_json::{Map, Value, json};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -28,7 +27,12 @@ struct Folders {
 impl Folders {
     /// # Errors
     /// One is not named by an absolute path, or is not there; which.
-    fn of(params: &Value) -> Result<Self, Failure> {
+    async fn of(params: &Value) -> Result<Self, Failure> {
+        let params = params.clone();
+        apart(move || Self::read(&params)).await?
+    }
+
+    fn read(params: &Value) -> Result<Self, Failure> {
         let cwd = folder(&params["cwd"], "`cwd`")?;
         let more = match &params["additionalDirectories"] {
             Value::Null => Vec::new(),
@@ -69,7 +73,7 @@ fn folder(value: &Value, what: &str) -> Result<PathBuf, Failure> {
 impl Server {
     pub(super) async fn new_session(&self, params: &Value) -> Result<Value, Failure> {
         let overrides = servers::overrides(&params["mcpServers"])?;
-        let folders = Folders::of(params)?;
+        let folders = Folders::of(params).await?;
         auth::required(self, &folders.cwd).await?;
         let start = ThreadStartParams {
             settings: folders.settings(),
@@ -79,47 +83,57 @@ impl Server {
         let Opened { handle, .. } = self.agent.start_thread(start).await?;
         let mut result = options::state(&self.agent, &handle).await;
         result["sessionId"] = json!(handle.id());
-        self.add(handle, &folders.cwd);
+        self.add(handle, &folders);
         Ok(result)
     }
 
-    fn add(&self, handle: ThreadHandle, cwd: &Path) {
-        self.files.add_session(handle.id(), cwd);
+    fn add(&self, handle: ThreadHandle, folders: &Folders) {
         let id = handle.id().clone();
         let (peer, agent, client) = (&self.peer, &self.agent, self.client());
-        let mut sessions = self.sessions();
-        sessions
-            .entry(id)
-            .or_insert_with(|| Session::begin(peer, agent, client, handle));
+        let session = self
+            .sessions()
+            .entry(id.clone())
+            .or_insert_with(|| Session::begin(peer, agent, client, handle))
+            .clone();
+        self.files.add_session(&id, &folders.roots, &session);
     }
 
     /// With `tell` the conversation so far is told before the answer.
     pub(super) async fn load(&self, params: &Value, tell: bool, stop: &CancellationToken) -> Result<Value, Failure> {
-        let loaded = self.load_now(params, tell, stop).await;
-        if loaded.is_err()
-            && let Ok(id) = named(params)
-            && !self.sessions().contains_key(&id)
-        {
-            self.lanes.remove(&id);
-        }
-        loaded
-    }
-
-    async fn load_now(&self, params: &Value, tell: bool, stop: &CancellationToken) -> Result<Value, Failure> {
         let overrides = servers::overrides(&params["mcpServers"])?;
         let id = named(params)?;
-        let folders = Folders::of(params)?;
+        let folders = Folders::of(params).await?;
         let resume = ThreadResumeParams {
             thread_id: Some(id.clone()),
             settings: folders.settings(),
             ..ThreadResumeParams::default()
         };
+        let was_live = self.agent.thread(&id).is_some();
         let Opened { handle, .. } = self.agent.resume_thread(resume).await?;
         if *handle.id() != id {
             // A file of another program goes on in a copy, which the client does not know.
             self.agent.close_thread(handle.id()).await;
             return Err(Failure::no_session(id.as_str()));
         }
+        let told = self.bring(&handle, &folders, overrides, tell, stop).await;
+        match &told {
+            Ok(_) => self.add(handle, &folders),
+            // Nobody has it: it would keep its file from whoever loads it next.
+            Err(_) if !was_live => self.agent.close_thread(&id).await,
+            Err(_) => {}
+        }
+        told
+    }
+
+    /// Gives a loaded thread its tool servers, and the client what it is to see of it.
+    async fn bring(
+        &self,
+        handle: &ThreadHandle,
+        folders: &Folders,
+        overrides: Map<String, Value>,
+        tell: bool,
+        stop: &CancellationToken,
+    ) -> Result<Value, Failure> {
         if !overrides.is_empty() {
             let (agent, cwd) = (self.agent.clone(), folders.cwd.clone());
             let load = move || agent.load_config(Some(&cwd), Some(&overrides));
@@ -132,13 +146,11 @@ impl Server {
                 if stop.is_cancelled() {
                     return Err(cancelled());
                 }
-                let params = json!({"sessionId": id, "update": update});
+                let params = json!({"sessionId": handle.id(), "update": update});
                 self.peer.notify("session/update", params).await;
             }
         }
-        let result = options::state(&self.agent, &handle).await;
-        self.add(handle, &folders.cwd);
-        Ok(result)
+        Ok(options::state(&self.agent, handle).await)
     }
 
     /// Stops what a session does and lets go of it; it can be loaded again.
@@ -161,7 +173,6 @@ impl Server {
     fn forget(&self, id: &ThreadId) {
         self.sessions().remove(id);
         self.files.remove_session(id);
-        self.lanes.remove(id);
     }
 
     pub(super) async fn list(&self, params: &Value) -> Result<Value, Failure> {
@@ -198,7 +209,8 @@ impl Server {
             UserInput::Mention { path, .. } => Some(path.clone()),
             _ => None,
         });
-        self.files.look(mentioned.collect()).await;
+        self.files.asked(session.thread.id());
+        self.files.look_for(session.thread.id(), mentioned.collect()).await;
         if taken.stop.is_cancelled() {
             return Ok(Some(json!({"stopReason": "cancelled"})));
         }

@@ -6,10 +6,10 @@ use super::permissions::Reader;
 use super::propose;
 use super::turn::Turn;
 use crate::ids::ItemId;
-use crate::patch::parse::parse;
+use crate::patch::parse::{Section, parse};
 use crate::protocol::tool::{ToolCallParams, ToolCallResult, ToolContent};
 use crate::tools::{ANSWER_LIMIT, ToolError, ToolOutput, blocking, image};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -102,7 +102,11 @@ fn sort(answer: ToolCallResult, reader: &Reader, cwd: &Path) -> Result<Sorted, T
             }
             ToolContent::Patch { patch } => {
                 let sections = parse(&patch).map_or_else(|_| Vec::new(), |parsed| parsed.sections);
-                if !sections.iter().all(|one| reader.may_read(&cwd.join(one.path()))) {
+                if !sections
+                    .iter()
+                    .flat_map(names)
+                    .all(|name| reader.may_read(&cwd.join(name)))
+                {
                     return Err(ToolError::Answer(
                         "The change was not proposed: it would touch files that are kept from you. Nothing was changed.".to_owned(),
                     ));
@@ -124,6 +128,21 @@ fn sort(answer: ToolCallResult, reader: &Reader, cwd: &Path) -> Result<Sorted, T
         });
     }
     Ok(Sorted { result, patches })
+}
+
+/// All files that a section of a patch names: a copy shows its source, and a move makes its target.
+fn names(section: &Section) -> Vec<&PathBuf> {
+    let mut names = vec![section.path()];
+    match section {
+        Section::Add { .. } => {}
+        Section::Delete { or, .. } => names.extend(or),
+        Section::Update { or, move_to, .. } => {
+            names.extend(or);
+            names.extend(move_to);
+        }
+        Section::Copy { from, .. } => names.push(from),
+    }
+    names
 }
 
 /// Without a limit it never ends.

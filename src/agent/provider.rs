@@ -99,7 +99,7 @@ impl Provider {
         };
         let (credential, base_url) = match &provider.auth {
             Some(command) => {
-                let login = CommandLogin::new(command, env);
+                let login = CommandLogin::new(command, env, desk.secrets.clone());
                 (Credential::Login(Arc::new(login)), provider.base_url.clone())
             }
             None => desk.account.credential(terms),

@@ -160,8 +160,11 @@ fn imported(wish: &Import) -> Result<(String, bool), String> {
         .or(theirs)
         .or_else(|| Some(person.as_ref()?.join(".codex")));
     let from = from.ok_or("HOME is not set, so the other home folder is not known. Say where it is: --from DIR.")?;
+    let login = wish
+        .with_login
+        .then(|| sources.home.join(crate::exec::profile::PRIVATE).join("auth.json"));
     let plan =
-        import::plan(&from, &sources.home, person.as_deref(), wish.with_login).map_err(|error| error.to_string())?;
+        import::plan(&from, &sources.home, person.as_deref(), login.as_deref()).map_err(|error| error.to_string())?;
     say(&plan.in_words());
     if plan.is_empty() {
         return Ok(("There is nothing to bring along.\n".to_owned(), true));

@@ -46,7 +46,9 @@ pub enum ImportError {
 ///
 /// # Errors
 /// There is no such folder, or a file of configuration cannot be read.
-pub fn plan(from: &Path, home: &Path, person: Option<&Path>, with_login: bool) -> Result<Plan, ImportError> {
+///
+/// `login`: where logins are kept here, if the one there is to come along.
+pub fn plan(from: &Path, home: &Path, person: Option<&Path>, login: Option<&Path>) -> Result<Plan, ImportError> {
     if !from.is_dir() {
         return Err(ImportError::NoFolder(from.to_owned()));
     }
@@ -64,13 +66,19 @@ pub fn plan(from: &Path, home: &Path, person: Option<&Path>, with_login: bool) -
     plan.settings(&from.join("config.toml"), person)?;
     plan.file(from, "AGENTS.md");
     plan.prompts(from);
-    match with_login {
-        true => plan.file(from, "auth.json"),
-        false if from.join("auth.json").is_file() => {
-            plan.left
-                .push("auth.json: the login stays behind; --with-login brings it along".to_owned());
-        }
-        false => {}
+    match login {
+        _ if !from.join("auth.json").is_file() => {}
+        None => plan
+            .left
+            .push("auth.json: the login stays behind; --with-login brings it along".to_owned()),
+        // One may also have been put into the home folder itself.
+        Some(kept) => match [kept.to_owned(), home.join("auth.json")]
+            .into_iter()
+            .find(|place| place.symlink_metadata().is_ok())
+        {
+            Some(place) => plan.kept.push(place.display().to_string()),
+            None => plan.files.push((from.join("auth.json"), kept.to_owned())),
+        },
     }
     Ok(plan)
 }
@@ -149,6 +157,8 @@ impl Plan {
                 .map(|(_, node)| &node.data);
             match (value, here) {
                 _ if !is_used => {}
+                // What somebody else called the same is another thing: half of each would be a third.
+                (_, Some(_)) if is_id(way) => self.kept.push(format!("`{}`", way.join("."))),
                 (Value::Object(inner), None | Some(Data::Table(_))) => {
                     let ours = match here {
                         Some(Data::Table(entries)) => entries.as_slice(),
@@ -234,6 +244,15 @@ impl Plan {
         }
         Ok(())
     }
+}
+
+/// Whether this is the way of a whole that a person has named, such as a provider or a tool server.
+fn is_id(way: &[String]) -> bool {
+    way.len() == 2
+        && matches!(
+            way[0].as_str(),
+            "model_providers" | "mcp_servers" | "profiles" | "permissions"
+        )
 }
 
 /// A value, unless it is a secret.

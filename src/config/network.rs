@@ -95,14 +95,24 @@ impl Network {
         };
         let said = |text: &String| !matches!(text.trim(), "" | "0" | "false" | "no");
         Self {
-            offline: value("offline")
-                .and_then(Value::as_bool)
-                .unwrap_or_else(|| env.get("COUNTERSIGN_OFFLINE").is_some_and(said)),
+            // Either is enough: who says so in one place means it.
+            offline: value("offline").and_then(Value::as_bool) == Some(true)
+                || env.get("COUNTERSIGN_OFFLINE").is_some_and(said),
             authorities,
             http_proxy: proxy("HTTP_PROXY"),
             https_proxy: proxy("HTTPS_PROXY"),
             no_proxy: no_proxy.iter().filter_map(|entry| filled(entry)).collect(),
         }
+    }
+
+    /// Passwords of proxies.
+    pub fn passwords(&self) -> impl Iterator<Item = &str> {
+        let proxies = [&self.http_proxy, &self.https_proxy].into_iter().flatten();
+        proxies.filter_map(|proxy| {
+            let (before, _) = proxy.rsplit_once('@')?;
+            let person = before.split_once("://").map_or(before, |(_, person)| person);
+            person.split_once(':').map(|(_, password)| password)
+        })
     }
 
     /// The proxy on the way to an address, with what it wants to know of us; none to this machine.
@@ -264,8 +274,17 @@ mod tests {
         let named: Vec<&str> = network.authorities.iter().map(|one| one.named_by.as_str()).collect();
         assert_eq!(named, ["`network.ca_certificates`", "SSL_CERT_FILE"]);
         assert!(network.offline);
+        for (proxy, password) in [
+            ("http://ada:pass-word-1@proxy:3128", Some("pass-word-1")),
+            ("ada:pass@word@proxy:3128", Some("pass@word")),
+            ("http://proxy:3128", None),
+            ("http://ada@proxy:3128", None),
+        ] {
+            let network = read(&json!({"network": {"proxy": proxy}}), &[]);
+            assert_eq!(network.passwords().next(), password, "{proxy}");
+        }
         assert!(!format!("{network:?}").contains("secret"));
-        assert!(!read(&json!({"network": {"offline": false}}), &env).offline);
+        assert!(read(&json!({"network": {"offline": false}}), &env).offline);
         assert!(!read(&json!({}), &[("COUNTERSIGN_OFFLINE", "0")]).offline);
     }
 }

@@ -20,6 +20,7 @@ pub(super) fn redact(value: &mut Value) {
             // What a permission profile says of a place whose name sounds like a secret's.
             Value::String(text) if matches!(text.as_str(), "read" | "write" | "deny" | "allow") => {}
             Value::String(text) if is_secret(key) && !text.is_empty() => *text = HIDDEN.to_owned(),
+            Value::String(text) if key == "proxy" => *text = redact_proxy(text),
             Value::String(text) if key.ends_with("url") || key.ends_with("endpoint") => *text = redact_url(text),
             other => redact(other),
         }
@@ -60,6 +61,17 @@ pub(super) fn is_secret(key: &str) -> bool {
 /// The same for a header, whose name may say no more than that it lets in.
 pub(super) fn may_hold_secret(header: &str) -> bool {
     is_secret(header) || header.to_ascii_lowercase().contains("auth")
+}
+
+/// Takes user and password out of a proxy, which may be named without a scheme.
+fn redact_proxy(text: &str) -> String {
+    match text.rsplit_once('@') {
+        Some((before, host)) => match before.split_once("://") {
+            Some((scheme, _)) => format!("{scheme}://{HIDDEN}@{host}"),
+            None => format!("{HIDDEN}@{host}"),
+        },
+        None => text.to_owned(),
+    }
 }
 
 /// Takes user, password and query out of an address.

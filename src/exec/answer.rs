@@ -11,6 +11,8 @@ use tokio::process::Command;
 const MOST_ANSWER: u64 = 64 << 10;
 /// Characters of what a program complains of that are shown.
 const SHOWN: usize = 300;
+/// How long is read on after the program has ended.
+const LEFT: Duration = Duration::from_millis(200);
 
 /// Starts a program of the person's, in their environment and outside the sandbox, and gives what it writes on its standard
 /// output, without white space around it. It ends with the limit at the latest.
@@ -45,13 +47,26 @@ pub async fn answer_of(
         .spawn()
         .map_err(|error| format!("`{program}` cannot be started: {error}"))?;
     let (out, err) = (child.stdout.take(), child.stderr.take());
+    let group = child.id();
+    let (mut said, mut complained) = (Vec::new(), Vec::new());
     let ended = async {
-        let (out, err) = tokio::join!(read(out), read(err));
-        (out, err, child.wait().await)
+        let reading = async { tokio::join!(read(out, &mut said), read(err, &mut complained)) };
+        tokio::pin!(reading);
+        tokio::select! {
+            _ = &mut reading => child.wait().await,
+            // What it leaves running may hold the pipes open; what it wrote itself is in them by now.
+            status = child.wait() => {
+                let _left = tokio::time::timeout(LEFT, &mut reading).await;
+                status
+            }
+        }
     };
-    let Ok((out, err, status)) = tokio::time::timeout(limit, ended).await else {
+    let ended = tokio::time::timeout(limit, ended).await;
+    let Ok(status) = ended else {
+        end(group);
         return Err(format!("`{program}` did not end within {} ms", limit.as_millis()));
     };
+    let (out, err) = (text(&said), text(&complained));
     let status = status.map_err(|error| format!("what became of `{program}` is not known: {error}"))?;
     if !status.success() {
         let words: String = err.chars().take(SHOWN).collect();
@@ -60,11 +75,23 @@ pub async fn answer_of(
     Ok(out)
 }
 
-async fn read(pipe: Option<impl AsyncRead + Unpin>) -> String {
-    let mut bytes = Vec::new();
+/// What was read before a failure, or before it was waited for no longer, counts.
+async fn read(pipe: Option<impl AsyncRead + Unpin>, bytes: &mut Vec<u8>) {
     if let Some(pipe) = pipe {
-        // What was read before a failure counts.
-        let _ = pipe.take(MOST_ANSWER).read_to_end(&mut bytes).await;
+        let _ = pipe.take(MOST_ANSWER).read_to_end(bytes).await;
     }
-    String::from_utf8_lossy(&bytes).trim().to_owned()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).trim().to_owned()
+}
+
+/// Ends a program that took too long, with all that it started.
+fn end(group: Option<u32>) {
+    #[cfg(unix)]
+    if let Some(group) = group.and_then(|id| rustix::process::Pid::from_raw(id.cast_signed())) {
+        let _gone = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+    }
+    #[cfg(not(unix))]
+    let _ = group;
 }

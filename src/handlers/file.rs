@@ -18,6 +18,11 @@ const PAUSE: Duration = Duration::from_millis(40);
 const MOST_PATHS: usize = 10_000;
 
 pub async fn readable(session: &Session, params: FileReadableParams) -> Result<FileReadableResult, RequestError> {
+    if params.paths.is_empty() {
+        return Err(RequestError::invalid_params(
+            "paths is empty: name the files that are asked about.",
+        ));
+    }
     if params.paths.len() > MOST_PATHS {
         return Err(RequestError::invalid_params(format!(
             "{} paths are too many for one request: ask about {MOST_PATHS} at most.",

@@ -30,7 +30,7 @@ pub async fn refresh(session: &Session, params: McpRefreshParams) -> Result<McpR
     Ok(McpRefreshResult {})
 }
 
-/// Begins a login; how it ended is told later.
+/// Begins a login, in the place of one to the same server that still waits; how each ended is told later.
 pub async fn login(session: &Session, params: McpLoginParams) -> Result<McpLoginResult, RequestError> {
     let server = named(session, &params.server, params.thread_id.as_ref()).await?;
     let shelf = &session.agent().desk().servers;
@@ -47,6 +47,8 @@ pub async fn login(session: &Session, params: McpLoginParams) -> Result<McpLogin
     after_reply(move || {
         tokio::spawn(async move {
             let outcome = begun.finish().await;
+            // Whoever began another one, or logged out, knows.
+            let is_news = !matches!(outcome, Err(LoginError::Stopped(_)));
             if outcome.is_ok() {
                 session.agent().desk().servers.login_changed(&server.name);
             }
@@ -57,7 +59,7 @@ pub async fn login(session: &Session, params: McpLoginParams) -> Result<McpLogin
             };
             if session.client().can.plugin {
                 session.outbound().notify(MCP_LOGIN_COMPLETED, completed);
-            } else if let Some(error) = completed.error {
+            } else if let Some(error) = completed.error.filter(|_| is_news) {
                 session.presenter().message(Severity::Error, &error);
             }
         });

@@ -28,6 +28,17 @@ pub enum AuthorityError {
     NoRegistration,
 }
 
+impl AuthorityError {
+    /// Whether a login is over with this answer to its renewal; all else may pass.
+    pub(super) fn ends_the_login(&self) -> bool {
+        match self {
+            Self::Refused { status, .. } => (400..500).contains(status) && !matches!(status, 408 | 429),
+            Self::Unreached(WebError::NoUrl(_) | WebError::Open(_)) => true,
+            _ => false,
+        }
+    }
+}
+
 /// What an authorisation server tells of itself.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Authority {
@@ -124,15 +135,15 @@ pub(super) async fn find(network: &Network, server: &str) -> Result<Authority, A
             continue;
         };
         let is_same = |said: &String| said.trim_end_matches('/') == issuer.trim_end_matches('/');
-        if !found.issuer.as_ref().is_none_or(is_same) {
+        if !found.issuer.as_ref().is_some_and(is_same) {
             return Err(AuthorityError::Unreadable(
                 "it speaks of another authorisation server than this one",
             ));
         }
         let methods = found.code_challenge_methods_supported.as_ref();
-        if methods.is_some_and(|methods| !methods.iter().any(|method| method == "S256")) {
+        if !methods.is_some_and(|methods| methods.iter().any(|method| method == "S256")) {
             return Err(AuthorityError::Unreadable(
-                "it does not know PKCE with S256, without which no login is safe",
+                "it does not say that it knows PKCE with S256, without which no login is safe",
             ));
         }
         (found.resource, found.scopes) = match described {
@@ -187,9 +198,21 @@ impl Authority {
 
     /// Where the browser is to go.
     pub(super) fn page(&self, query: &[(&str, &str)]) -> Result<String, AuthorityError> {
-        let wrong = AuthorityError::Unreadable("its authorization_endpoint is no address of a web page");
+        let wrong = AuthorityError::Unreadable("its authorization_endpoint is no address that begins with https://");
         let mut url = Url::parse(&self.authorization_endpoint).map_err(|_| wrong.clone())?;
-        if !matches!(url.scheme(), "http" | "https") {
+        let is_here = match url.host() {
+            Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+            Some(url::Host::Ipv4(ip)) => ip.is_loopback(),
+            Some(url::Host::Ipv6(ip)) => ip.is_loopback(),
+            None => false,
+        };
+        // What the page is asked with, and the password that is typed there, are not for others on the way.
+        let is_safe = match url.scheme() {
+            "https" => true,
+            "http" => is_here,
+            _ => false,
+        };
+        if !is_safe {
             return Err(wrong);
         }
         url.query_pairs_mut().extend_pairs(query);

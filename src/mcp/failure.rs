@@ -14,6 +14,9 @@ pub enum StartError {
     /// There is one, and it cannot be used: a whole sentence with advice.
     #[error("{0}")]
     Login(String),
+    /// There is one, and for now it cannot be renewed: a whole sentence.
+    #[error("{0}")]
+    Unrenewed(String),
     #[error("it did not answer within {} seconds", seconds(*.0))]
     TimedOut(Duration),
     #[error("{0}")]
@@ -63,6 +66,7 @@ impl StartError {
         match self {
             Self::AuthRequired => "it wants a login",
             Self::Login(_) => "its login cannot be used",
+            Self::Unrenewed(_) => "its login could not be renewed yet",
             Self::TimedOut(_) => "it took too long",
             Self::Other(_) => "it could not be reached, or failed",
         }
@@ -83,7 +87,7 @@ impl StartError {
                 "The tool server {name} did not start: you are not logged in to it. log in with `countersign mcp login {}`.",
                 word(name)
             ),
-            Self::Login(sentence) => sentence.clone(),
+            Self::Login(sentence) | Self::Unrenewed(sentence) => sentence.clone(),
             Self::TimedOut(limit) => format!(
                 "The tool server {name} did not start within {} seconds. If it needs longer, say so in config.toml:\n{table}\n\
                  startup_timeout_sec = {}",

@@ -1,7 +1,7 @@
 //! Logging in to a tool server in a browser on this machine (OAuth 2.1 with PKCE).
 
 use super::authority::{self, Authority, AuthorityError, Registered};
-use super::logins::{Kept, Logins, LoginsError};
+use super::logins::{Kept, Logins, LoginsError, Turn};
 use crate::account::{AccountError, Callback, Visit, secret};
 use crate::config::login::Login;
 use crate::config::mcp::ServerSettings;
@@ -30,6 +30,8 @@ pub enum LoginError {
     TimedOut(String),
     #[error("The login to the tool server {0} was refused{1}. Start it again, and allow it on the page.")]
     Refused(String, String),
+    #[error("The login to the tool server {0} was stopped, as another one was begun or somebody logged out.")]
+    Stopped(String),
 }
 
 /// A login that waits for the browser.
@@ -48,9 +50,11 @@ struct Waiting {
     verifier: String,
     authority: Authority,
     client: Registered,
+    /// Given up last, when the port is closed.
+    turn: Turn,
 }
 
-/// Begins a login to a server.
+/// Begins a login to a server. One to the same server that still waits is stopped.
 ///
 /// # Errors
 /// See [`LoginError`]. Nothing is kept.
@@ -65,6 +69,7 @@ pub async fn begin(name: &str, settings: &ServerSettings, logins: &Logins) -> Re
         ));
     }
     let failed = |error| LoginError::Authority(name.to_owned(), error);
+    let turn = logins.begin_login(name).await;
     let authority = authority::find(&settings.network, url).await.map_err(failed)?;
     let login = Login {
         callback_url: settings.login.callback_url.clone(),
@@ -110,6 +115,7 @@ pub async fn begin(name: &str, settings: &ServerSettings, logins: &Logins) -> Re
             verifier,
             authority,
             client,
+            turn,
         },
     })
 }
@@ -129,17 +135,23 @@ impl Begun {
             verifier,
             authority,
             client,
+            turn,
         } = self.waiting;
         let back = callback.url.clone();
         let (visits, mut coming) = mpsc::channel(1);
         let closed = CancellationToken::new();
         let _closes = closed.clone().drop_guard();
         let door = tokio::spawn(callback.serve(state, visits, closed.clone()));
-        let visit = tokio::time::timeout(LIMIT, coming.recv()).await;
+        let visit = tokio::select! {
+            biased;
+            () = turn.stop.cancelled() => None,
+            visit = tokio::time::timeout(LIMIT, coming.recv()) => Some(visit),
+        };
         coming.close();
         let outcome = match visit {
-            Err(_) | Ok(None) => Err(LoginError::TimedOut(name)),
-            Ok(Some(Visit { brought, answer })) => {
+            None => Err(LoginError::Stopped(name)),
+            Some(Err(_) | Ok(None)) => Err(LoginError::TimedOut(name)),
+            Some(Ok(Some(Visit { brought, answer }))) => {
                 let outcome = match brought {
                     Err(why) => {
                         let why: String = why
@@ -177,12 +189,20 @@ impl Begun {
                                     access_token: String::new(),
                                     refresh_token: None,
                                     expires_at: None,
+                                    renew_at: None,
                                 };
                                 kept.take(tokens);
-                                let store = settings.login.store;
-                                let keeping =
-                                    tokio::task::spawn_blocking(move || logins.keep(&name, store, Some(kept)));
-                                keeping.await.unwrap_or(Ok(())).map_err(LoginError::Kept)
+                                let keeping = match turn.stop.is_cancelled() {
+                                    true => Err(LoginError::Stopped(name)),
+                                    false => logins
+                                        .keep(&name, settings.login.store, kept.clone())
+                                        .await
+                                        .map_err(LoginError::Kept),
+                                };
+                                if keeping.is_err() {
+                                    kept.revoke(&settings.network).await;
+                                }
+                                keeping
                             }
                         }
                     }
@@ -194,6 +214,7 @@ impl Begun {
         };
         closed.cancel();
         let _ended = door.await;
+        drop(turn);
         outcome
     }
 }

@@ -1,21 +1,38 @@
 //! What the person is logged in to tool servers with: kept in a file of theirs, renewed when it runs out, and sent to no
 //! other address than the one it is for.
+//!
+//! The file lies in the private folder: that is closed for commands as a whole, also while the file is replaced. One that
+//! stands in the home folder itself counts in its place, and is moved there with the first change.
 
 use super::authority::{self, Tokens};
 use crate::config::login::CredentialStore;
 use crate::config::network::Network;
 use crate::config::own_file::{FileError, OwnFile};
+use crate::exec::profile::{PRIVATE, private_folder};
 use crate::secrets::Secrets;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fs::{self, File, TryLockError};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::TaskTracker;
 
-/// The file in the home folder.
+/// The file in the private folder.
 pub const FILE: &str = ".credentials.json";
-/// A token is renewed so long before it runs out.
-const EARLY: Duration = Duration::from_secs(30);
+/// Held by the program that renews a token, of all that share the home folder.
+const LOCK: &str = ".credentials.lock";
+/// How long another program's renewal is waited for, and how often it is looked for.
+const LOCK_LIMIT: Duration = Duration::from_secs(25);
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
+/// A token is renewed so long before it runs out, in milliseconds; one of a short life at half of that.
+const EARLY: u64 = 30_000;
+/// No token is asked for more often than this.
+const SHORTEST: Duration = Duration::from_secs(5);
+/// How long a login that is stopped may take to close its port.
+const STOP_LIMIT: Duration = Duration::from_secs(5);
 
 /// Why nothing is known of logins, or one cannot be kept.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +46,25 @@ pub enum LoginsError {
          \"ephemeral\" to keep logins in memory only."
     )]
     Keyring,
+    #[error("The logins to tool servers could not be looked at ({0}). Try it again.")]
+    BrokeOff(String),
+}
+
+/// Why there is no token: a whole sentence with advice.
+pub(super) struct NoToken {
+    pub(super) text: String,
+    /// Another try may go better, without the person.
+    pub(super) passing: bool,
+}
+
+impl From<LoginsError> for NoToken {
+    fn from(error: LoginsError) -> Self {
+        // What cannot be read for a moment is no logout.
+        Self {
+            text: error.to_string(),
+            passing: true,
+        }
+    }
 }
 
 /// One login.
@@ -50,6 +86,9 @@ pub(super) struct Kept {
     /// Milliseconds since the epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) expires_at: Option<u64>,
+    /// When it is renewed; absent where another version kept it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) renew_at: Option<u64>,
 }
 
 /// Without the secrets.
@@ -65,16 +104,52 @@ impl Kept {
         self.access_token = tokens.access_token;
         // One that is not given anew holds on.
         self.refresh_token = tokens.refresh_token.or(self.refresh_token.take());
+        // Of one that holds for longer than times can be told, no end is known.
         let until = tokens
             .expires_in
-            .map(|seconds| SystemTime::now() + Duration::from_secs(seconds));
+            .and_then(|seconds| SystemTime::now().checked_add(Duration::from_secs(seconds)));
         self.expires_at = until.map(milliseconds);
+        let half = tokens.expires_in.unwrap_or_default().saturating_mul(1000) / 2;
+        self.renew_at = self.expires_at.map(|until| until.saturating_sub(EARLY.min(half)));
     }
 
-    fn is_over(&self) -> bool {
-        self.expires_at
-            .is_some_and(|until| milliseconds(SystemTime::now() + EARLY) >= until)
+    /// When another token is needed. One that cannot be renewed is used to its end.
+    fn due(&self) -> Option<u64> {
+        let until = self.expires_at?;
+        Some(match self.refresh_token {
+            None => until,
+            Some(_) => self.renew_at.unwrap_or(until.saturating_sub(EARLY)).min(until),
+        })
     }
+
+    fn is_due(&self, now: u64) -> bool {
+        self.due().is_some_and(|due| now >= due)
+    }
+
+    fn holds(&self, now: u64) -> bool {
+        self.expires_at.is_none_or(|until| now < until)
+    }
+
+    fn runs_out(&self, now: u64) -> Option<Duration> {
+        let due = self.due()?;
+        Some(Duration::from_millis(due.saturating_sub(now)).max(SHORTEST))
+    }
+
+    /// Tells the authorisation server that it is not wanted any more, within a bound.
+    pub(super) async fn revoke(&self, network: &Network) {
+        let Some(endpoint) = &self.revocation_endpoint else {
+            return;
+        };
+        let token = self.refresh_token.as_ref().unwrap_or(&self.access_token);
+        let fields = [("token", token.as_str()), ("client_id", self.client_id.as_str())];
+        if let Err(error) = crate::model::web::post_form(network, endpoint, &fields).await {
+            tracing::info!(%error, "an authorisation server was not told of the end of a login");
+        }
+    }
+}
+
+fn now() -> u64 {
+    milliseconds(SystemTime::now())
 }
 
 fn milliseconds(time: SystemTime) -> u64 {
@@ -109,6 +184,17 @@ struct Shared {
     secrets: Mutex<Secrets>,
     /// Held while a token is renewed: whoever comes meanwhile gets the same one.
     renewing: tokio::sync::Mutex<()>,
+    /// Renewals, which run to their end whatever becomes of those who asked.
+    renewals: TaskTracker,
+    /// The login to a server that waits for the browser: what stops it, and what says that it has ended.
+    running: Mutex<BTreeMap<String, (CancellationToken, CancellationToken)>>,
+}
+
+/// The one login to a server that may run.
+pub(super) struct Turn {
+    /// Another one has begun, or somebody has logged out.
+    pub(super) stop: CancellationToken,
+    _ended: DropGuard,
 }
 
 impl Logins {
@@ -128,8 +214,46 @@ impl Logins {
         self.0.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn path(&self) -> Option<PathBuf> {
-        self.0.home.as_ref().map(|home| home.join(FILE))
+    /// Takes the place of the login to this server that runs, if one does, and waits until that has closed its port.
+    pub(super) async fn begin_login(&self, name: &str) -> Turn {
+        let (stop, ended) = (CancellationToken::new(), CancellationToken::new());
+        let turn = Turn {
+            stop: stop.clone(),
+            _ended: ended.clone().drop_guard(),
+        };
+        let before = self.running().insert(name.to_owned(), (stop, ended));
+        if let Some((stop, ended)) = before {
+            stop.cancel();
+            let _in_time = tokio::time::timeout(STOP_LIMIT, ended.cancelled()).await;
+        }
+        turn
+    }
+
+    fn stop_login(&self, name: &str) {
+        // It stays there, so that the next one waits for its port.
+        if let Some((stop, _)) = self.running().get(name) {
+            stop.cancel();
+        }
+    }
+
+    fn running(&self) -> MutexGuard<'_, BTreeMap<String, (CancellationToken, CancellationToken)>> {
+        self.0.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for renewals that are under way.
+    pub(super) async fn ended(&self) {
+        self.0.renewals.close();
+        self.0.renewals.wait().await;
+    }
+
+    /// Does what may wait for the disk, or for another program, where nobody else waits with it.
+    async fn aside<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Self) -> Result<T, LoginsError> + Send + 'static,
+    ) -> Result<T, LoginsError> {
+        let logins = self.clone();
+        let done = tokio::task::spawn_blocking(move || work(&logins)).await;
+        done.unwrap_or_else(|error| Err(LoginsError::BrokeOff(error.to_string())))
     }
 
     fn learn(&self, kept: &Kept) {
@@ -153,90 +277,179 @@ impl Logins {
         }
     }
 
+    /// What the file says.
+    fn read(home: &Path) -> Result<Contents, LoginsError> {
+        // In this order: one that is moved meanwhile is found in its new place.
+        for path in [home.join(FILE), home.join(PRIVATE).join(FILE)] {
+            let text = crate::config::layers::read_text(&path).map_err(|error| LoginsError::Broken {
+                path: path.clone(),
+                cause: error.to_string(),
+            })?;
+            if text.is_some() {
+                return Self::contents(&path, text.as_deref());
+            }
+        }
+        Ok(Contents::default())
+    }
+
+    /// Where the file is written. One that stands in the home folder is moved first; a link stays where it is.
+    fn place(home: &Path) -> Result<PathBuf, LoginsError> {
+        let (old, place) = (home.join(FILE), private_folder(home).join(FILE));
+        match fs::symlink_metadata(&old) {
+            Ok(found) if found.is_file() => match fs::rename(&old, &place) {
+                Ok(()) => {
+                    // Whoever put it there may have let everybody read it.
+                    #[cfg(unix)]
+                    let _as_it_was = fs::set_permissions(&place, std::os::unix::fs::PermissionsExt::from_mode(0o600));
+                    Ok(place)
+                }
+                // Another program was quicker.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(place),
+                Err(cause) => Err(LoginsError::File(FileError::Io {
+                    what: "moving the file",
+                    path: old,
+                    cause,
+                })),
+            },
+            Ok(_) => Ok(old),
+            Err(_) => Ok(place),
+        }
+    }
+
     /// The login to this server at this address, if there is one.
-    pub(super) fn find(&self, name: &str, url: &str, store: CredentialStore) -> Result<Option<Kept>, LoginsError> {
-        let found = match (store, self.path()) {
+    fn find(&self, name: &str, url: &str, store: CredentialStore) -> Result<Option<Kept>, LoginsError> {
+        let found = match (store, &self.0.home) {
             (CredentialStore::Ephemeral, _) | (_, None) => self.memory().get(name).cloned(),
             (CredentialStore::Keyring, _) => None,
-            (CredentialStore::File, Some(path)) => {
-                let text = crate::config::layers::read_text(&path).map_err(|error| LoginsError::Broken {
-                    path: path.clone(),
-                    cause: error.to_string(),
-                })?;
-                Self::contents(&path, text.as_deref())?.logins.remove(name)
-            }
+            (CredentialStore::File, Some(home)) => Self::read(home)?.logins.remove(name),
         };
         let found = found.filter(|kept| kept.url == url);
         found.iter().for_each(|kept| self.learn(kept));
         Ok(found)
     }
 
-    /// Keeps a login, or forgets the one there is.
-    pub(super) fn keep(&self, name: &str, store: CredentialStore, kept: Option<Kept>) -> Result<(), LoginsError> {
-        kept.iter().for_each(|kept| self.learn(kept));
-        let put = |all: &mut BTreeMap<String, Kept>| match kept {
-            Some(kept) => all.insert(name.to_owned(), kept),
-            None => all.remove(name),
-        };
-        match (store, self.path()) {
-            (CredentialStore::Keyring, _) => return Err(LoginsError::Keyring),
-            (CredentialStore::Ephemeral, _) | (_, None) => {
-                put(&mut self.memory());
-            }
-            (CredentialStore::File, Some(path)) => {
-                let file = OwnFile::open(&path)?;
-                let mut contents = Self::contents(&path, file.text())?;
-                put(&mut contents.logins);
+    async fn found(&self, name: &str, url: &str, store: CredentialStore) -> Result<Option<Kept>, LoginsError> {
+        let (name, url) = (name.to_owned(), url.to_owned());
+        self.aside(move |logins| logins.find(&name, &url, store)).await
+    }
+
+    /// Changes what is kept, as a whole.
+    fn change<T>(
+        &self,
+        store: CredentialStore,
+        change: impl FnOnce(&mut BTreeMap<String, Kept>) -> T,
+    ) -> Result<T, LoginsError> {
+        match (store, &self.0.home) {
+            (CredentialStore::Keyring, _) => Err(LoginsError::Keyring),
+            (CredentialStore::Ephemeral, _) | (_, None) => Ok(change(&mut self.memory())),
+            (CredentialStore::File, Some(home)) => {
+                let file = OwnFile::open(&Self::place(home)?)?;
+                let mut contents = Self::contents(file.path(), file.text())?;
+                let done = change(&mut contents.logins);
                 let text = serde_json::to_string_pretty(&contents).unwrap_or_default();
                 file.replace(&format!("{text}\n"), |_new| Ok::<(), LoginsError>(()))?;
+                Ok(done)
             }
         }
-        Ok(())
+    }
+
+    /// Keeps a login.
+    pub(super) async fn keep(&self, name: &str, store: CredentialStore, kept: Kept) -> Result<(), LoginsError> {
+        self.learn(&kept);
+        let name = name.to_owned();
+        self.aside(move |logins| {
+            logins.change(store, move |all| {
+                all.insert(name, kept);
+            })
+        })
+        .await
     }
 
     /// What a server is asked with, renewed where it must be; nothing where nobody is logged in to it.
     ///
     /// # Errors
-    /// The login cannot be read or renewed; why, as a whole sentence with advice.
+    /// The login cannot be read or renewed.
     pub(super) async fn token(
         &self,
         name: &str,
         url: &str,
         store: CredentialStore,
         network: &Network,
-    ) -> Result<Option<Token>, String> {
-        let find = || self.find(name, url, store).map_err(|error| error.to_string());
-        let Some(kept) = find()? else { return Ok(None) };
-        let kept = match kept.is_over() {
-            false => kept,
-            true => {
-                let _one = self.0.renewing.lock().await;
-                match find()? {
-                    None => return Ok(None),
-                    Some(kept) if !kept.is_over() => kept,
-                    Some(kept) => self.renewed(name, store, network, kept).await?,
-                }
-            }
+    ) -> Result<Option<Token>, NoToken> {
+        let Some(mut kept) = self.found(name, url, store).await? else {
+            return Ok(None);
         };
-        let now = milliseconds(SystemTime::now() + EARLY);
+        if kept.is_due(now()) {
+            let (logins, name, url, network) = (self.clone(), name.to_owned(), url.to_owned(), network.clone());
+            // By itself: the server gives new tokens once, and takes the old ones back.
+            let renewing = self
+                .0
+                .renewals
+                .spawn(async move { logins.renewed(&name, &url, store, &network).await });
+            let renewed = renewing
+                .await
+                .unwrap_or_else(|error| Err(LoginsError::BrokeOff(error.to_string()).into()));
+            match renewed {
+                Ok(None) => return Ok(None),
+                Ok(Some(renewed)) => kept = renewed,
+                Err(error) if error.passing && kept.holds(now()) => {
+                    tracing::warn!("a login to a tool server could not be renewed yet, and still holds");
+                }
+                Err(error) => return Err(error),
+            }
+        }
         Ok(Some(Token {
+            runs_out: kept.runs_out(now()),
             text: kept.access_token,
-            runs_out: kept
-                .expires_at
-                .map(|until| Duration::from_millis(until.saturating_sub(now))),
         }))
     }
 
+    /// Waits for other programs that renew a token here. Held until it is dropped; where it cannot be had, one goes without.
+    async fn lock(&self, store: CredentialStore) -> Option<File> {
+        let home = self.0.home.clone().filter(|_| store == CredentialStore::File)?;
+        let open = move || {
+            let mut options = File::options();
+            options.append(true).create(true);
+            #[cfg(unix)]
+            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+            options.open(private_folder(&home).join(LOCK))
+        };
+        let file = tokio::task::spawn_blocking(open).await.ok()?.ok()?;
+        let deadline = tokio::time::Instant::now() + LOCK_LIMIT;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Some(file),
+                Err(TryLockError::WouldBlock) if tokio::time::Instant::now() < deadline => {
+                    tokio::time::sleep(LOCK_PAUSE).await;
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "a token of a tool server is renewed without the lock");
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// The login, renewed unless somebody was quicker; nothing where somebody has logged out.
     async fn renewed(
         &self,
         name: &str,
+        url: &str,
         store: CredentialStore,
         network: &Network,
-        mut kept: Kept,
-    ) -> Result<Kept, String> {
+    ) -> Result<Option<Kept>, NoToken> {
+        let _one = self.0.renewing.lock().await;
+        let of_all = self.lock(store).await;
+        let mut kept = match self.found(name, url, store).await? {
+            Some(kept) if kept.is_due(now()) => kept,
+            found => return Ok(found),
+        };
         let again = format!("log in again: `countersign mcp login {}`", super::failure::word(name));
         let Some(refresh) = kept.refresh_token.clone() else {
-            return Err(format!("The login to the tool server {name} has run out; {again}."));
+            return Err(NoToken {
+                text: format!("The login to the tool server {name} has run out; {again}."),
+                passing: false,
+            });
         };
         let mut fields = vec![
             ("grant_type", "refresh_token"),
@@ -246,17 +459,45 @@ impl Logins {
         ];
         fields.extend(kept.client_secret.as_deref().map(|secret| ("client_secret", secret)));
         let tokens = authority::tokens(network, &kept.token_endpoint, &fields).await;
-        let tokens = tokens
-            .map_err(|error| format!("The login to the tool server {name} was not renewed: {error}. Or {again}."))?;
+        let tokens = tokens.map_err(|error| NoToken {
+            text: format!("The login to the tool server {name} was not renewed: {error}. Or {again}."),
+            passing: !error.ends_the_login(),
+        })?;
         kept.take(tokens);
-        // The older one is worth nothing any more, so this one is used also where it cannot be kept.
-        if let Err(error) = self.keep(name, store, Some(kept.clone())) {
-            tracing::error!(%error, "a renewed login to a tool server is not kept");
+        self.learn(&kept);
+        let (of, new) = (name.to_owned(), kept.clone());
+        let replaced = self.aside(move |logins| {
+            logins.change(store, move |all| {
+                let same = all
+                    .get_mut(&of)
+                    .filter(|now| now.url == new.url && now.refresh_token.as_ref() == Some(&refresh));
+                let is_there = same.is_some();
+                if let Some(now) = same {
+                    *now = new;
+                }
+                is_there
+            })
+        });
+        match replaced.await {
+            Ok(true) => Ok(Some(kept)),
+            Ok(false) => {
+                // Somebody has logged out, or in anew, meanwhile: that counts. Where another program may have renewed the
+                // same login beside us, taking ours back could end that one too.
+                if of_all.is_some() || store != CredentialStore::File {
+                    kept.revoke(network).await;
+                }
+                Ok(self.found(name, url, store).await?)
+            }
+            Err(error) => {
+                // The older one is worth nothing any more, so this one is used also where it cannot be kept.
+                tracing::error!(%error, "a renewed login to a tool server is not kept");
+                Ok(Some(kept))
+            }
         }
-        Ok(kept)
     }
 
-    /// Forgets the login to a server and tells its authorisation server, within a bound. False if there was none.
+    /// Forgets the login to a server and tells its authorisation server, within a bound. False if there was none. One that
+    /// still waits for the browser is stopped.
     ///
     /// # Errors
     /// What is kept cannot be changed.
@@ -267,17 +508,95 @@ impl Logins {
         store: CredentialStore,
         network: &Network,
     ) -> Result<bool, LoginsError> {
-        let Some(kept) = self.find(name, url, store)? else {
+        self.stop_login(name);
+        let (name, url) = (name.to_owned(), url.to_owned());
+        let forgotten = self.aside(move |logins| {
+            if logins.find(&name, &url, store)?.is_none() {
+                return Ok(None);
+            }
+            // As it is now: it may have been renewed since.
+            logins.change(store, |all| all.remove(&name))
+        });
+        let Some(kept) = forgotten.await? else {
             return Ok(false);
         };
-        self.keep(name, store, None)?;
-        if let Some(endpoint) = &kept.revocation_endpoint {
-            let token = kept.refresh_token.as_ref().unwrap_or(&kept.access_token);
-            let fields = [("token", token.as_str()), ("client_id", kept.client_id.as_str())];
-            if let Err(error) = crate::model::web::post_form(network, endpoint, &fields).await {
-                tracing::info!(%error, "an authorisation server was not told of a logout");
-            }
-        }
+        kept.revoke(network).await;
         Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(refresh: bool, expires_in: Option<u64>) -> Kept {
+        let mut kept = Kept {
+            url: "https://host/mcp".to_owned(),
+            token_endpoint: "https://host/token".to_owned(),
+            revocation_endpoint: None,
+            resource: "https://host/mcp".to_owned(),
+            client_id: "client".to_owned(),
+            client_secret: None,
+            access_token: String::new(),
+            refresh_token: None,
+            expires_at: None,
+            renew_at: None,
+        };
+        kept.take(Tokens {
+            access_token: "access-token-0000".to_owned(),
+            refresh_token: refresh.then(|| "refresh-token-1111".to_owned()),
+            expires_in,
+        });
+        kept
+    }
+
+    #[test]
+    fn a_token_is_renewed_in_time_and_not_again_and_again() {
+        // Whether it can be renewed, its seconds, and the seconds after which another one is needed.
+        for (refresh, lifetime, due) in [
+            (true, None, None),
+            (true, Some(u64::MAX), None),
+            (true, Some(3600), Some(3570)),
+            (true, Some(60), Some(30)),
+            (true, Some(30), Some(15)),
+            (true, Some(0), Some(0)),
+            (false, Some(30), Some(30)),
+            (false, Some(3600), Some(3600)),
+        ] {
+            let kept = kept(refresh, lifetime);
+            let case = format!("{refresh} {lifetime:?}");
+            let start = kept.expires_at.map(|until| until - lifetime.unwrap_or_default() * 1000);
+            assert_eq!(kept.expires_at.is_some(), due.is_some(), "{case}");
+            let Some((start, due)) = start.zip(due) else {
+                assert!(!kept.is_due(u64::MAX) && kept.holds(u64::MAX), "{case}");
+                assert_eq!(kept.runs_out(start.unwrap_or_default()), None, "{case}");
+                continue;
+            };
+            assert!(kept.is_due(start + due * 1000), "{case}");
+            assert!(due == 0 || !kept.is_due(start + due * 1000 - 1), "{case}");
+            let wait = Duration::from_secs(due).max(SHORTEST);
+            assert_eq!(kept.runs_out(start), Some(wait), "{case}");
+            assert_eq!(kept.runs_out(u64::MAX), Some(SHORTEST), "{case}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_file_in_the_old_place_counts_and_is_moved() {
+        let home = tempfile::tempdir().expect("a folder");
+        let (old, place) = (home.path().join(FILE), home.path().join(PRIVATE).join(FILE));
+        let mut contents = Contents::default();
+        contents.logins.insert("one".to_owned(), kept(true, None));
+        std::fs::write(&old, serde_json::to_string(&contents).expect("JSON")).expect("a file");
+        let logins = Logins::new(home.path());
+        let found = |name: &str| {
+            logins
+                .find(name, "https://host/mcp", CredentialStore::File)
+                .expect("read")
+        };
+        assert!(found("one").is_some() && found("two").is_none());
+        let keeping = logins.keep("two", CredentialStore::File, kept(false, None)).await;
+        keeping.expect("kept");
+        assert!(!old.exists() && place.exists());
+        assert!(found("one").is_some() && found("two").is_some());
     }
 }

@@ -4,7 +4,7 @@
 use super::connection::{Connection, RequestError};
 use super::failure::StartError;
 use super::launch::Launch;
-use super::logins::Logins;
+use super::logins::{Logins, NoToken, Token};
 use super::tool::ToolInfo;
 use crate::config::mcp::{ServerSettings, Transport};
 use crate::protocol::mcp::{McpAuthStatus, McpServerStatus};
@@ -26,6 +26,11 @@ const LONG_ENOUGH: Duration = Duration::from_secs(60);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// How much of that a call waits for; else it fails at once.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Until a token that could not be renewed is asked for again: at first, and at most.
+const FIRST_RETRY: Duration = Duration::from_secs(5);
+const LONGEST_RETRY: Duration = Duration::from_secs(120);
+/// How often it is looked whether the calls of a connection that was replaced are done.
+const RETIRE_PAUSE: Duration = Duration::from_millis(250);
 
 /// How a server is, with the reason where it is not well.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,8 +58,12 @@ struct Inner {
     connection: Option<Arc<Connection>>,
     tools: Arc<[Arc<ToolInfo>]>,
     has_resources: bool,
+    /// Counts the openings: one that another has followed changes nothing any more.
+    generation: u64,
     /// It wanted a login.
     refused_us: bool,
+    /// The person is logged in to it.
+    is_logged_in: bool,
     /// How often it was lost, or did not start, without having run for long.
     failures: u32,
     /// Not to be started before.
@@ -139,19 +148,14 @@ impl Server {
                 bearer_token_env_var: Some(_),
                 ..
             } => McpAuthStatus::BearerToken,
-            Transport::Http { url, .. } if !self.settings.has_token() => {
-                let kept = self.logins.find(&self.name, url, self.settings.login.store);
-                match kept {
-                    Ok(Some(_)) => McpAuthStatus::OAuth,
-                    _ => McpAuthStatus::Unsupported,
-                }
-            }
+            Transport::Http { .. } if self.inner().is_logged_in => McpAuthStatus::OAuth,
             _ => McpAuthStatus::Unsupported,
         }
     }
 
     /// Starts it in the background, unless it runs or starts already.
     pub fn start(self: &Arc<Self>) {
+        let mut inner = self.inner();
         let begins = self.state.send_if_modified(|state| {
             let begins =
                 !self.end.is_cancelled() && !matches!(state.status, McpServerStatus::Starting | McpServerStatus::Ready);
@@ -163,13 +167,16 @@ impl Server {
             }
             begins
         });
+        inner.generation += u64::from(begins);
+        let generation = inner.generation;
+        drop(inner);
         if begins {
             let server = self.clone();
             self.tasks.spawn(async move {
                 tokio::select! {
                     biased;
                     () = server.end.cancelled() => {}
-                    () = server.open() => {}
+                    () = server.open(generation) => {}
                 }
                 // It may have opened at the very moment when all were told to end.
                 if server.end.is_cancelled() {
@@ -192,21 +199,30 @@ impl Server {
         self.state.send_replace(State { status, problem });
     }
 
-    async fn open(self: &Arc<Self>) {
+    /// What it is asked with, where that comes of a login.
+    async fn token(&self) -> Result<Option<Token>, NoToken> {
+        match self.settings.url() {
+            Some(url) if !self.settings.has_token() => {
+                let store = self.settings.login.store;
+                self.logins.token(&self.name, url, store, &self.settings.network).await
+            }
+            _ => Ok(None),
+        }
+    }
+
+    async fn open(self: &Arc<Self>, generation: u64) {
         let limit = self.settings.startup_timeout;
-        let mut runs_out = None;
+        let mut held = None;
         let opening = async {
             let mut launch = self.launch.clone();
-            if let Launch::Http { url, token, .. } = &mut launch
+            if let Launch::Http { token, .. } = &mut launch
                 && !self.settings.has_token()
             {
-                let held = self
-                    .logins
-                    .token(&self.name, url, self.settings.login.store, &self.settings.network)
-                    .await;
-                let held = held.map_err(StartError::Login)?;
-                runs_out = held.as_ref().and_then(|held| held.runs_out);
-                *token = held.map(|held| held.text);
+                held = self.token().await.map_err(|error| match error.passing {
+                    true => StartError::Unrenewed(error.text),
+                    false => StartError::Login(error.text),
+                })?;
+                *token = held.as_ref().map(|held| held.text.clone());
             }
             let connection = Connection::open(&launch, limit).await?;
             let tools = list_tools(&connection, limit).await.map_err(|error| match error {
@@ -219,36 +235,53 @@ impl Server {
         match opened.unwrap_or(Err(StartError::TimedOut(limit))) {
             Ok((connection, tools)) => {
                 let connection = Arc::new(connection);
-                {
+                let is_last = {
                     let mut inner = self.inner();
-                    inner.tools = tools.into();
-                    inner.has_resources = connection.has_resources();
-                    inner.connection = Some(connection.clone());
-                    inner.ready_since = Some(Instant::now());
-                    inner.refused_us = false;
+                    let is_last = inner.generation == generation;
+                    if is_last {
+                        inner.tools = tools.into();
+                        inner.has_resources = connection.has_resources();
+                        inner.connection = Some(connection.clone());
+                        inner.ready_since = Some(Instant::now());
+                        inner.refused_us = false;
+                        inner.is_logged_in = held.is_some();
+                        self.set(McpServerStatus::Ready, None);
+                    }
+                    is_last
+                };
+                if !is_last {
+                    connection.close().await;
+                    return;
                 }
                 tracing::info!(server = %self.name, "a tool server is ready");
-                self.set(McpServerStatus::Ready, None);
-                if let Some(runs_out) = runs_out {
-                    tokio::spawn(renew(Arc::downgrade(self), Arc::downgrade(&connection), runs_out));
+                if let Some(runs_out) = held.as_ref().and_then(|held| held.runs_out) {
+                    let used = held.map(|held| held.text);
+                    tokio::spawn(renew(Arc::downgrade(self), generation, used, runs_out));
                 }
                 tokio::spawn(follow(Arc::downgrade(self), connection, self.settings.tool_timeout));
             }
             Err(error) => {
+                // The words may be the server's own, with whatever it says of its secrets: they are for the person.
+                let message = error.message(&self.name, &self.settings);
                 {
                     let mut inner = self.inner();
+                    if inner.generation != generation {
+                        return;
+                    }
                     inner.refused_us = matches!(error, StartError::AuthRequired | StartError::Login(_));
+                    inner.is_logged_in = held.is_some() || matches!(error, StartError::Unrenewed(_));
                     if inner.refused_us {
                         // What it offers it offers to those who are logged in.
                         inner.tools = Arc::default();
                         inner.has_resources = false;
                     }
                     inner.failed();
+                    self.set(McpServerStatus::Failed, Some(message));
                 }
-                // The words may be the server's own, with whatever it says of its secrets: they are for the person.
-                let message = error.message(&self.name, &self.settings);
                 tracing::warn!(server = %self.name, kind = error.kind(), "a tool server did not start");
-                self.set(McpServerStatus::Failed, Some(message));
+                if matches!(error, StartError::Unrenewed(_)) {
+                    tokio::spawn(renew(Arc::downgrade(self), generation, None, FIRST_RETRY));
+                }
             }
         }
     }
@@ -302,15 +335,28 @@ impl Server {
 
     /// Lets its connection go and makes another one, as what it is made with has changed. Calls that run keep theirs.
     pub(super) fn begin_anew(self: &Arc<Self>) {
-        {
+        self.begin_after(None);
+    }
+
+    /// The same, only if no other opening has followed the one that is meant.
+    fn begin_after(self: &Arc<Self>, meant: Option<u64>) {
+        let before = {
             let mut inner = self.inner();
-            inner.connection = None;
+            if meant.is_some_and(|meant| inner.generation != meant) {
+                return;
+            }
+            // One that is being opened is not wanted any more either.
+            inner.generation += 1;
             inner.ready_since = None;
             inner.failures = 0;
             inner.not_before = None;
             inner.refused_us = false;
+            self.set(McpServerStatus::Stopped, None);
+            inner.connection.take()
+        };
+        if let Some(before) = before {
+            self.tasks.spawn(retire(before, self.end.clone()));
         }
-        self.set(McpServerStatus::Stopped, None);
         self.start();
     }
 
@@ -418,20 +464,54 @@ impl Drop for Server {
     }
 }
 
-/// Makes another connection once the token of this one runs out, if it is still the one in use.
-async fn renew(server: Weak<Server>, connection: Weak<Connection>, runs_out: Duration) {
-    tokio::time::sleep(runs_out).await;
-    let (Some(server), Some(connection)) = (server.upgrade(), connection.upgrade()) else {
-        return;
-    };
-    let is_used = server
-        .inner()
-        .connection
-        .as_ref()
-        .is_some_and(|now| Arc::ptr_eq(now, &connection));
-    if is_used && !server.end.is_cancelled() {
-        server.begin_anew();
+/// Makes another connection once the token of this opening runs out, or can be had where it could not be renewed. The one in
+/// use stays until there is another token: that none can be had for a while takes nothing away.
+async fn renew(server: Weak<Server>, generation: u64, used: Option<String>, wait: Duration) {
+    let (mut wait, mut retry) = (wait, FIRST_RETRY);
+    loop {
+        tokio::time::sleep(wait).await;
+        let Some(server) = server.upgrade().filter(|server| !server.end.is_cancelled()) else {
+            return;
+        };
+        // One that was lost is opened by the next call, with a token that holds.
+        let is_used = server.inner().generation == generation
+            && matches!(server.state().status, McpServerStatus::Ready | McpServerStatus::Failed);
+        if !is_used {
+            return;
+        }
+        let held = tokio::select! {
+            () = server.end.cancelled() => return,
+            held = server.token() => held,
+        };
+        wait = match held {
+            Err(error) if error.passing => retry,
+            // The renewal failed, and the token still holds.
+            Ok(Some(held)) if used.as_ref() == Some(&held.text) => match held.runs_out {
+                Some(runs_out) => runs_out.max(retry),
+                None => return,
+            },
+            _ => {
+                server.begin_after(Some(generation));
+                return;
+            }
+        };
+        retry = retry.saturating_mul(2).min(LONGEST_RETRY);
     }
+}
+
+/// Ends a connection that nobody is given any more, once the calls that have it are done.
+async fn retire(connection: Arc<Connection>, end: CancellationToken) {
+    let done = async {
+        // Besides this task its follower has it.
+        while Arc::strong_count(&connection) > 2 {
+            tokio::time::sleep(RETIRE_PAUSE).await;
+        }
+    };
+    tokio::select! {
+        () = end.cancelled() => {}
+        () = done => {}
+    }
+    connection.close().await;
 }
 
 /// Stays with a connection to its end: brings its tools up to date, and says when it is lost.
@@ -450,7 +530,11 @@ async fn follow(server: Weak<Server>, connection: Arc<Connection>, limit: Durati
         match list_tools(&connection, limit).await {
             Ok(tools) => {
                 if let Some(server) = server.upgrade() {
-                    server.inner().tools = tools.into();
+                    let mut inner = server.inner();
+                    let now = inner.connection.as_ref();
+                    if now.is_some_and(|now| Arc::ptr_eq(now, &connection)) {
+                        inner.tools = tools.into();
+                    }
                 }
             }
             Err(error) => {

@@ -75,7 +75,11 @@ impl Shelf {
             server.end_now();
         }
         self.tasks.close();
-        if tokio::time::timeout(END_LIMIT, self.tasks.wait()).await.is_err() {
+        let all = async {
+            self.tasks.wait().await;
+            self.logins.ended().await;
+        };
+        if tokio::time::timeout(END_LIMIT, all).await.is_err() {
             tracing::error!("a tool server had not ended when this server did");
         }
     }

@@ -485,9 +485,11 @@ impl ModelClient {
             _ => {}
         }
         if let Some(key) = key {
-            // A key of this API has a header of its own; what belongs to a login is shown as elsewhere.
-            let (header, value) = match (provider.wire_api, bearer) {
-                (WireApi::Anthropic, None) => ("x-api-key", key.clone()),
+            // A key of this API has a header of its own, also where a program gives it; what belongs to a login is shown as
+            // elsewhere.
+            let is_key = bearer.is_none() || key.starts_with("sk-ant-api");
+            let (header, value) = match provider.wire_api {
+                WireApi::Anthropic if is_key => ("x-api-key", key.clone()),
                 _ => ("authorization", format!("Bearer {key}")),
             };
             let mut value = HeaderValue::from_str(&value).map_err(|_| {

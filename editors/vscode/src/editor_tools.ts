@@ -138,7 +138,7 @@ export function declared(isOn: (name: string) => boolean): DynamicToolSpec[] {
 
 /** Carries out a call. What goes wrong is told to the model, in words that help it on. */
 export async function call(params: ToolCallParams, isOn: (name: string) => boolean, token: vscode.CancellationToken): Promise<ToolCallResult> {
-  const answer = (text: string, success: boolean): ToolCallResult => ({ contentItems: [content({ text, files: [] })], success });
+  const answer = (text: string, success: boolean, files: readonly vscode.Uri[] = []): ToolCallResult => ({ contentItems: [content({ text, files })], success });
   const name = params.tool.replace(/^editor_/, "");
   const tool = Object.hasOwn(TOOLS, name) ? TOOLS[name] : undefined;
   if (tool === undefined) {
@@ -147,12 +147,31 @@ export async function call(params: ToolCallParams, isOn: (name: string) => boole
   if (!isOn(name)) {
     return answer(`The person has switched ${params.tool} off. Do without it.`, false);
   }
+  const all = params.arguments;
+  const given = typeof all === "object" && all !== null && !Array.isArray(all) ? all : {};
   try {
-    const given = params.arguments;
-    const pieces = await tool.run(typeof given === "object" && given !== null && !Array.isArray(given) ? given : {}, token);
+    const pieces = await tool.run(given, token);
     return { contentItems: pieces.map(content), success: true };
   } catch (error) {
-    return answer(`${params.tool} failed: ${error instanceof Error ? error.message : String(error)}`, false);
+    return answer(`${params.tool} failed: ${error instanceof Error ? error.message : String(error)}`, false, toldOf(error, given));
+  }
+}
+
+/** A failure whose words tell of a file. */
+class AboutFile extends Error {
+  constructor(message: string, readonly uri: vscode.Uri) {
+    super(message);
+  }
+}
+
+/** The files that a failure tells of: what a language server complains of may stand in the file that it was asked about. */
+function toldOf(error: unknown, given: Arguments): vscode.Uri[] {
+  const files = error instanceof AboutFile ? [error.uri] : [];
+  try {
+    return [...files, fileOf(given)];
+  } catch {
+    // The call names no file, or none that is read.
+    return files;
   }
 }
 
@@ -208,15 +227,15 @@ function ask<T>(token: vscode.CancellationToken, command: string, ...given: unkn
 }
 
 async function documentOf(uri: vscode.Uri, token: vscode.CancellationToken): Promise<vscode.TextDocument> {
-  return unlessCancelled(token, () => vscode.workspace.openTextDocument(uri));
+  try {
+    return await unlessCancelled(token, () => vscode.workspace.openTextDocument(uri));
+  } catch (error) {
+    throw error instanceof Cancelled ? error : new AboutFile(`${named(uri)} cannot be opened as text`, uri);
+  }
 }
 
 async function opened(uri: vscode.Uri, token: vscode.CancellationToken): Promise<vscode.Uri> {
-  try {
-    await documentOf(uri, token);
-  } catch (error) {
-    throw error instanceof Cancelled ? error : new Error(`${named(uri)} cannot be opened as text`);
-  }
+  await documentOf(uri, token);
   return uri;
 }
 
@@ -231,12 +250,12 @@ async function placeOf(given: Arguments, token: vscode.CancellationToken): Promi
   const line = Number(given["line"]) - 1;
   const symbol = textOf(given, "symbol");
   if (!Number.isInteger(line) || line < 0 || line >= document.lineCount) {
-    throw new Error(`${named(uri)} has ${document.lineCount} lines, counted from 1; there is no line ${JSON.stringify(given["line"] ?? null)}`);
+    throw new AboutFile(`${named(uri)} has ${document.lineCount} lines, counted from 1; there is no line ${JSON.stringify(given["line"] ?? null)}`, uri);
   }
   const text = document.lineAt(line).text;
   const character = text.indexOf(symbol);
   if (character < 0) {
-    throw new Error(`“${symbol}” does not stand in line ${line + 1} of ${named(uri)}, which is: ${text.trim().slice(0, 200)}`);
+    throw new AboutFile(`“${symbol}” does not stand in line ${line + 1} of ${named(uri)}, which is: ${text.trim().slice(0, 200)}`, uri);
   }
   return { uri, position: new vscode.Position(line, character) };
 }

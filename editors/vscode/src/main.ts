@@ -51,7 +51,7 @@ export function activate(extension: vscode.ExtensionContext): void {
   const threads = new Threads(() => declared(isToolOn), log);
   // The two need each other: a question asks whether a chat shows it, and a chat answers questions.
   const isSeen = (threadId: string): boolean => chats.isSeen(threadId);
-  const questions: Questions = new Questions(isSeen, (threadId) => chats.focus(threadId));
+  const questions: Questions = new Questions(isSeen, (threadId) => chats.focus(threadId), (problem) => { log.error(`A question could not be asked: ${String(problem)}`); });
   const made = new Ctx(extension.extensionPath, log, threads, questions);
   const chats: ChatSurfaces = new ChatSurfaces(extension.extensionUri, {
     threads,

@@ -30,6 +30,9 @@ const OTHER = "In Other Words…";
 const DECLINE = "Decline";
 const OPEN_LINK = "Open Link";
 
+/** How long a chat may take to show a thread (ms). */
+const SHOW_LIMIT = 3000;
+
 export class Questions {
   private readonly waiting = new Map<string, Waiting>();
 
@@ -38,6 +41,8 @@ export class Questions {
     private readonly isSeen: (threadId: string) => boolean,
     /** Shows a thread in a chat. */
     private readonly show: (threadId: string) => Promise<void>,
+    /** Writes what went wrong into the log. */
+    private readonly tell: (problem: unknown) => void,
   ) {}
 
   get count(): number {
@@ -94,19 +99,37 @@ export class Questions {
   }
 
   private async byMessage(id: string, waiting: Waiting): Promise<void> {
-    const { question, settle, threadId } = waiting;
-    const answer = question.kind === "approval" ? await approve(question.approval) : question.kind === "userInput" ? await answerAll(question.request) : await elicit(question.elicitation);
-    if (answer === "unread") {
-      await this.show(threadId);
-      // From here on the chat asks; once it does not show it any more, a message does again.
+    try {
+      const { question, settle, threadId } = waiting;
+      const answer = question.kind === "approval" ? await approve(question.approval) : question.kind === "userInput" ? await answerAll(question.request) : await elicit(question.elicitation);
+      if (answer === "unread") {
+        await this.show(threadId);
+        // The page says that it shows the thread a moment later; till then a message would ask beside it.
+        await this.shown(threadId);
+        return;
+      }
+      // A message cannot be taken back; pressed late it decides nothing.
+      if (this.waiting.has(id)) {
+        settle(answer);
+      } else if (answer !== null && !("decision" in answer && answer.decision === "decline")) {
+        vscode.window.setStatusBarMessage("$(info) Countersign: that question was settled before.", 6000);
+      }
+    } catch (error) {
+      this.tell(error);
+      // What fails at once is not asked for without a rest.
+      await this.shown(waiting.threadId);
+    } finally {
+      // From here on the chat asks; where it does not show the thread, or no more, a message does again.
       waiting.isShown = false;
-      return;
+      this.look();
     }
-    // A message cannot be taken back; pressed late it decides nothing.
-    if (this.waiting.has(id)) {
-      settle(answer);
-    } else if (answer !== null && !("decision" in answer && answer.decision === "decline")) {
-      vscode.window.setStatusBarMessage("$(info) Countersign: that question was settled before.", 6000);
+  }
+
+  /** Ends when a chat shows a thread, or none does within a while. */
+  private async shown(threadId: string): Promise<void> {
+    const end = Date.now() + SHOW_LIMIT;
+    while (!this.isSeen(threadId) && Date.now() < end) {
+      await new Promise((resolve) => setTimeout(resolve, 50));
     }
   }
 }
@@ -116,12 +139,12 @@ function asks(agent: string | null | undefined): string {
 }
 
 async function approve(approval: Approval): Promise<ApprovalResponse | Unread> {
-  const { title, code: whole, where, details } = approvalWords(approval);
-  const code = visible(whole ?? "");
+  const { title, line, where, details } = approvalWords(approval);
+  const code = visible(line);
   const message = plain(`${asks(approval.agent)}${title} ${cut(code, 300)}${where === undefined ? "" : ` (${where})`} ${details.join(" ")}`.trim());
   const titled = (decision: ApprovalDecision): string => decisionTitle(decision, approval);
   const offered = approval.availableDecisions;
-  if (!fitsMessage(code)) {
+  if (!fitsMessage(`${title} ${code}`)) {
     // Nobody agrees to what they cannot read to its end.
     const no = titled("decline");
     const chosen = await vscode.window.showWarningMessage(message, READ, ...(offered.includes("decline") ? [no] : []));

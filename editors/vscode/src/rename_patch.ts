@@ -31,6 +31,8 @@ function hunks({ text, edits }: FileEdits): string[] {
     if (group !== undefined && last !== undefined && edit.start.line - last.end.line <= CONTEXT * 2) group.push(edit);
     else groups.push([edit]);
   }
+  // By how many lines the groups before have made the file longer.
+  let longer = 0;
   return groups.flatMap((group) => {
     const first = group[0]?.start.line ?? 0;
     const last = Math.max(...group.map((edit) => edit.end.line));
@@ -40,7 +42,11 @@ function hunks({ text, edits }: FileEdits): string[] {
     const tail = before.slice(last + 1, last + 1 + CONTEXT);
     // The empty piece behind the last line end is no line.
     if (last + 1 + tail.length === before.length && tail.at(-1) === "") tail.pop();
-    return ["@@", ...head.map((line) => ` ${line}`), ...old.map((line) => `-${line}`), ...changed.map((line) => `+${line}`), ...tail.map((line) => ` ${line}`)];
+    const [from, around] = [first - head.length + 1, head.length + tail.length];
+    // The numbers tell places apart that look alike.
+    const numbers = `@@ -${from},${around + old.length} +${from + longer},${around + changed.length} @@`;
+    longer += changed.length - old.length;
+    return [numbers, ...head.map((line) => ` ${line}`), ...old.map((line) => `-${line}`), ...changed.map((line) => `+${line}`), ...tail.map((line) => ` ${line}`)];
   });
 }
 

@@ -10,9 +10,9 @@ import { Outbox } from "../src/chat/outbox";
 import type { Draft } from "../src/chat/outbox";
 import { screen } from "../src/chat/terminal";
 import { Heights } from "../src/chat/virtual";
-import { cut, duration, fitsMessage, percentUsed, shellWords, tokens, visible } from "../src/chat/words";
+import { approvalWords, cut, duration, fitsMessage, percentUsed, shellWords, tokens, visible } from "../src/chat/words";
 import { edited, outcome } from "../src/proposals/regions";
-import type { Hunk } from "../src/protocol";
+import type { Approval, Hunk } from "../src/protocol";
 import { patchText } from "../src/rename_patch";
 
 test("what is being mentioned or called at the cursor", () => {
@@ -208,8 +208,15 @@ test("a rename as a patch", () => {
   const at = (line: number, character: number): { start: { line: number; character: number }; end: { line: number; character: number }; text: string } => ({ start: { line, character }, end: { line, character: character + 1 }, text: "yy" });
   assert.equal(
     patchText([{ path: "a.txt", text, edits: [at(8, 7), at(1, 4), at(8, 5)] }]),
-    ["*** Begin Patch", "*** Update File: a.txt", "@@", " one", "-two x", "+two yy", " three", " four", " five", "@@", " six", " seven", " eight", "-nine x x", "+nine yy yy", "*** End Patch", ""].join("\n"),
+    ["*** Begin Patch", "*** Update File: a.txt", "@@ -1,5 +1,5 @@", " one", "-two x", "+two yy", " three", " four", " five", "@@ -6,4 +6,4 @@", " six", " seven", " eight", "-nine x x", "+nine yy yy", "*** End Patch", ""].join("\n"),
   );
+});
+
+test("a rename in places that look alike says which it means", () => {
+  const text = "x = 1\n".repeat(30);
+  const at = (line: number, name: string): { start: { line: number; character: number }; end: { line: number; character: number }; text: string } => ({ start: { line, character: 0 }, end: { line, character: 1 }, text: name });
+  const heads = patchText([{ path: "a.py", text, edits: [at(20, "z"), at(5, "y\ny")] }]).split("\n").filter((line) => line.startsWith("@@"));
+  assert.deepEqual(heads, ["@@ -3,7 +3,8 @@", "@@ -18,7 +19,7 @@"]);
 });
 
 test("what could not be sent comes back whole, before what was written since", () => {
@@ -244,6 +251,21 @@ test("what is agreed to reads as it is, to its end", () => {
   ]) {
     assert.equal(visible(text ?? ""), shown);
   }
+  const call = { id: "a", threadId: "t", turnId: "u", itemId: "i", server: "shop", tool: "order", arguments: { pears: 2 }, reason: "", availableDecisions: ["accept", "decline"] };
+  for (const [title, args, shown, fits] of [
+    ["Order", { pears: 2, to: "me" }, 'Call Order of shop? {"pears":2,"to":"me"}', true],
+    ["", null, "Call order of shop? null", true],
+    ["a\u202eb\nc", {}, "Call a\\u{202e}b c of shop? {}", true],
+    ["x".repeat(250), { to: "y".repeat(30) }, `Call ${"x".repeat(99)}… of shop? {"to":"${"y".repeat(30)}"}`, true],
+    ["x".repeat(250), { to: "y".repeat(200) }, undefined, false],
+    ["Order", { to: "y".repeat(400) }, undefined, false],
+  ] as const) {
+    const words = approvalWords({ ...call, title, arguments: args } as unknown as Approval);
+    const message = `${words.title} ${words.line}`;
+    assert.equal(fitsMessage(message), fits, message);
+    if (shown !== undefined) assert.equal(message, shown);
+  }
+  assert.equal(approvalWords(call as unknown as Approval).code, '{\n  "pears": 2\n}');
   assert.ok(fitsMessage("python3 -m unittest"));
   assert.ok(!fitsMessage("true\nrm -rf ~"), "a message has no second line");
   assert.ok(!fitsMessage(`echo ${"a".repeat(400)}; rm -rf ~`), "a message is cut");

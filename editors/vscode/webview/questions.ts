@@ -28,7 +28,7 @@ function approval(asked: Approval, settled: string | undefined): Node[] {
   const { title, code, where, details } = approvalWords(asked);
   const shown = [
     // All of it: what is longer than the box is scrolled in it.
-    code === undefined ? undefined : el("pre", { class: "terminal", label: "What is asked about", attrs: { tabindex: "0" } }, visible(code)),
+    el("pre", { class: "terminal", label: "What is asked about", attrs: { tabindex: "0" } }, visible(code)),
     where === undefined ? undefined : el("p", { class: "dim", title: "command" in asked ? asked.cwd : "" }, where),
   ];
   if (settled !== undefined) {

@@ -220,7 +220,8 @@ fn in_table(text: &str, way: Vec<String>, value: &Range<usize>, byte: usize) -> 
             .cloned()
             .chain(found.iter().map(|part| part.name.clone()))
             .collect();
-        let equals = skip_blanks(text, behind);
+        // Blanks behind the table's end are not of it.
+        let equals = skip_blanks(text, behind).min(value.end);
         let has_value = text[equals..value.end].starts_with('=');
         if byte <= behind || !has_value {
             let (number, span) = under(&found, byte);
@@ -231,7 +232,7 @@ fn in_table(text: &str, way: Vec<String>, value: &Range<usize>, byte: usize) -> 
                 inline: true,
             });
         }
-        let from = skip_blanks(text, equals + 1);
+        let from = skip_blanks(text, equals + 1).min(value.end);
         let end = end_of_entry(text, from, value.end);
         let inner = from..from + text[from..end].trim_end().len();
         if byte <= end {

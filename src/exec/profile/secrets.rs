@@ -127,7 +127,7 @@ pub fn secrets(home: Option<&Path>, own: &Path, env: &BTreeMap<String, String>) 
     let mut named: Vec<PathBuf> = OWN.iter().map(|name| own.join(name)).collect();
     named.extend(half_written(own));
     let configuration = own.join("config.toml");
-    if holds_one_of(&configuration, OWN_KEYS) {
+    if holds_one_of(&configuration, OWN_KEYS) || names_a_proxys_password(&configuration) {
         named.push(configuration);
     }
     for (variable, below) in MOVED {
@@ -228,6 +228,12 @@ fn holds_one_of(path: &Path, words: &[&str]) -> bool {
     let text = String::from_utf8_lossy(&text);
     // One that cannot be looked into is not known to be harmless.
     read.is_err() || words.iter().any(|word| text.contains(word))
+}
+
+/// Whether the configuration has a proxy with a name and a password in it.
+fn names_a_proxys_password(path: &Path) -> bool {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    text.lines().any(|line| line.contains("proxy") && line.contains('@'))
 }
 
 #[cfg(test)]

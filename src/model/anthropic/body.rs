@@ -9,6 +9,8 @@ use serde_json::{Map, Value, json};
 
 /// Tokens that are left for the answer beside the thoughts.
 const ROOM_TO_ANSWER: u32 = 4096;
+/// What it takes for `service_tier`.
+const TIERS: [&str; 2] = ["auto", "standard_only"];
 
 /// The body of one request.
 pub(in crate::model) fn body(request: &ModelRequest) -> Result<Vec<u8>, serde_json::Error> {
@@ -50,7 +52,8 @@ pub(in crate::model) fn body(request: &ModelRequest) -> Result<Vec<u8>, serde_js
             let config = body.entry("output_config").or_insert_with(|| json!({}));
             config["format"] = format;
         }
-        if let Some(tier) = &request.service_tier {
+        // The setting may hold another provider's words.
+        if let Some(tier) = request.service_tier.as_deref().filter(|tier| TIERS.contains(tier)) {
             body.insert("service_tier".into(), json!(tier));
         }
     }
@@ -157,9 +160,7 @@ impl Messages {
 
 fn messages(input: &[ResponseItem]) -> Vec<Value> {
     let mut messages = Messages::default();
-    let is_persons = |item: &ResponseItem| matches!(item, ResponseItem::Message { role, .. } if role == "user");
-    let last_user = input.iter().rposition(is_persons).unwrap_or(0);
-    for (index, item) in input.iter().enumerate() {
+    for item in input {
         match item {
             ResponseItem::Message { role, .. } if role == "assistant" => messages.text("assistant", &item.text()),
             ResponseItem::Message { role, content, .. } if role == "user" => {
@@ -176,8 +177,9 @@ fn messages(input: &[ResponseItem]) -> Vec<Value> {
                 content,
                 encrypted_content: Some(sealed),
                 ..
-            } if index > last_user => {
-                // Only within the turn that runs, and only as they were sealed.
+            } => {
+                // As they were sealed. Those of turns that are over are passed over there; one that a running call stands behind
+                // must not be missing, whatever the person has said meanwhile.
                 if let Some(data) = sealed.strip_prefix(REDACTED) {
                     messages.add("assistant", json!({"type": "redacted_thinking", "data": data}));
                 } else if let Some(signature) = sealed.strip_prefix(SIGNATURE) {

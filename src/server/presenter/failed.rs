@@ -1,8 +1,9 @@
 //! Shows why a turn failed, and offers what may help.
 
 use super::{Presenter, Severity};
+use crate::account::OwnTerms;
 use crate::ids::ThreadId;
-use crate::model::catalogue::{self, Login};
+use crate::model::catalogue;
 use crate::protocol::settings::SettingsOverride;
 use crate::protocol::turn::{ErrorAction, TurnError};
 
@@ -67,7 +68,16 @@ async fn change_model(presenter: &Presenter, thread: &ThreadId) -> Result<(), St
         .config;
     let id = &settings.model_provider;
     let provider = config.provider(id).map_err(|error| error.to_string())?;
-    let models = catalogue::offered(Login::of(provider), id, provider, &settings.model);
+    let desk = presenter.shared.agent.desk().clone();
+    let terms = OwnTerms {
+        login: config.login.clone(),
+        provider: provider.clone(),
+        env: desk.env.clone(),
+    };
+    // A login is read from the disk.
+    let paid_by = tokio::task::spawn_blocking(move || desk.account.paid_by(terms.terms())).await;
+    let paid_by = paid_by.map_err(|error| error.to_string())?;
+    let models = catalogue::offered(paid_by, id, provider, &settings.model);
     let others: Vec<String> = models
         .into_iter()
         .map(|model| model.id)

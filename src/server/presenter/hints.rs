@@ -1,6 +1,6 @@
 //! What lies on documents: hints on hunks that wait and findings of reviews as diagnostics, and word to the editor that its
 //! lenses are out of date. Looked over after each event about them and each change of a text, at most once in a while, and told
-//! only where something is different.
+//! only where something is different, or was told of an older text.
 
 use super::Presenter;
 use super::change::{Change, is_document, waiting_in};
@@ -124,11 +124,14 @@ async fn follow(presenter: Presenter) {
             return;
         }
         let looks = presenter.clone();
-        let Ok(now) = tokio::task::spawn_blocking(move || looks.look()).await else {
-            return tracing::error!("looking documents over broke off");
-        };
-        presenter.tell(&told, &now);
-        told = now;
+        match tokio::task::spawn_blocking(move || looks.look()).await {
+            Ok(now) => {
+                presenter.tell(&told, &now);
+                told = now;
+            }
+            // What was told stays so; the next look may come through.
+            Err(error) => tracing::error!(%error, "looking documents over broke off"),
+        }
         tokio::time::sleep(STEP).await;
         let moved = tokio::select! {
             moved = texts.changed() => moved,
@@ -239,7 +242,10 @@ impl Presenter {
                 .filter(|uri| !now.contains_key(*uri))
                 .map(|uri| (uri, &nothing));
             for (uri, told) in now.iter().chain(gone) {
-                if before.get(uri).unwrap_or(&nothing).diagnostics != told.diagnostics {
+                let before = before.get(uri).unwrap_or(&nothing);
+                // Some editors take nothing for a version that is not the newest any more, and so may have missed it.
+                let is_missed = before.version != told.version && !told.diagnostics.is_empty();
+                if before.diagnostics != told.diagnostics || is_missed {
                     self.publish(uri, told);
                 }
             }

@@ -299,6 +299,26 @@ async fn a_change_in_an_answer_is_a_proposal_of_the_thread() {
     }
 }
 
+/// A move makes a file and a copy shows one: both names of either are looked at.
+#[tokio::test]
+async fn a_change_that_moves_or_copies_a_kept_file_is_not_proposed() {
+    let moved = patch("*** Update File: a.py\n*** Move to: secret.py\n@@\n-total = 1\n+total = 2");
+    let copied = "diff --git a/secret.py b/b.py\nsimilarity index 100%\ncopy from secret.py\ncopy to b.py\n".to_owned();
+    for change in [moved, copied] {
+        let script = json!([[calls("c1", "find_definition")], [say("I see.")]]);
+        let (stage, thread) = declared(script, Setting::default()).await;
+        stage.write("a.py", "total = 1\n");
+        stage.write("secret.py", "hush = 1\n");
+        stage.write(".countersignignore", "secret.py\n");
+        let answer = json!({"contentItems": [{"type": "patch", "patch": change}], "success": true});
+        stage.client.on_request(CALL, move |_| Reply::Ok(answer.clone()));
+        let story = stage.complete(&thread, "Go").await;
+        assert!(!story.names().contains(&"proposal/created"), "{change}: {story:#?}");
+        let output = stage.requests(2)[1].output("c1").expect("an output");
+        assert!(output.contains("kept from you"), "{change}: {output}");
+    }
+}
+
 /// A change that a tool comes to is a proposal like any other: the person decides, and the model hears what was taken.
 #[tokio::test]
 async fn a_change_that_a_tool_comes_to_is_a_proposal_of_the_thread() {
@@ -383,7 +403,8 @@ async fn the_client_is_told_what_is_kept_from_the_model() {
     for (params, kind) in [
         (ask(json!(["relative.txt"])), "invalidParams"),
         (ask(json!(vec!["/x"; 10_001])), "invalidParams"),
-        (json!({"threadId": "none", "paths": []}), "threadNotLoaded"),
+        (ask(json!([])), "invalidParams"),
+        (json!({"threadId": "none", "paths": ["/x"]}), "threadNotLoaded"),
     ] {
         let error = stage
             .client

@@ -131,7 +131,7 @@ async fn token(State(desk): State<Desk>, body: String) -> Response {
                 sent["code"] == "code-1" && sent["redirect_uri"] == asked["redirect_uri"],
             );
             check("scope", asked.get("scope").is_some_and(|scope| scope == "read"));
-            json!({"access_token": FIRST, "refresh_token": REFRESH, "expires_in": 1})
+            json!({"access_token": FIRST, "refresh_token": REFRESH, "expires_in": 0})
                 .to_string()
                 .into_response()
         }
@@ -238,7 +238,7 @@ async fn a_login_opens_the_tools_and_a_logout_closes_them() {
     assert!(!output.contains("error"), "{output}");
 
     // What is kept is the person's alone, and told to nobody.
-    let kept = stage.client.home().join(".credentials.json");
+    let kept = stage.client.home().join("private/.credentials.json");
     let text = std::fs::read_to_string(&kept).expect("the logins");
     assert!(text.contains(SECOND) && text.contains(REFRESH), "{text}");
     assert_eq!(
@@ -323,12 +323,18 @@ async fn what_is_no_place_to_log_in_to_is_said() {
     let plain = Issuer::start(|_| {}).await;
     let unknown = Issuer::start(other("registration_endpoint", Value::Null)).await;
     let without_pkce = Issuer::start(other("code_challenge_methods_supported", json!(["plain"]))).await;
+    let silent = Issuer::start(other("code_challenge_methods_supported", Value::Null)).await;
+    let nameless = Issuer::start(other("issuer", Value::Null)).await;
+    let open = Issuer::start(other("authorization_endpoint", json!("http://other.example/authorize"))).await;
     let foreign = Issuer::start(other("issuer", json!("http://other.example"))).await;
     let mut tables = String::new();
     let mut webs = Vec::new();
     for (name, issuer) in [
         ("unknown", &unknown.url),
         ("pkce", &without_pkce.url),
+        ("silent", &silent.url),
+        ("nameless", &nameless.url),
+        ("open", &open.url),
         ("foreign", &foreign.url),
     ] {
         let web = Web::start(json!({"token": SECOND, "issuer": issuer, "tools": []})).await;
@@ -350,6 +356,9 @@ async fn what_is_no_place_to_log_in_to_is_said() {
     for (server, words) in [
         ("unknown", "client_id"),
         ("pkce", "PKCE"),
+        ("silent", "PKCE"),
+        ("nameless", "another authorisation server"),
+        ("open", "https://"),
         ("foreign", "another authorisation server"),
         ("bare", "no authorisation server"),
         ("variable", "bearer_token_env_var"),

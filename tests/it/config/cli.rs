@@ -133,14 +133,13 @@ fn another_home_is_brought_along_and_nothing_is_written_over() {
     let plan = machine.said(&["import"]);
     for words in [
         "approval_policy = \"never\"",
-        "mcp_servers.docs.args = [\"-x\"]",
         "projects.\"/a.b\".trust_level = \"trusted\"",
         "`unheard_of` has no counterpart here",
         "line 5: `wire` has no counterpart here",
         "`tui` has no effect here yet",
         "`sandbox_mode` cannot be \"sometimes\"",
         "`model`",
-        "`mcp_servers.docs.command`",
+        "`mcp_servers.docs`",
         "prompts/same.md",
         "--with-login",
         "Nothing was written",
@@ -157,7 +156,10 @@ fn another_home_is_brought_along_and_nothing_is_written_over() {
     let values: toml::Table = after.parse().expect("TOML");
     assert_eq!(values["approval_policy"].as_str(), Some("never"));
     assert_eq!(values["mcp_servers"]["docs"]["command"].as_str(), Some("own"));
-    assert_eq!(values["mcp_servers"]["docs"]["args"][0].as_str(), Some("-x"));
+    assert!(
+        values["mcp_servers"]["docs"].get("args").is_none(),
+        "half of their server would make a third one of ours"
+    );
     let base = machine.path(".codex/base.md");
     assert_eq!(values["model_instructions_file"].as_str(), base.to_str());
     assert_eq!(
@@ -172,7 +174,7 @@ fn another_home_is_brought_along_and_nothing_is_written_over() {
 
     // The login only where it is asked for; a second time there is nothing left.
     machine.said(&["import", "--yes", "--with-login"]);
-    assert_eq!(mode(&machine.path("home/auth.json")), 0o600);
+    assert_eq!(mode(&machine.path("home/private/auth.json")), 0o600);
     assert!(
         machine
             .said(&["import", "--yes", "--with-login"])

@@ -145,6 +145,11 @@ async fn floods(place: &Place) {
         let finished = run(place, script).await;
         assert_eq!(finished.exit_code, 0, "{script}");
         assert!(finished.stdout.ends_with("end\n"), "{script}");
+        let first = finished.stdout.chars().next();
+        assert!(
+            matches!(first, Some('\0' | 'a' | 'o')),
+            "{script}: the beginning is kept too, not {first:?}"
+        );
         for text in [&finished.stdout, &finished.stderr, &finished.aggregated] {
             assert!(text.len() < KEPT_OUTPUT + 300, "{script}: {}", text.len());
         }

@@ -91,9 +91,18 @@ local function announce(question)
   end
 end
 
+--- The question that waits longest, of those that the person has not put aside.
+local function first()
+  for _, question in ipairs(waiting) do
+    if not question.aside then
+      return question
+    end
+  end
+end
+
 look = function()
-  local question = waiting[1]
-  if not question or showing or question.aside then
+  local question = first()
+  if not question or showing then
     return
   end
   if keys.are_still() then
@@ -145,13 +154,17 @@ end
 
 --- Opens the question that waits, at the person's own wish.
 function M.open()
-  if showing and not waiting[2] then
-    -- Its picker may have been put aside.
-    local question = showing
-    showing = nil
+  local next_one
+  for _, question in ipairs(waiting) do
+    if question ~= showing and not question.aside then
+      next_one = question
+      break
+    end
+  end
+  -- The picker of the one that shows may have been put aside; one that is being read comes last.
+  local question = next_one or showing or waiting[1]
+  if question then
     show(question)
-  elseif waiting[1] then
-    show(waiting[showing and 2 or 1])
   else
     require('countersign.client').tell('no question waits for you.')
   end

@@ -27,12 +27,26 @@ local function free_name()
   return ('%s/countersign-feedback-%s.json'):format(folder, os.date('%Y%m%d-%H%M%S'))
 end
 
+--- The whole path of a file that the person names. A leading ~ is their home; nothing else in it is looked into, since
+--- `expand` runs what stands between backticks.
+---@param path string
+---@return string
+function M.whole(path)
+  path = vim.trim(path):gsub('^~$', '~/', 1):gsub('^~/', function()
+    return (vim.uv.os_homedir() or '') .. '/'
+  end)
+  if not vim.startswith(path, '/') and not path:match('^%a:') then
+    path = (vim.uv.cwd() or '') .. '/' .. path
+  end
+  return path
+end
+
 local function save(server, asked, preview)
   vim.ui.input({ prompt = 'Save as: ', default = free_name(), completion = 'file' }, function(path)
     if not path or vim.trim(path) == '' then
       return client.tell('nothing was saved or sent.')
     end
-    local params = { classification = asked.classification, previewId = preview.previewId, savePath = vim.fn.fnamemodify(vim.fn.expand(path), ':p') }
+    local params = { classification = asked.classification, previewId = preview.previewId, savePath = M.whole(path) }
     client.request(server, 'feedback/save', params, function(result)
       client.tell('saved as ' .. result.savedPath)
     end)

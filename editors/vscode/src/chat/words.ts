@@ -71,21 +71,30 @@ export function permissionWords(permission: Permission): string {
   }
 }
 
-/** What a question is about: its title, and the thing itself as code where it has one. */
-export function approvalWords(approval: Approval): { title: string; code: string | undefined; where: string | undefined; details: string[] } {
+/** What others name a thing, in the title of a question: it must not push the thing itself out of sight. */
+function nameOf(text: string): string {
+  return cut(visible(text).replace(/\s+/g, " "), 100);
+}
+
+/** What a question is about: its title, and the thing itself as code where it has one; `line`: the code for a message, shorter where that says the same. */
+export function approvalWords(approval: Approval): { title: string; code: string; line: string; where: string | undefined; details: string[] } {
   if ("command" in approval) {
+    const code = shellWords(approval.command);
     return {
       title: "Run this command?",
-      code: shellWords(approval.command),
+      code,
+      line: code,
       where: `in ${approval.cwd.split(/[/\\]/).findLast(Boolean) ?? approval.cwd} · ${confinedWords[approval.confined]}`,
       details: [approval.reason, approval.justification, approval.risk ? `Risk: ${approval.risk.level}. ${approval.risk.description}` : undefined].filter((one): one is string => Boolean(one)),
     };
   }
   if ("server" in approval) {
-    return { title: `Call ${approval.title || approval.tool} of ${approval.server}?`, code: JSON.stringify(approval.arguments, undefined, 2), where: undefined, details: [approval.reason] };
+    const given = approval.arguments ?? null;
+    return { title: `Call ${nameOf(approval.title || approval.tool)} of ${nameOf(approval.server)}?`, code: JSON.stringify(given, undefined, 2), line: JSON.stringify(given), where: undefined, details: [approval.reason] };
   }
   const wanted = approval.permissions?.length ? approval.permissions.map(permissionWords) : approval.folders.map((folder) => `Write in ${folder}`);
-  return { title: approval.permissions?.length ? "Allow more than the sandbox does?" : "Allow writing outside the workspace?", code: wanted.join("\n"), where: undefined, details: [approval.reason] };
+  const code = wanted.join("\n");
+  return { title: approval.permissions?.length ? "Allow more than the sandbox does?" : "Allow writing outside the workspace?", code, line: code, where: undefined, details: [approval.reason] };
 }
 
 /** What a yes for the session covers, in words. */

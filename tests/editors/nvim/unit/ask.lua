@@ -109,6 +109,56 @@ tests['words go with a no, and closing their prompt is a no without'] = function
   end
 end
 
+tests['a question that is put aside holds no other up, and opens at a wish'] = function()
+  pickers()
+  T.fresh({ questions = { pause = 10 } })
+  local ask = require('countersign.ask')
+  local first, second = asked('approval/command', command('a')), asked('approval/command', command('b'))
+  T.wait('the question', function()
+    return open ~= nil
+  end)
+  local before = open
+  ask.put_aside(ask.waiting()[1])
+  ask.open()
+  T.check(open ~= before, 'the other is asked')
+  open.done(nil)
+  T.wait('its answer', function()
+    return second.there
+  end)
+  T.check(not first.there)
+  before = open
+  vim.wait(200, function() end)
+  T.equal(open, before, 'the one aside does not open by itself')
+  ask.open()
+  T.check(open ~= before)
+  open.done(open.items[2])
+  T.wait('its answer', function()
+    return first.there
+  end)
+  T.equal(first.result.decision, 'accept')
+end
+
+tests['one that comes while another is put aside is asked by itself'] = function()
+  pickers()
+  T.fresh({ questions = { pause = 10 } })
+  local ask = require('countersign.ask')
+  asked('approval/command', command('a'))
+  T.wait('the question', function()
+    return open ~= nil
+  end)
+  local before = open
+  ask.put_aside(ask.waiting()[1])
+  local second = asked('approval/command', command('b'))
+  T.wait('the next question', function()
+    return open ~= before
+  end)
+  open.done(nil)
+  T.wait('its answer', function()
+    return second.there
+  end)
+  ask.answer(nil, { decision = 'decline' })
+end
+
 --- The questions' windows that take no keys.
 local function cards()
   local list = {}

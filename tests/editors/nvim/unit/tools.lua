@@ -116,6 +116,22 @@ tests['what the person keeps from the model is shown by no tool'] = function()
   T.equal(call('editor_diagnostics', {}), 'The editor shows no problems.')
 end
 
+tests['what is said of a name that is defined in a kept file is not shown'] = function()
+  for _, row in ipairs({ { 'secret.txt', false, 'is defined in a file that the person keeps from you' }, { 'shop.txt', true, 'pear: **number**' } }) do
+    T.fresh()
+    stage({ 'secret.txt' }, {
+      ['textDocument/definition'] = function()
+        local folder = require('countersign.threads').get('t').cwd
+        return { { targetUri = vim.uri_from_fname(folder .. '/' .. row[1]), targetRange = place('', 0, 0, 4).range, targetSelectionRange = place('', 0, 0, 4).range } }
+      end,
+    })
+    local text, success = call('editor_hover', { path = 'shop.txt', line = 2, symbol = 'pear' })
+    T.equal(success, row[2], row[1])
+    T.has(text, row[3])
+    T.check(row[2] or not text:find('number', 1, true), text)
+  end
+end
+
 tests['what the server cannot be asked about is shown by no tool'] = function()
   stage()
   vim.lsp.get_client_by_id(ours).rpc.request = function(_, _, done)

@@ -187,6 +187,8 @@ local function able(one, method, buf)
   return one.supports_method(method, { bufnr = buf })
 end
 
+M.able = able
+
 --- The language servers of a buffer that can do this. Waits for one to start.
 ---@param buf? integer Absent: of all buffers.
 ---@param method string
