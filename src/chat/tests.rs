@@ -434,7 +434,7 @@ fn a_heading_that_follows_at_once_stays_one() {
     for between in ["", "\n", "\n\n"] {
         let text = format!("## ❯ You\n\nHello\n\n## ◆ Agent · {TAG}\n{between}## ❯ You\n\nNext\n");
         let mut made = text.clone();
-        for piece in ["One ", "two.\n", "Three."] {
+        for piece in ["One", " two.", "\nThree."] {
             made = after(&made, &[more(TAG, piece)]);
             assert_eq!(Chat::read(&made).sections.len(), 3, "{made}");
         }

@@ -337,7 +337,10 @@ mod tests {
             sent["messages"],
             json!([
                 {"role": "user", "content": [{"type": "text", "text": "one"}]},
-                {"role": "assistant", "content": [{"type": "text", "text": "fine"}]},
+                {"role": "assistant", "content": [
+                    {"type": "thinking", "thinking": "Hm", "signature": "old"},
+                    {"type": "text", "text": "fine"},
+                ]},
                 {"role": "user", "content": [{"type": "text", "text": "two"}]},
                 {"role": "assistant", "content": [
                     {"type": "thinking", "thinking": "Hm", "signature": "sig"},

@@ -44,7 +44,8 @@ export async function play(editor) {
   check("the server is started again by itself", true);
   check("the conversation is there again", await until("the first answer", () => chat.locator(".row-agentMessage", { hasText: "The first answer." }).isVisible(), 30000).catch(() => false));
   await until("the chat to know", async () => (await chat.locator("body.offline").count()) === 0, 20000);
-  check("the mode that was picked is, too", (await chat.locator(".composer select[aria-label='Mode']").inputValue()) === "ask");
+  const mode = chat.locator(".composer select[aria-label='Mode']");
+  check("the mode that was picked is, too", await until("the mode", async () => (await mode.inputValue()) === "ask", 20000).catch(() => false), await mode.inputValue());
   await text.press("Enter");
   check("and it goes on", await until("the second answer", () => chat.locator(".row-agentMessage", { hasText: "The second answer." }).isVisible(), 60000).catch(() => false), await chat.locator("body").innerText());
   check("with all that was to be sent", JSON.stringify(requests().at(-1).body.input).includes(PNG.slice(0, 60)) && JSON.stringify(requests().at(-1).body.input).includes("The first answer."));
