@@ -138,6 +138,8 @@ impl Proposals {
             decided,
         };
         let desk = self.clone();
+        // From before it is looked at: somebody may type as soon as it is shown.
+        let changed = self.shared.workspace.changed();
         aside(move || {
             let turn = origin.turn_id.clone();
             let bounds = origin.bounds.clone().filter(|_| !origin.auto_approved);
@@ -160,7 +162,7 @@ impl Proposals {
             }
         })
         .await;
-        self.follow_typing();
+        self.follow_typing(changed);
         waiting
     }
 

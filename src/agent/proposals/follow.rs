@@ -10,9 +10,8 @@ use tokio::sync::watch;
 const A_MOMENT: Duration = Duration::from_millis(30);
 
 impl Proposals {
-    /// Starts the task, if it does not run.
-    pub(super) fn follow_typing(&self) {
-        let changed = self.shared.workspace.changed();
+    /// Starts the task, if it does not run. It begins with what has changed since.
+    pub(super) fn follow_typing(&self, changed: watch::Receiver<u64>) {
         if !std::mem::replace(&mut self.lock().following, true) {
             tokio::spawn(follow(Arc::downgrade(&self.shared), changed));
         }

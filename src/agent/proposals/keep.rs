@@ -128,7 +128,7 @@ impl Proposals {
             }
         }
         if !adopted.is_empty() {
-            self.follow_typing();
+            self.follow_typing(self.shared.workspace.changed());
         }
         (adopted, busy)
     }
