@@ -109,6 +109,22 @@ export const resetProposal: Command = ({ review }) => (given: unknown) => review
 
 export const rejectWithWords: Command = ({ review }) => (given: unknown) => review.rejectWithWords(given);
 
+/**
+ * The commands of the tree's rows. They never fall back to the file in view: a row that is clicked in the moment in which it is drawn anew
+ * comes as nothing, and the person meant that row and no other.
+ */
+function onRow(act: (parts: Parts, row: unknown) => unknown): Command {
+  return (parts) => (row: unknown) => (row === undefined ? void vscode.window.setStatusBarMessage("Countersign: the list has just changed. Please choose again.", 5000) : act(parts, row));
+}
+
+export const acceptRow = onRow(({ review }, row) => review.decide(row, "accept"));
+
+export const rejectRow = onRow(({ review }, row) => review.decide(row, "reject"));
+
+export const resetRow = onRow(({ review }, row) => review.decide(row, "reset"));
+
+export const rejectRowWithWords = onRow(({ review }, row) => review.rejectWithWords(row));
+
 export const nextHunk: Command = ({ review }) => () => review.go(1);
 
 export const previousHunk: Command = ({ review }) => () => review.go(-1);

@@ -39,6 +39,10 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   "countersign.proposal.reject": commands.rejectProposal,
   "countersign.proposal.rejectWithWords": commands.rejectWithWords,
   "countersign.proposal.reset": commands.resetProposal,
+  "countersign.proposals.accept": commands.acceptRow,
+  "countersign.proposals.reject": commands.rejectRow,
+  "countersign.proposals.rejectWithWords": commands.rejectRowWithWords,
+  "countersign.proposals.reset": commands.resetRow,
   "countersign.proposal.next": commands.nextHunk,
   "countersign.proposal.previous": commands.previousHunk,
 };

@@ -6,7 +6,7 @@ import { test } from "node:test";
 // The tests run from out-test/test.
 const root = path.resolve(__dirname, "..", "..");
 const manifest = JSON.parse(fs.readFileSync(path.join(root, "package.json"), "utf8")) as {
-  contributes: { commands: { command: string; title: string }[]; configuration: { properties: Record<string, { default?: unknown; markdownDescription?: string }> } };
+  contributes: { commands: { command: string; title: string }[]; menus: Record<string, { command: string; when?: string }[]>; configuration: { properties: Record<string, { default?: unknown; markdownDescription?: string }> } };
 };
 const main = fs.readFileSync(path.join(root, "src", "main.ts"), "utf8");
 
@@ -29,6 +29,15 @@ test("no command is registered twice", () => {
   // The second registration would throw, and the server would not start.
   assert.deepEqual(registered.filter((command) => ofServer.includes(command)), []);
   assert.equal(new Set(registered).size, registered.length);
+});
+
+test("what decides a row of the tree decides nothing else", () => {
+  const ofRows = manifest.contributes.menus["view/item/context"]?.map(({ command }) => command) ?? [];
+  assert.ok(ofRows.length > 4);
+  for (const command of ofRows.filter((one) => one !== "countersign.proposal.open")) {
+    assert.match(main, new RegExp(`"${command.replaceAll(".", "\\.")}": commands\\.\\w*Row`), `${command} may act on another file than that of its row`);
+    assert.ok(manifest.contributes.menus["commandPalette"]?.some((entry) => entry.command === command && entry.when === "false"), `${command} has no row in the palette`);
+  }
 });
 
 test("every setting has a default and says what it is for", () => {

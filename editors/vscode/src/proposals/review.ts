@@ -92,12 +92,15 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
     });
   }
 
-  /** What a command is about: its argument, or the file in view. */
+  /** What a command is about: its argument or, where it was called with none, the file in view. */
   target(given: unknown): Target | undefined {
     if (isTarget(given)) {
       return given;
     }
-    const uri = given instanceof vscode.Uri ? given : vscode.window.activeTextEditor?.document.uri;
+    if (given !== undefined && !(given instanceof vscode.Uri)) {
+      return undefined;
+    }
+    const uri = given ?? vscode.window.activeTextEditor?.document.uri;
     const found = uri === undefined ? undefined : this.fileAt(uri);
     if (found !== undefined) {
       return { proposalId: found.proposal.id, path: found.file.path };

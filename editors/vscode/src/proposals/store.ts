@@ -86,6 +86,10 @@ export class Proposals implements vscode.Disposable {
   }
 
   private put(proposal: Proposal): void {
+    // A decision is answered and told of: what is drawn twice takes a button away from under a click.
+    if (JSON.stringify(this.proposals.get(proposal.id)) === JSON.stringify(proposal)) {
+      return;
+    }
     this.proposals.set(proposal.id, proposal);
     if (!isWaiting(proposal)) {
       this.proposals.delete(proposal.id);

@@ -8,15 +8,22 @@ import type { Hunk, Proposal, ProposalFile } from "../protocol";
 import { isOpen } from "./state";
 import type { Proposals, Target } from "./store";
 
-export type Entry = Target & { readonly proposal: Proposal; readonly file?: ProposalFile; readonly hunk?: Hunk };
+/** A row: a proposal, a file of it, or a hunk. It stays the same object while it is shown, and says only which one it is. */
+export interface Entry extends Target {
+  readonly id: string;
+  readonly path?: string;
+  readonly hunkIds?: readonly [string];
+}
 
 export const VIEW = "countersign.proposals";
 
 export class ProposalTree implements vscode.TreeDataProvider<Entry>, vscode.Disposable {
-  private readonly changes = new vscode.EventEmitter<undefined>();
+  private readonly changes = new vscode.EventEmitter<Entry | undefined>();
   readonly onDidChangeTreeData = this.changes.event;
   private readonly view: vscode.TreeView<Entry>;
   private readonly cleanup: { dispose(): unknown }[];
+  /** The rows by their ids, in order, with what they show. */
+  private rows = new Map<string, { entry: Entry; drawn: string }>();
 
   constructor(
     private readonly proposals: Proposals,
@@ -31,28 +38,49 @@ export class ProposalTree implements vscode.TreeDataProvider<Entry>, vscode.Disp
     vscode.Disposable.from(...this.cleanup).dispose();
   }
 
+  /** Has only those rows drawn anew that show something else: the editor forgets, for a moment, what the rows below one that it draws stand for. */
   private update(): void {
-    this.changes.fire(undefined);
+    const before = this.rows;
+    this.rows = new Map(this.walk().map((entry) => [entry.id, { entry: before.get(entry.id)?.entry ?? entry, drawn: JSON.stringify(this.getTreeItem(entry)) }]));
+    if (before.size === this.rows.size && [...before.keys()].every((id) => this.rows.has(id))) {
+      for (const [id, { entry, drawn }] of this.rows) {
+        if (before.get(id)?.drawn !== drawn) this.changes.fire(entry);
+      }
+    } else {
+      this.changes.fire(undefined);
+    }
     const hunks = this.proposals.waiting.flatMap((proposal) => proposal.files.flatMap((file) => file.hunks.filter(isOpen))).length;
     this.view.badge = hunks === 0 ? undefined : { value: hunks, tooltip: hunks === 1 ? "One change waits for you" : `${hunks} changes wait for you` };
     void vscode.commands.executeCommand("setContext", "countersign.hasProposals", this.proposals.waiting.length > 0);
   }
 
+  private walk(entry?: Entry): Entry[] {
+    return this.childrenOf(entry).flatMap((child) => [child, ...this.walk(child)]);
+  }
+
   getChildren(entry?: Entry): Entry[] {
+    return this.childrenOf(entry).map((child) => this.rows.get(child.id)?.entry ?? child);
+  }
+
+  private childrenOf(entry?: Entry): Entry[] {
     if (entry === undefined) {
-      return this.proposals.waiting.sort((a, b) => b.createdAtMs - a.createdAtMs).map((proposal) => ({ proposal, proposalId: proposal.id }));
+      return this.proposals.waiting.sort((a, b) => b.createdAtMs - a.createdAtMs).map(({ id }) => ({ id, proposalId: id }));
     }
-    const { proposal, file } = entry;
+    const { proposalId, path: file } = entry;
     if (file === undefined) {
-      return proposal.files.map((one) => ({ proposal, proposalId: proposal.id, file: one, path: one.path }));
+      return (this.proposals.get(proposalId)?.files ?? []).map((one) => ({ id: `${proposalId}|${one.path}`, proposalId, path: one.path }));
     }
-    return entry.hunk === undefined ? file.hunks.map((hunk) => ({ proposal, proposalId: proposal.id, file, path: file.path, hunk, hunkIds: [hunk.id] })) : [];
+    return entry.hunkIds === undefined ? (this.fileOf(entry)?.hunks ?? []).map(({ id }) => ({ id: `${proposalId}|${file}|${id}`, proposalId, path: file, hunkIds: [id] })) : [];
   }
 
   getTreeItem(entry: Entry): vscode.TreeItem {
-    const item = entry.hunk !== undefined && entry.file !== undefined ? hunkItem(entry.hunk, entry.file) : entry.file !== undefined ? fileItem(entry.file) : this.proposalItem(entry.proposal);
-    item.id = [entry.proposalId, entry.path, entry.hunk?.id].filter(Boolean).join("|");
-    if (entry.file !== undefined) {
+    const proposal = this.proposals.get(entry.proposalId);
+    const file = this.fileOf(entry);
+    const hunk = file?.hunks.find(({ id }) => id === entry.hunkIds?.[0]);
+    // A row whose proposal has just been settled is taken away by the update that follows.
+    const item = file !== undefined ? (hunk !== undefined ? hunkItem(hunk, file) : fileItem(file)) : proposal !== undefined ? this.proposalItem(proposal) : new vscode.TreeItem("");
+    item.id = entry.id;
+    if (file !== undefined) {
       item.command = { command: "countersign.proposal.open", title: "Show", arguments: [entry] };
     }
     return item;
@@ -60,6 +88,10 @@ export class ProposalTree implements vscode.TreeDataProvider<Entry>, vscode.Disp
 
   getParent(): undefined {
     return undefined;
+  }
+
+  private fileOf(entry: Entry): ProposalFile | undefined {
+    return entry.path === undefined ? undefined : this.proposals.get(entry.proposalId)?.files.find((one) => one.path === entry.path);
   }
 
   private proposalItem(proposal: Proposal): vscode.TreeItem {
