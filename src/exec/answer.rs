@@ -14,6 +14,18 @@ const SHOWN: usize = 300;
 /// How long is read on after the program has ended.
 const LEFT: Duration = Duration::from_millis(200);
 
+/// A program of the person's own, in their environment and outside the sandbox, with nothing to read; and its name. `None` if
+/// none is named.
+pub(super) fn own_program<'a>(argv: &'a [String], env: &BTreeMap<String, String>) -> Option<(&'a str, Command)> {
+    let (program, arguments) = argv.split_first()?;
+    let mut command = Command::new(program);
+    command.args(arguments).env_clear().envs(env).stdin(Stdio::null());
+    // What is sent to the group of the server, such as an interrupt, is not meant for it.
+    #[cfg(unix)]
+    command.process_group(0);
+    Some((program, command))
+}
+
 /// Starts a program of the person's, in their environment and outside the sandbox, and gives what it writes on its standard
 /// output, without white space around it. It ends with the limit at the latest.
 ///
@@ -25,25 +37,16 @@ pub async fn answer_of(
     env: &BTreeMap<String, String>,
     limit: Duration,
 ) -> Result<String, String> {
-    let Some((program, arguments)) = argv.split_first() else {
+    let Some((program, mut command)) = own_program(argv, env) else {
         return Err("no program is named".to_owned());
     };
-    let mut command = Command::new(program);
-    command
-        .args(arguments)
-        .env_clear()
-        .envs(env)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true);
     if let Some(cwd) = cwd {
         command.current_dir(cwd);
     }
-    // What is sent to the group of the server, such as an interrupt, is not meant for it.
-    #[cfg(unix)]
-    command.process_group(0);
     let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
         .spawn()
         .map_err(|error| format!("`{program}` cannot be started: {error}"))?;
     let (out, err) = (child.stdout.take(), child.stderr.take());

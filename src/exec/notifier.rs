@@ -1,35 +1,24 @@
 //! Programs of the person's own that are started and not looked after.
 
+use super::answer::own_program;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Stdio;
-use tokio::process::Command;
 
 /// Starts a program of the person's, in their environment and outside the sandbox, and goes on. It reads nothing, says
 /// nothing, and lives as long as it likes, past this server too. That it could not be started, or failed, is logged.
 pub fn start_and_forget(argv: Vec<String>, cwd: &Path, env: &BTreeMap<String, String>) {
-    let Some((program, arguments)) = argv.split_first() else {
+    let Some((program, mut command)) = own_program(&argv, env) else {
         return;
     };
-    let mut command = Command::new(program);
-    command
-        .args(arguments)
-        .env_clear()
-        .envs(env)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .kill_on_drop(false);
+    command.stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(false);
     // The thread's folder may be gone by now; that is no reason not to tell.
     if cwd.is_dir() {
         command.current_dir(cwd);
     }
-    // What is sent to the group of the server, such as an interrupt, is not meant for it.
-    #[cfg(unix)]
-    command.process_group(0);
     match command.spawn() {
         Ok(mut child) => {
-            let program = program.clone();
+            let program = program.to_owned();
             tokio::spawn(async move {
                 match child.wait().await {
                     Ok(status) if status.success() => {}

@@ -361,6 +361,24 @@ mod tests {
         }
     }
 
+    /// Shows S-167, for a system that has no sandbox at all, such as Windows.
+    #[test]
+    fn where_there_is_no_sandbox_commands_are_refused_and_it_is_said_what_to_do() {
+        let support = Support::nothing(role::NO_SANDBOX);
+        let modes: Vec<_> = support.status().modes.iter().map(|mode| mode.enforcement).collect();
+        let refused = SandboxEnforcement::Refused;
+        assert_eq!(
+            modes,
+            [refused, refused, SandboxEnforcement::None],
+            "full access alone runs"
+        );
+        let (serious, words) = support.notice().expect("told");
+        assert!(
+            serious && words.contains("refused unless full access is set") && words.contains("WSL 2"),
+            "{words}"
+        );
+    }
+
     #[test]
     fn an_old_landlock_says_what_it_lacks() {
         let lacks = |version| support(Some(version), true).status().walls[0].lacks.len();

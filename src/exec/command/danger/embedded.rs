@@ -6,30 +6,62 @@ use crate::exec::command::base_name;
 use crate::exec::command::script::Feed;
 use crate::exec::command::word::Word;
 
+/// What deletes whole folders, in small letters.
+const DELETES: &[&str] = &[
+    "rmtree",
+    "rmsync",
+    "rmdirsync",
+    "promises.rm(",
+    "fs.rm(",
+    "rm_r",
+    "remove_dir",
+    "remove_tree",
+    "remove_entry",
+    "unlink glob",
+    "remove-item",
+];
+/// What fetches from another machine.
+const FETCHES: &[&str] = &[
+    "urlopen",
+    "requests.get",
+    "http.get",
+    "fetch(",
+    "open-uri",
+    "lwp",
+    "downloadstring",
+    "invoke-webrequest",
+    "invoke-restmethod",
+    "iwr ",
+    "irm ",
+];
+/// What runs a text.
+const RUNS: &[&str] = &[
+    "exec(",
+    "eval(",
+    "eval ",
+    "system(",
+    "subprocess",
+    "execsync",
+    "invoke-expression",
+    "iex",
+];
+
 /// The text of a program in another language: only the plainest forms of deleting can be seen in it.
 pub(super) fn of_program_text(arguments: &[Word], feed: &Feed) -> Option<String> {
-    const SIGNS: [&str; 5] = ["rmtree", "rmSync", "rm_rf", "remove_tree", "unlink glob"];
-    let texts = arguments.iter().map(|word| word.text.as_str());
     let fed = match feed {
         Feed::Text(text) => Some(text.as_str()),
         _ => None,
     };
-    let fetches = |text: &str| {
-        ["urlopen", "requests.get", "http.get", "fetch(", "open-uri", "LWP"]
-            .iter()
-            .any(|sign| text.contains(sign))
-    };
-    let runs = |text: &str| {
-        ["exec(", "eval(", "eval ", "system(", "subprocess", "execSync"]
-            .iter()
-            .any(|sign| text.contains(sign))
-    };
-    if texts.clone().chain(fed).any(|text| fetches(text) && runs(text)) {
+    let texts = arguments.iter().map(|word| word.text.as_str()).chain(fed);
+    // One of these languages does not mind the case of its names.
+    let texts: Vec<String> = texts.map(str::to_lowercase).collect();
+    let holds = |text: &str, signs: &[&str]| signs.iter().any(|sign| text.contains(sign));
+    if texts.iter().any(|text| holds(text, FETCHES) && holds(text, RUNS)) {
         return Some("runs a download that nobody has read".to_owned());
     }
     let found = texts
-        .chain(fed)
-        .any(|text| SIGNS.iter().any(|sign| text.contains(sign)) || holds_forced_removal(text));
+        .iter()
+        .any(|text| holds(text, DELETES) || holds_forced_removal(text));
     found.then(|| "deletes whole folders in its program text".to_owned())
 }
 
