@@ -1,6 +1,7 @@
 --- What a tool server asks: a page to open, or a form that is filled in field by field.
 local ask = require('countersign.ask')
 local choice = require('countersign.ask.choice')
+local picker = require('countersign.picker')
 
 local M = {}
 
@@ -92,7 +93,7 @@ function M.fill(schema, done)
       end)
       return
     end
-    vim.ui.input({ prompt = prompt .. ' ', default = of.default ~= nil and tostring(of.default) or nil }, function(text)
+    picker.input({ prompt = prompt .. ' ', default = of.default ~= nil and tostring(of.default) or nil }, function(text)
       if text == nil or (text == '' and not required[name]) then
         return take(nil, true)
       end

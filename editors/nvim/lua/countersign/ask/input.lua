@@ -1,6 +1,7 @@
 --- What the model asks in words: one to three questions, each with choices or a free answer.
 local ask = require('countersign.ask')
 local choice = require('countersign.ask.choice')
+local picker = require('countersign.picker')
 
 local M = {}
 
@@ -8,7 +9,7 @@ local M = {}
 local function one(question, answer)
   local prompt = ('%s: %s'):format(choice.line(question.header, 60), choice.line(question.question, 400))
   local function in_words()
-    vim.ui.input({ prompt = prompt .. ' ' }, function(words)
+    picker.input({ prompt = prompt .. ' ' }, function(words)
       answer(words and vim.trim(words) ~= '' and { words } or nil)
     end)
   end

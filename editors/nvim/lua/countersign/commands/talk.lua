@@ -1,5 +1,6 @@
 --- Sub-commands for talking with the agent, and for the server.
 local client = require('countersign.client')
+local picker = require('countersign.picker')
 
 local function with_thread(done)
   require('countersign.chat').with(done)
@@ -68,7 +69,7 @@ return {
     if call.words ~= '' then
       return require('countersign.composer').attach(call.words)
     end
-    vim.ui.input({ prompt = 'Picture: ', completion = 'file' }, function(path)
+    picker.input({ prompt = 'Picture: ', completion = 'file' }, function(path)
       if path and path ~= '' then
         require('countersign.composer').attach(path)
       end
