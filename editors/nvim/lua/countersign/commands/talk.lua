@@ -55,11 +55,24 @@ return {
   end },
   stop = { desc = 'Stop the running turn', composer = true, run = function()
     with_thread(function(thread)
+      if require('countersign.trouble').stop(thread) then
+        return client.tell('it is not asked again.')
+      end
       client.request(thread.client, 'turn/interrupt', { threadId = thread.id }, function(result)
         if not result.interrupted then
           client.tell('nothing runs.')
         end
       end)
+    end)
+  end },
+  retry = { desc = 'Ask again after a turn that failed', composer = true, complete = { 'wait' }, run = function(call)
+    with_thread(function(thread)
+      require('countersign.trouble').retry(thread, call.words)
+    end)
+  end },
+  trouble = { desc = 'Choose what may help after a turn that failed', composer = true, run = function()
+    with_thread(function(thread)
+      require('countersign.trouble').pick(thread)
     end)
   end },
   answer = { desc = 'Open the question that waits', run = function()
