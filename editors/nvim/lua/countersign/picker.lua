@@ -78,7 +78,7 @@ local function put(name, options, ask, done)
   end
   local good, why = pcall(ask, short, settle)
   if not good and not settled then
-    client.tell(('vim.ui.%s failed, which counts as no choice. :messages has all of it.\n%s'):format(name, tostring(why)), vim.log.levels.ERROR)
+    client.tell(('vim.ui.%s failed, which counts as no choice.\n%s'):format(name, tostring(why)), vim.log.levels.ERROR)
     settle(nil)
   elseif not good then
     error(why, 0)

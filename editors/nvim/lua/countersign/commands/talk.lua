@@ -147,6 +147,18 @@ return {
     vim.bo.readonly, vim.bo.modifiable = true, false
     vim.cmd('normal! G')
   end },
+  messages = { desc = 'All that was told, whole', run = function()
+    local lines = {}
+    for _, message in ipairs(client.told()) do
+      vim.list_extend(lines, vim.split(message, '\n', { plain = true }))
+    end
+    vim.cmd('botright 12new')
+    local buf = vim.api.nvim_get_current_buf()
+    vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
+    vim.bo[buf].buftype, vim.bo[buf].bufhidden, vim.bo[buf].swapfile, vim.bo[buf].modifiable = 'nofile', 'wipe', false, false
+    vim.wo.wrap = true
+    vim.cmd('normal! G')
+  end },
   health = { desc = 'Look whether all is well', run = function()
     vim.cmd('checkhealth countersign')
   end },
