@@ -165,9 +165,10 @@ class WithPlugin extends Neovim {
     }
   }
 
+  /** What is on the screen, kept; by a name that ends in -light as a picture on light paper. */
   async shot(name) {
     await this.terminal.shot(name);
-    await this.terminal.picture(name);
+    await this.terminal.picture(name, name.endsWith("-light"));
   }
 
   async close() {

@@ -7,7 +7,8 @@ vim.cmd('filetype plugin on')
 -- Every message is kept; the runner saves the log.
 vim.lsp.set_log_level('trace')
 
-Rig = { progress = {}, messages = {}, confirms = {} }
+--- `own`: Neovim's own list and prompt.
+Rig = { progress = {}, messages = {}, confirms = {}, own = { select = vim.ui.select, input = vim.ui.input } }
 
 --- Runs a file of Lua for the journey; its result as JSON.
 function Rig.run(path)

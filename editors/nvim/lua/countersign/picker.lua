@@ -60,7 +60,7 @@ end
 local function put(name, options, ask, done)
   local prompt = options.prompt or ''
   local lines, settled = rest(prompt, options.all, name), false
-  local close = #lines > 0 and card.show(options.title or '', lines) or function() end
+  local close = #lines > 0 and card.show(options.title or 'What is asked', lines) or function() end
   if options.opened then
     options.opened(close)
   end

@@ -134,7 +134,7 @@ local function put(params, asked)
           ask.take_up(question)
         end)
       end, {
-        title = asked.title,
+        title = fits and asked.title or nil,
         all = fits and all or nil,
         opened = function(close)
           question.close = close
