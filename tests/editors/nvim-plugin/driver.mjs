@@ -44,6 +44,15 @@ class WithPlugin extends Neovim {
     await this.begin();
   }
 
+  /** What the editor says of the plugin's health. */
+  async health() {
+    await this.typeOut("<Cmd>checkhealth countersign<CR>");
+    const { text } = await this.shown();
+    await this.shot("health");
+    await this.typeOut("<Cmd>bwipeout<CR>");
+    return text;
+  }
+
   /** Runs a sub-command of the plugin. A yes comes after a look at what it is for. */
   async command(words) {
     if (words.startsWith("accept")) await sleep(300);

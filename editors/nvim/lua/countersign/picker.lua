@@ -24,6 +24,8 @@ function M.line(text, limit)
 end
 
 --- Whether it is Neovim's own, which shows what is asked whole, above the choices.
+---@param name 'select'|'input'
+---@return boolean
 local function is_own(name)
   return debug.getinfo(vim.ui[name], 'S').source:find('vim/ui.lua', 1, true) ~= nil
 end
@@ -43,6 +45,8 @@ local function rest(prompt, all, name)
   end
   return vim.list_extend(lines, all or {})
 end
+
+M.is_own = is_own
 
 --- Whether all that is asked can be seen together with a picker.
 ---@param prompt string
