@@ -119,7 +119,7 @@ function M.select(items, options, chosen)
 end
 
 --- Lets the person type a line. Nil where they do not.
----@param options { prompt: string, default?: string, completion?: string }
+---@param options { prompt: string, default?: string, completion?: string, opened?: fun(close: fun()) }
 ---@param typed fun(text: string?)
 function M.input(options, typed)
   put('input', options, function(prompt, done)

@@ -210,6 +210,30 @@ tests['a command that does not fit its prompt is shown to its end before there i
   vim.o.columns, vim.o.lines = 80, 24
 end
 
+tests['whatever is asked, what stands beside it goes when it is settled elsewhere'] = function()
+  vim.o.columns, vim.o.lines = 100, 40
+  local long = ('why '):rep(40)
+  for _, row in ipairs({
+    { 'userInput/request', { questions = { { id = '1', header = 'H', question = long, options = { { label = 'a' } } } } }, 'input_resolved', 'id', long },
+    { 'userInput/request', { questions = { { id = '1', header = 'H', question = long } } }, 'input_resolved', 'id', long },
+    { 'mcp/elicitation', { server = 's', message = long, mode = 'form', requestedSchema = {} }, 'elicitation_resolved', 'elicitationId', long },
+    { 'mcp/elicitation', { server = 's', message = 'm', mode = 'url', url = 'https://example.org/' .. ('x'):rep(200) .. 'end' }, 'elicitation_resolved', 'elicitationId', 'xend' },
+  }) do
+    pickers()
+    vim.ui.input = function() end
+    T.fresh({ questions = { pause = 10 } })
+    local got = asked(row[1], vim.tbl_extend('force', { id = 'q', threadId = 't', turnId = 'u', itemId = 'i' }, row[2]))
+    T.wait('the question', function()
+      return #cards() == 1
+    end)
+    T.has((cards()[1]:gsub('\n', '')), vim.trim(row[5]))
+    require('countersign.ask')[row[3]]({ [row[4]] = 'q' })
+    ends(got)
+    T.equal(cards(), {})
+  end
+  vim.o.columns, vim.o.lines = 80, 24
+end
+
 tests['what shows a question goes when it is settled elsewhere'] = function()
   vim.o.columns, vim.o.lines = 100, 40
   pickers()
