@@ -54,8 +54,9 @@ export function draw(screen, { paper = "#14161b", ink = "#e0e2ea" } = {}) {
   const rows = screen.replace(/\n$/, "").split("\n");
   const parts = [];
   let columns = 80;
+  // Colours go on from row to row until something else is said.
+  let style = {};
   rows.forEach((row, y) => {
-    let style = {};
     let x = 0;
     // Sequences of OSC (links) are left out.
     const pieces = row.replace(/\u001b\][^\u0007\u001b]*(\u0007|\u001b\\)/g, "").split(/(\u001b\[[\d;:]*m)/);

@@ -43,15 +43,21 @@ export class Terminal {
     return this.screen().join("\n");
   }
 
+  /** Gives the screen another size. */
+  async resize(columns, lines) {
+    this.#tmux("resize-window", "-x", String(columns), "-y", String(lines));
+    await sleep(300);
+  }
+
   async shot(name) {
     this.#shots += 1;
     fs.writeFileSync(path.join(out, `${String(this.#shots).padStart(2, "0")}-${name}.txt`), this.text());
   }
 
-  /** The screen in its colours, as a picture (SVG). */
-  async picture(name) {
+  /** The screen in its colours, as a picture (SVG); `light`: of an editor that has a light background. */
+  async picture(name, light = false) {
     const file = path.join(out, `${String(this.#shots).padStart(2, "0")}-${name}.svg`);
-    fs.writeFileSync(file, draw(this.#tmux("capture-pane", "-p", "-e")));
+    fs.writeFileSync(file, draw(this.#tmux("capture-pane", "-p", "-e"), light ? { paper: "#e0e2ea", ink: "#14161b" } : {}));
   }
 
   /** Presses keys by their names in tmux. */

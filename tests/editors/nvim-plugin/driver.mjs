@@ -3,7 +3,7 @@ import fs from "node:fs";
 import path from "node:path";
 import { Neovim } from "../nvim/driver.mjs";
 import { chooseFix } from "../person.mjs";
-import { block, here, newcomer, state, until } from "../stage.mjs";
+import { block, here, home, newcomer, sleep, state, until } from "../stage.mjs";
 import { Terminal } from "../terminal.mjs";
 
 const program = process.env.JOURNEY_NVIM;
@@ -11,7 +11,10 @@ const program = process.env.JOURNEY_NVIM;
 const PAGE = "editors/nvim/README.md";
 const socket = path.join(state, "nvim.sock");
 
-export async function start({ profile } = {}) {
+/** What a scene may want: `profile`, `prepare` (called before anything starts), `config` (text at the end of the server's `config.toml`). */
+export async function start({ profile, prepare, config } = {}) {
+  await prepare?.();
+  if (config !== undefined) fs.appendFileSync(path.join(home, "config.toml"), `\n${config}`);
   const editor = new WithPlugin({ on: () => undefined }, socket);
   if (profile === "clean") {
     newcomer(block(PAGE, "ln -s"));
@@ -41,8 +44,18 @@ class WithPlugin extends Neovim {
     await this.begin();
   }
 
-  /** Runs a sub-command of the plugin. */
-  command(words) {
+  /** What the editor says of the plugin's health. */
+  async health() {
+    await this.typeOut("<Cmd>checkhealth countersign<CR>");
+    const { text } = await this.shown();
+    await this.shot("health");
+    await this.typeOut("<Cmd>bwipeout<CR>");
+    return text;
+  }
+
+  /** Runs a sub-command of the plugin. A yes comes after a look at what it is for. */
+  async command(words) {
+    if (words.startsWith("accept")) await sleep(300);
     return this.typeOut(`<Cmd>Countersign ${words}<CR>`);
   }
 
@@ -138,6 +151,16 @@ class WithPlugin extends Neovim {
     await this.typeOut("<Esc><Cmd>write<CR>");
   }
 
+  /** What the person was told since, once one of it has a text. */
+  told(text) {
+    return until(`“${text}” to be told`, () => this.lua("for _, one in ipairs(Rig.messages) do if one:find(..., 1, true) then return one end end", text));
+  }
+
+  /** Types these lines into the next prompts; null closes one. */
+  typesNext(...lines) {
+    return this.lua("for _, one in ipairs(...) do table.insert(Rig.lines, one == vim.NIL and false or one) end", lines);
+  }
+
   /** Kills the server that this editor has started. */
   async killServer() {
     const own = (await this.lua("return vim.fn.getpid()")).toString();
@@ -151,9 +174,10 @@ class WithPlugin extends Neovim {
     }
   }
 
+  /** What is on the screen, kept; by a name that ends in -light as a picture on light paper. */
   async shot(name) {
     await this.terminal.shot(name);
-    await this.terminal.picture(name);
+    await this.terminal.picture(name, name.endsWith("-light"));
   }
 
   async close() {

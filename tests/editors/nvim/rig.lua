@@ -7,7 +7,8 @@ vim.cmd('filetype plugin on')
 -- Every message is kept; the runner saves the log.
 vim.lsp.set_log_level('trace')
 
-Rig = { progress = {}, messages = {}, confirms = {} }
+--- `own`: Neovim's own list and prompt.
+Rig = { progress = {}, messages = {}, confirms = {}, own = { select = vim.ui.select, input = vim.ui.input } }
 
 --- Runs a file of Lua for the journey; its result as JSON.
 function Rig.run(path)
@@ -17,14 +18,27 @@ end
 
 local open
 
+--- What stands in windows above all else, which take no keys.
+local function beside()
+  local texts = {}
+  for _, win in ipairs(vim.api.nvim_list_wins()) do
+    local config = vim.api.nvim_win_get_config(win)
+    if config.relative == 'editor' and not config.focusable then
+      table.insert(texts, table.concat(vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf(win), 0, -1, false), '\n'))
+    end
+  end
+  return table.concat(texts, '\n')
+end
+
 --- A picker that answers later, like the picker plugins do.
 vim.ui.select = function(items, opts, on_choice)
   local format = opts.format_item or tostring
-  open = { items = items, opts = opts, on_choice = on_choice, texts = vim.tbl_map(format, items) }
+  open = { items = items, opts = opts, on_choice = on_choice, texts = vim.tbl_map(format, items), beside = beside() }
 end
 
+--- What the person sees of the question that is open.
 function Rig.question()
-  return open and { text = open.opts.prompt, kind = open.opts.kind or '', choices = open.texts } or nil
+  return open and { text = vim.trim(open.opts.prompt .. '\n' .. open.beside), kind = open.opts.kind or '', choices = open.texts } or nil
 end
 
 function Rig.answer(title)
@@ -52,6 +66,18 @@ function Rig.dismiss()
   open = nil
   vim.schedule(function()
     question.on_choice(nil, nil)
+  end)
+end
+
+--- Lines that the person will type into the next prompts, one each; false closes one.
+Rig.lines = {}
+Rig.prompts = {}
+
+vim.ui.input = function(opts, on_confirm)
+  table.insert(Rig.prompts, vim.trim(opts.prompt .. '\n' .. beside()))
+  local line = table.remove(Rig.lines, 1)
+  vim.schedule(function()
+    on_confirm(line or nil)
   end)
 end
 

@@ -12,11 +12,11 @@ local function page(url, words)
   if not url:match('^https?://') then
     return client.tell('the address is not a web page, so it is not opened: ' .. choice.line(url), vim.log.levels.WARN)
   end
-  -- Whole in `:messages`, to be copied.
-  client.tell(words .. ' ' .. url .. ' (:Countersign logout stops it)')
+  -- Whole in `:Countersign messages`, to be copied.
+  client.tell(words .. ' ' .. url .. '\n:Countersign logout stops it.')
   local _, problem = vim.ui.open(url)
   if problem then
-    client.tell('no browser can be opened here. Open the address yourself; :messages has it.', vim.log.levels.WARN)
+    client.tell('no browser can be opened here. Open the address yourself; :Countersign messages has it.', vim.log.levels.WARN)
   end
 end
 

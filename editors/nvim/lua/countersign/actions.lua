@@ -3,6 +3,7 @@
 local chat = require('countersign.chat')
 local client = require('countersign.client')
 local context = require('countersign.context')
+local picker = require('countersign.picker')
 
 local M = {}
 
@@ -83,7 +84,7 @@ local function in_words(prompt, words, range, make)
   if words and words ~= '' then
     go(words)
   else
-    vim.ui.input({ prompt = prompt }, go)
+    picker.input({ prompt = prompt }, go)
   end
 end
 
@@ -157,7 +158,7 @@ function M.commands()
     end,
     ['countersign.ask'] = function(command)
       local argument, place = given(command)
-      vim.ui.input({ prompt = 'Ask about these lines: ', default = argument.instruction }, function(words)
+      picker.input({ prompt = 'Ask about these lines: ', default = argument.instruction }, function(words)
         if words and vim.trim(words) ~= '' then
           say(words, place)
         end
@@ -165,7 +166,7 @@ function M.commands()
     end,
     ['countersign.rewrite'] = function(command)
       local argument, place = given(command)
-      vim.ui.input({ prompt = 'Rewrite these lines: ', default = argument.instruction }, function(words)
+      picker.input({ prompt = 'Rewrite these lines: ', default = argument.instruction }, function(words)
         if words and vim.trim(words) ~= '' then
           say('Rewrite the selected lines: ' .. words, place)
         end
@@ -194,7 +195,7 @@ function M.commands()
       if not proposal then
         return client.tell('this change is decided already.')
       end
-      vim.ui.input({ prompt = 'What should be different? ' }, function(words)
+      picker.input({ prompt = 'What should be different? ' }, function(words)
         if words ~= nil then
           local which = { hunkIds = argument.hunkIds, path = argument.path }
           require('countersign.proposals').decide(proposal, 'reject', which, words)

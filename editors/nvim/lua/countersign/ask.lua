@@ -15,20 +15,31 @@ local M = {}
 ---@field announced? boolean
 ---@field close? fun() Takes away what of it is on the screen beside its picker.
 ---@field aside? boolean The person does something first, and it does not open by itself meanwhile.
+---@field shown? integer When its picker was opened last (ms).
 
 ---@type countersign.Question[]
 local waiting = {}
 ---@type countersign.Question?
 local showing
+---@type { due: integer, handle: uv.uv_timer_t }?
 local timer
+
+--- How long a picker has to come up, before it counts as left where it does not have the keys (ms).
+local LEFT = 2000
 
 local look
 
+--- Looks again after a while, or sooner if that was wanted before.
 local function later(ms)
-  if timer then
+  local due = vim.uv.now() + ms
+  if timer and timer.due <= due then
     return
+  elseif timer then
+    timer.handle:stop()
+    timer.handle:close()
   end
-  timer = vim.defer_fn(function()
+  timer = { due = due }
+  timer.handle = vim.defer_fn(function()
     timer = nil
     look()
   end, ms)
@@ -70,6 +81,8 @@ end
 
 local function show(question)
   showing = question
+  question.shown = vim.uv.now()
+  later(LEFT)
   local good, why = pcall(question.show, function(result)
     if result == nil then
       result = question.nothing
@@ -100,9 +113,27 @@ local function first()
   end
 end
 
+--- Some pickers tell nobody that they were closed. Where the keys are in a file again while one should be open, it is gone, or
+--- at least not looked at: its question waits for `:Countersign answer`, and holds no other up.
+local function leave(question)
+  if vim.uv.now() - question.shown < LEFT or not keys.are_still() then
+    return later(500)
+  end
+  M.put_aside(question)
+  if question.close then
+    question.close()
+  end
+  question.announced = false
+  announce(question)
+  later(50)
+end
+
 look = function()
+  if showing then
+    return leave(showing)
+  end
   local question = first()
-  if not question or showing then
+  if not question then
     return
   end
   if keys.are_still() then

@@ -71,6 +71,9 @@ local function tail(thread)
   elseif not thread.live and not thread.deleted then
     add('○ not loaded (:Countersign resume)', 'CountersignQuiet')
   end
+  vim.list_extend(lines, vim.tbl_map(function(chunk)
+    return { chunk }
+  end, require('countersign.trouble').lines(thread)))
   for _, joining in ipairs(thread.joining or {}) do
     add('↳ ' .. joining.text:gsub('%s+', ' '), 'CountersignYou')
   end

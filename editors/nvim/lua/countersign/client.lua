@@ -13,18 +13,33 @@ function M.call(client, name, ...)
   return client[name](...)
 end
 
+--- How many messages are kept whole.
+local KEPT = 200
+
+---@type string[] What was told, whole, the latest last.
+local told = {}
+
+--- What the person was told, whole.
+---@return string[]
+function M.told()
+  return told
+end
+
 --- Tells the person something, on one line: more would stop the editor until a key is pressed. What does not fit there is all
---- in `:messages`.
+--- in `:Countersign messages`; Neovim's own history has only what was shown.
 ---@param message string
 ---@param level? integer
 ---@param who? string
 function M.tell(message, level, who)
   message = (who or 'Countersign') .. ': ' .. message
+  told[#told + 1] = message
+  if #told > KEPT then
+    table.remove(told, 1)
+  end
   local line = message:gsub('%s*\n%s*', ' · ')
   local room = math.max(40, vim.v.echospace - 1)
   if vim.fn.strdisplaywidth(line) > room then
     line = vim.fn.strcharpart(line, 0, room - 1) .. '…'
-    vim.cmd.echomsg({ args = { vim.fn.string(message) }, mods = { silent = true } })
   end
   vim.notify(line, level or vim.log.levels.INFO)
 end

@@ -2,6 +2,7 @@
 local choice = require('countersign.ask.choice')
 local client = require('countersign.client')
 local threads = require('countersign.threads')
+local picker = require('countersign.picker')
 
 local M = {}
 
@@ -42,7 +43,7 @@ function M.whole(path)
 end
 
 local function save(server, asked, preview)
-  vim.ui.input({ prompt = 'Save as: ', default = free_name(), completion = 'file' }, function(path)
+  picker.input({ prompt = 'Save as: ', default = free_name(), completion = 'file' }, function(path)
     if not path or vim.trim(path) == '' then
       return client.tell('nothing was saved or sent.')
     end
@@ -106,7 +107,7 @@ function M.begin(words)
       if words ~= '' then
         go(words)
       else
-        vim.ui.input({ prompt = 'In your words: ' }, go)
+        picker.input({ prompt = 'In your words: ' }, go)
       end
     end)
   end)

@@ -17,6 +17,11 @@ local function editor()
   else
     health.info('There is no Markdown parser, so answers have plainer colours')
   end
+  local picker = require('countersign.picker')
+  for name, what in pairs({ select = 'Questions', input = 'Words' }) do
+    local from = debug.getinfo(vim.ui[name], 'S').short_src
+    health.ok(('%s come through %s'):format(what, picker.is_own(name) and ("Neovim's own vim.ui.%s"):format(name) or ('what has replaced vim.ui.%s (%s)'):format(name, from)))
+  end
 end
 
 local function options()

@@ -6,7 +6,26 @@ local M = {}
 --- Between two looks (ms).
 local PACE = 150
 
+--- How long somebody needs to see something and to press a key for it (ms).
+local REACTION = 250
+
 local last_key = 0
+---@type { from: integer, to: integer } The last command line: when it was opened, and when it was left.
+local line = { from = 0, to = 0 }
+
+local group = vim.api.nvim_create_augroup('countersign.keys', {})
+vim.api.nvim_create_autocmd('CmdlineEnter', {
+  group = group,
+  callback = function()
+    line.from = vim.uv.now()
+  end,
+})
+vim.api.nvim_create_autocmd('CmdlineLeave', {
+  group = group,
+  callback = function()
+    line.to = vim.uv.now()
+  end,
+})
 
 vim.on_key(function(_, typed)
   -- Keys of mappings and of the plugin itself do not count.
@@ -29,6 +48,16 @@ end
 ---@return boolean
 function M.are_still()
   return M.are_free() and vim.uv.now() - last_key >= config.get().questions.pause
+end
+
+--- Whether a command that is carried out now can mean what came at a time: it was there to be seen before the command was
+--- typed, or its key pressed.
+---@param came integer As of `vim.uv.now`.
+---@return boolean
+function M.can_mean(came)
+  local now = vim.uv.now()
+  local begun = now - line.to < 50 and line.from or now
+  return came <= begun - REACTION
 end
 
 --- Does something as soon as `look` says that it may, if it is still wanted then.

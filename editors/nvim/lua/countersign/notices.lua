@@ -30,7 +30,8 @@ end
 function M.turn_completed(params)
   local thread, turn = threads.get(params.threadId), params.turn
   if turn.status == 'failed' and turn.error and not is_visible(params.threadId) then
-    client.tell(turn.error.message, vim.log.levels.ERROR, name_of(params.threadId))
+    local help = thread and #require('countersign.trouble').remedies(thread) > 1 and ' · :Countersign trouble offers what may help' or ''
+    client.tell(turn.error.message .. help, vim.log.levels.ERROR, name_of(params.threadId))
   elseif turn.status == 'completed' and turn.kind == 'regular' and not (thread and thread.agent) and (not focused or not is_visible(params.threadId)) then
     local answer = (params.lastAgentMessage or 'done'):gsub('%s+', ' ')
     client.tell(answer, nil, name_of(params.threadId))

@@ -2,6 +2,7 @@
 local chat = require('countersign.chat')
 local client = require('countersign.client')
 local threads = require('countersign.threads')
+local picker = require('countersign.picker')
 
 local M = {}
 
@@ -58,7 +59,7 @@ function M.thread(options, chosen)
       elseif #result.data == 0 then
         return client.tell('there is no such conversation.')
       end
-      vim.ui.select(result.data, { prompt = options.prompt, kind = 'countersign.thread', format_item = line }, function(thread)
+      picker.select(result.data, { prompt = options.prompt, kind = 'countersign.thread', format_item = line }, function(thread)
         if thread then
           chosen(thread, server)
         end
@@ -89,7 +90,7 @@ function M.search(words)
       if #result.data == 0 then
         return client.tell(('nobody said “%s” in a stored conversation.'):format(words))
       end
-      vim.ui.select(result.data, {
+      picker.select(result.data, {
         prompt = 'Conversations with “' .. words .. '”',
         kind = 'countersign.thread',
         format_item = function(found)
@@ -128,7 +129,7 @@ function M.model(name)
       if name and name ~= '' then
         return take({ id = name })
       end
-      vim.ui.select(result.data, {
+      picker.select(result.data, {
         prompt = 'Model',
         kind = 'countersign.model',
         format_item = function(model)
@@ -163,7 +164,7 @@ function M.mode(name)
         return take(mode)
       end
     end
-    vim.ui.select(modes, {
+    picker.select(modes, {
       prompt = 'Mode',
       kind = 'countersign.mode',
       format_item = function(mode)
@@ -191,7 +192,7 @@ function M.permissions(name)
           return take(profile)
         end
       end
-      vim.ui.select(result.data, {
+      picker.select(result.data, {
         prompt = 'Permission profile',
         kind = 'countersign.permissions',
         format_item = function(profile)
@@ -216,7 +217,7 @@ function M.prompt()
       if #result.data == 0 then
         return client.tell('there are no prompts yet: Markdown files in the folder prompts of your home folder for Countersign.')
       end
-      vim.ui.select(result.data, {
+      picker.select(result.data, {
         prompt = 'Prompt',
         kind = 'countersign.prompt',
         format_item = function(prompt)
@@ -244,7 +245,7 @@ function M.queue(deed)
     elseif #thread.queue.inputs == 0 then
       return client.tell('nothing waits for its turn.')
     end
-    vim.ui.select(thread.queue.inputs, {
+    picker.select(thread.queue.inputs, {
       prompt = 'What waits for its turn',
       kind = 'countersign.queue',
       format_item = function(queued)
@@ -256,7 +257,7 @@ function M.queue(deed)
       end
       local deeds = {
         { text = 'Change it', run = function()
-          vim.ui.input({ prompt = 'Say: ', default = words.input(queued.input) }, function(text)
+          picker.input({ prompt = 'Say: ', default = words.input(queued.input) }, function(text)
             if text and vim.trim(text) ~= '' then
               client.request(thread.client, 'turn/queue/edit', { threadId = thread.id, queuedId = queued.id, input = { { type = 'text', text = text } } })
             end
@@ -269,7 +270,7 @@ function M.queue(deed)
           client.request(thread.client, 'turn/queue/remove', { threadId = thread.id, queuedId = queued.id })
         end },
       }
-      vim.ui.select(deeds, { prompt = 'With it', kind = 'countersign.queue', format_item = function(one)
+      picker.select(deeds, { prompt = 'With it', kind = 'countersign.queue', format_item = function(one)
         return one.text
       end }, function(one)
         if one then

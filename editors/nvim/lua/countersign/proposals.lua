@@ -1,6 +1,7 @@
 --- The changes that wait for the person: their hunks, where they lie, and the decisions on them.
 local client = require('countersign.client')
 local events = require('countersign.events')
+local places = require('countersign.review.places')
 
 local M = {}
 
@@ -8,8 +9,9 @@ local M = {}
 ---@field proposal table
 ---@field file table
 ---@field hunk table
+---@field range { start: integer, end: integer } Where it lies now; lines from 0, half open.
 
----@type table<string, table> Proposals that wait, by id, each with `client`.
+---@type table<string, table> Proposals that wait, by id, each with `client` and `came`: when it was first known (ms).
 local waiting = {}
 local order = {}
 
@@ -21,10 +23,15 @@ function M.is_waiting(proposal)
   return in_wait[proposal.status] or false
 end
 
+local function place_of(proposal, file, hunk)
+  return { proposal = proposal, file = file, hunk = hunk, range = places.range(proposal, file, hunk) }
+end
+
 local function take(proposal, id)
-  proposal.client = id
+  local known = waiting[proposal.id]
+  proposal.client, proposal.came = id, known and known.came or vim.uv.now()
   if M.is_waiting(proposal) then
-    if not waiting[proposal.id] then
+    if not known then
       order[#order + 1] = proposal.id
     end
     waiting[proposal.id] = proposal
@@ -37,6 +44,7 @@ local function take(proposal, id)
       end
     end
   end
+  places.hold(proposal, M.is_waiting(proposal))
   events.emit('proposal', { proposal = proposal })
 end
 
@@ -116,6 +124,7 @@ function M.moved(params)
       end
     end
   end
+  places.hold(proposal, M.is_waiting(proposal))
   events.emit('proposal', { proposal = proposal, moved = true })
 end
 
@@ -137,13 +146,13 @@ function M.in_file(path)
     for _, file in ipairs(proposal.files) do
       if file.path == path then
         for _, hunk in ipairs(file.hunks) do
-          found[#found + 1] = { proposal = proposal, file = file, hunk = hunk }
+          found[#found + 1] = place_of(proposal, file, hunk)
         end
       end
     end
   end
   table.sort(found, function(a, b)
-    return a.hunk.range.start < b.hunk.range.start
+    return a.range.start < b.range.start
   end)
   return found
 end
@@ -161,7 +170,7 @@ function M.open_hunks()
   for _, proposal in ipairs(M.list()) do
     for _, file in ipairs(proposal.files) do
       for _, hunk in ipairs(file.hunks) do
-        local place = { proposal = proposal, file = file, hunk = hunk }
+        local place = place_of(proposal, file, hunk)
         if M.is_open(place) then
           found[#found + 1] = place
         end
@@ -171,23 +180,41 @@ function M.open_hunks()
   return found
 end
 
---- The hunk at a line of a file: the one that covers it, else one that an insertion there would be, else the only one on the
---- line before or behind.
+--- A hunk of a proposal that waits.
+---@param proposal string
+---@param hunk string
+---@return countersign.Place?
+function M.find(proposal, hunk)
+  for _, file in ipairs(waiting[proposal] and waiting[proposal].files or {}) do
+    for _, one in ipairs(file.hunks) do
+      if one.id == hunk then
+        return place_of(waiting[proposal], file, one)
+      end
+    end
+  end
+end
+
+--- The hunk at a line of a file: the one that covers it, else the only one on the line before or behind. Where several are as
+--- near, none is meant: nobody could tell which. One that waits goes before one that is decided.
 ---@param path string
 ---@param line integer From 0.
 ---@return countersign.Place?
 function M.at(path, line)
-  local near
-  for _, place in ipairs(M.in_file(path)) do
-    local range = place.hunk.range
-    if line >= range.start and line < math.max(range['end'], range.start + 1) then
-      return place
+  local function find(list)
+    local near = {}
+    for _, place in ipairs(list) do
+      local range = place.range
+      if line >= range.start and line < math.max(range['end'], range.start + 1) then
+        return place
+      end
+      if line >= range.start - 1 and line <= range['end'] then
+        near[#near + 1] = place
+      end
     end
-    if line >= range.start - 1 and line <= range['end'] then
-      near = near or place
-    end
+    return #near == 1 and near[1] or nil
   end
-  return near
+  local all = M.in_file(path)
+  return find(vim.tbl_filter(M.is_open, all)) or find(all)
 end
 
 --- Sends a decision. What becomes of it is told by `proposal/updated`.

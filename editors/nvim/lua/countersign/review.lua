@@ -2,6 +2,8 @@
 local client = require('countersign.client')
 local events = require('countersign.events')
 local inline = require('countersign.review.inline')
+local keys = require('countersign.keys')
+local picker = require('countersign.picker')
 local proposals = require('countersign.proposals')
 
 local M = {}
@@ -26,9 +28,16 @@ end
 --- The hunk under the cursor.
 ---@return countersign.Place?
 function M.here()
-  local path, to_file = subject(vim.api.nvim_get_current_buf())
+  local buf = vim.api.nvim_get_current_buf()
+  local row = vim.api.nvim_win_get_cursor(0)[1] - 1
+  local side = vim.b[buf].countersign_side
+  local shown = side and require('countersign.review.side').hunk_at(buf, row)
+  if shown then
+    return proposals.find(side.proposal, shown)
+  end
+  local path, to_file = subject(buf)
   if path then
-    return proposals.at(path, to_file(vim.api.nvim_win_get_cursor(0)[1] - 1))
+    return proposals.at(path, to_file(row))
   end
 end
 
@@ -51,7 +60,7 @@ local function go_to(place)
     vim.cmd.edit(vim.fn.fnameescape(path))
   end
   vim.cmd("normal! m'")
-  local line = math.min(place.hunk.range.start + 1, vim.api.nvim_buf_line_count(0))
+  local line = math.min(place.range.start + 1, vim.api.nvim_buf_line_count(0))
   vim.api.nvim_win_set_cursor(0, { line, 0 })
   vim.cmd('normal! zv')
 end
@@ -70,12 +79,12 @@ function M.move(step)
   local best, first, last
   for _, place in ipairs(open) do
     if place.file.path == path then
-      local start = place.hunk.range.start
+      local start = place.range.start
       first = first or place
       last = place
-      if step > 0 and start > line and (not best or start < best.hunk.range.start) then
+      if step > 0 and start > line and (not best or start < best.range.start) then
         best = place
-      elseif step < 0 and start < line and (not best or start > best.hunk.range.start) then
+      elseif step < 0 and start < line and (not best or start > best.range.start) then
         best = place
       end
     end
@@ -126,12 +135,33 @@ local function targets(scope)
   return list
 end
 
+--- Leaves out what has only just come: a yes that was typed before it could be seen is not meant for it.
+local function seen(list)
+  return vim.tbl_filter(function(target)
+    local good = keys.can_mean(target.proposal.came)
+    if not good then
+      client.tell(('not accepted, since it has only just come: %s. Look at it, then accept it.'):format(proposals.summary(target.proposal)), vim.log.levels.WARN)
+    end
+    return good
+  end, list)
+end
+
+--- Whether the person has written something on the after side that is not in the proposal yet: its lines are not the proposal's.
+local function has_edit()
+  if not vim.b.countersign_side or not vim.bo.modified then
+    return false
+  end
+  client.tell('nothing is decided: this side has an edit of yours. :write takes it into the proposal, undo drops it.', vim.log.levels.WARN)
+  return true
+end
+
 --- Decides on the hunk under the cursor, the file's, or all.
 ---@param decision 'accept'|'reject'|'reset'
 ---@param scope 'hunk'|'file'|'all'
 ---@param feedback? string Words to the model.
 function M.decide(decision, scope, feedback)
-  for _, target in ipairs(targets(scope) or {}) do
+  local list = not has_edit() and targets(scope) or {}
+  for _, target in ipairs(decision == 'accept' and seen(list) or list) do
     proposals.decide(target.proposal, decision, target.which, feedback)
   end
 end
@@ -139,11 +169,11 @@ end
 --- Rejects and asks for words to the model.
 ---@param scope 'hunk'|'file'|'all'
 function M.reject_with_words(scope)
-  local list = targets(scope)
+  local list = not has_edit() and targets(scope) or nil
   if not list then
     return
   end
-  vim.ui.input({ prompt = 'What should be different? ' }, function(words)
+  picker.input({ prompt = 'What should be different? ' }, function(words)
     if words == nil then
       return
     end
@@ -163,8 +193,8 @@ function M.quickfix()
     local _, minus = hunk.oldText:gsub('\n', '')
     items[#items + 1] = {
       filename = place.file.path,
-      lnum = hunk.range.start + 1,
-      end_lnum = math.max(hunk.range['end'], hunk.range.start + 1),
+      lnum = place.range.start + 1,
+      end_lnum = math.max(place.range['end'], place.range.start + 1),
       nr = i,
       type = hunk.status == 'conflicting' and 'W' or 'I',
       text = ('+%d −%d  %s%s'):format(plus, minus, hunk.conflict and ('in conflict (%s): '):format(hunk.conflict) or '', vim.trim(first)),

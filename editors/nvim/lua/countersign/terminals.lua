@@ -1,6 +1,7 @@
 --- Commands of the agent that run on: each can be looked at, typed into and ended, in a terminal buffer.
 local client = require('countersign.client')
 local threads = require('countersign.threads')
+local picker = require('countersign.picker')
 
 local M = {}
 
@@ -71,7 +72,7 @@ function M.pick(deed)
       if #result.data == 0 then
         return client.tell('no command of the agent runs in a terminal.')
       end
-      vim.ui.select(result.data, {
+      picker.select(result.data, {
         prompt = deed == 'kill' and 'End which terminal?' or 'Terminal',
         kind = 'countersign.terminal',
         format_item = function(terminal)

@@ -13,6 +13,7 @@ local M = {}
 ---@field settings? table
 ---@field turn? string The running turn.
 ---@field turns table<string, table> Turns by id, without their items.
+---@field last? string The turn that began last.
 ---@field items table[] In the order in which they began; each has `turn`.
 ---@field by_id table<string, table>
 ---@field plan? table
@@ -146,8 +147,9 @@ function M.adopt(told, client, settings)
   describe(thread, told)
   thread.settings = settings or thread.settings
   thread.live, thread.items, thread.by_id, thread.turns, thread.turn = true, {}, {}, {}, nil
+  thread.last = nil
   for _, turn in ipairs(told.turns or {}) do
-    thread.turns[turn.id] = without_items(turn)
+    thread.turns[turn.id], thread.last = without_items(turn), turn.id
     if turn.status == 'inProgress' then
       thread.turn = turn.id
     end
@@ -238,7 +240,7 @@ apply['thread/agentStatus'] = function(thread, params)
   thread.agents[params.agentThreadId] = params.state
 end
 apply['turn/started'] = function(thread, params)
-  thread.turn, thread.retrying = params.turn.id, nil
+  thread.turn, thread.last, thread.retrying = params.turn.id, params.turn.id, nil
   thread.turns[params.turn.id] = without_items(params.turn)
   thread.window = params.modelContextWindow or thread.window
 end

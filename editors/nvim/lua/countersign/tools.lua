@@ -87,12 +87,12 @@ function M.specs()
   return list
 end
 
-local function result(text, success)
+local function result(text, success, paths)
   if #text > MOST then
     local cut = text:sub(1, MOST):match('^(.*)\n') or text:sub(1, MOST)
     text = ('%s\n… and %d characters more; ask for less.'):format(cut, #text - #cut)
   end
-  return { contentItems = { { type = 'inputText', text = text } }, success = success }
+  return { contentItems = { { type = 'inputText', text = text, paths = paths and #paths > 0 and paths or nil } }, success = success }
 end
 
 ---@type table<string, countersign.ToolCall> Those that run, by the id of their item.
@@ -118,16 +118,17 @@ function M.call(params, id)
   running[params.callId] = call
   local good, text, patch = pcall(require('countersign.tools.' .. tool.switch).run, arguments, cwd)
   running[params.callId] = nil
+  local paths = lsp.told()
   lsp.finish()
   if good then
-    local answer = result(text, true)
+    local answer = result(text, true, paths)
     if patch then
       table.insert(answer.contentItems, { type = 'patch', patch = patch })
     end
     return answer
   end
   -- A table is a reason in words; a text is a fault with its place.
-  return result(type(text) == 'table' and text.reason or ('The editor could not do this: ' .. tostring(text)), false)
+  return result(type(text) == 'table' and text.reason or ('The editor could not do this: ' .. tostring(text)), false, paths)
 end
 
 -- A call that the server has taken back: Neovim does not tell which request a `$/cancelRequest` means, but the server tells at

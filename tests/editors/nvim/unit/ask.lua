@@ -37,33 +37,52 @@ local function asked(method, params)
   return got
 end
 
+--- Waits until a question is open, another one than that.
+local function opens(before)
+  T.wait('the question', function()
+    return open ~= nil and open ~= before
+  end)
+end
+
+--- Waits until the handler has its answer.
+local function ends(got)
+  T.wait('the answer', function()
+    return got.there
+  end)
+end
+
+--- The questions' windows that take no keys.
+local function cards()
+  local list = {}
+  for _, win in ipairs(vim.api.nvim_list_wins()) do
+    if vim.api.nvim_win_get_config(win).relative ~= '' then
+      list[#list + 1] = table.concat(vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf(win), 0, -1, false), '\n')
+    end
+  end
+  return list
+end
+
 tests['a question waits for still keys, is put once, and its first choice is a no'] = function()
   pickers()
   T.fresh({ questions = { pause = 10 } })
   local ask = require('countersign.ask')
   local got = asked('approval/command', command('a'))
-  T.wait('the question', function()
-    return open ~= nil
-  end)
+  opens()
   T.equal(open.items[1].decision, 'decline')
   T.has(open.options.prompt, 'make test')
-  T.has(open.options.prompt, 'OUTSIDE')
+  -- A picker of others has one line for it: all of it stands in a window beside.
+  T.check(not open.options.prompt:find('\n', 1, true), open.options.prompt)
+  T.has(cards()[1], 'OUTSIDE')
   local second = asked('approval/command', command('b'))
   local first = open
   vim.wait(100, function() end)
   T.equal(open, first, 'two questions at once')
   first.done(first.items[2])
-  T.wait('the answer', function()
-    return got.there
-  end)
+  ends(got)
   T.equal(got.result.decision, 'accept')
-  T.wait('the next question', function()
-    return open ~= first
-  end)
+  opens(first)
   open.done(nil)
-  T.wait('its answer', function()
-    return second.there
-  end)
+  ends(second)
   T.equal(second.result.decision, 'decline')
   T.equal(#ask.waiting(), 0)
 end
@@ -72,13 +91,9 @@ tests['a question that is settled elsewhere is taken back, and a late choice cou
   pickers()
   T.fresh({ questions = { pause = 10 } })
   local got = asked('approval/command', command('a'))
-  T.wait('the question', function()
-    return open ~= nil
-  end)
+  opens()
   require('countersign.ask').approval_resolved({ approvalId = 'a', decision = 'accept' })
-  T.wait('the end', function()
-    return got.there
-  end)
+  ends(got)
   T.equal(got.result.decision, 'decline')
   open.done(open.items[2])
   vim.wait(50, function() end)
@@ -94,17 +109,13 @@ tests['words go with a no, and closing their prompt is a no without'] = function
       done(said or nil)
     end
     local got = asked('approval/command', command('a'))
-    T.wait('the question', function()
-      return open ~= nil
-    end)
+    opens()
     for _, choice in ipairs(open.items) do
       if choice.words then
         open.done(choice)
       end
     end
-    T.wait('the answer', function()
-      return got.there
-    end)
+    ends(got)
     T.equal({ got.result.decision, got.result.feedback }, { 'decline', said or nil })
   end
 end
@@ -114,17 +125,13 @@ tests['a question that is put aside holds no other up, and opens at a wish'] = f
   T.fresh({ questions = { pause = 10 } })
   local ask = require('countersign.ask')
   local first, second = asked('approval/command', command('a')), asked('approval/command', command('b'))
-  T.wait('the question', function()
-    return open ~= nil
-  end)
+  opens()
   local before = open
   ask.put_aside(ask.waiting()[1])
   ask.open()
   T.check(open ~= before, 'the other is asked')
   open.done(nil)
-  T.wait('its answer', function()
-    return second.there
-  end)
+  ends(second)
   T.check(not first.there)
   before = open
   vim.wait(200, function() end)
@@ -132,9 +139,7 @@ tests['a question that is put aside holds no other up, and opens at a wish'] = f
   ask.open()
   T.check(open ~= before)
   open.done(open.items[2])
-  T.wait('its answer', function()
-    return first.there
-  end)
+  ends(first)
   T.equal(first.result.decision, 'accept')
 end
 
@@ -143,31 +148,14 @@ tests['one that comes while another is put aside is asked by itself'] = function
   T.fresh({ questions = { pause = 10 } })
   local ask = require('countersign.ask')
   asked('approval/command', command('a'))
-  T.wait('the question', function()
-    return open ~= nil
-  end)
+  opens()
   local before = open
   ask.put_aside(ask.waiting()[1])
   local second = asked('approval/command', command('b'))
-  T.wait('the next question', function()
-    return open ~= before
-  end)
+  opens(before)
   open.done(nil)
-  T.wait('its answer', function()
-    return second.there
-  end)
+  ends(second)
   ask.answer(nil, { decision = 'decline' })
-end
-
---- The questions' windows that take no keys.
-local function cards()
-  local list = {}
-  for _, win in ipairs(vim.api.nvim_list_wins()) do
-    if vim.api.nvim_win_get_config(win).relative ~= '' then
-      list[#list + 1] = table.concat(vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf(win), 0, -1, false), '\n')
-    end
-  end
-  return list
 end
 
 local function labels()
@@ -190,15 +178,13 @@ tests['a command that does not fit its prompt is shown to its end before there i
     local params = command('a')
     params.command = { 'bash', '-lc', row[1] }
     local got = asked('approval/command', params)
-    T.wait('the question', function()
-      return open ~= nil
-    end)
+    opens()
     if row[2] then
       T.equal(#cards(), 1)
       T.has(cards()[1], 'rm -rf /')
       T.check(not cards()[1]:find('\27', 1, true), 'what hides text is made visible')
     else
-      T.equal(cards(), {})
+      T.check(not (cards()[1] or ''):find('rm -rf', 1, true), cards())
       T.equal(labels()[2], 'Read all of it, then decide…')
       for _, choice in ipairs(open.items) do
         T.check(choice.decision ~= 'accept' and choice.decision ~= 'acceptForSession', choice.label)
@@ -210,19 +196,39 @@ tests['a command that does not fit its prompt is shown to its end before there i
       vim.wait(400, function() end)
       T.equal(open, before, 'asked again while it is read')
       vim.cmd.tabclose()
-      T.wait('the question again', function()
-        return open ~= before
-      end)
+      opens(before)
     end
     for _, choice in ipairs(open.items) do
       if choice.decision == 'accept' then
         open.done(choice)
       end
     end
-    T.wait('the answer', function()
-      return got.there
-    end)
+    ends(got)
     T.equal(got.result.decision, 'accept')
+    T.equal(cards(), {})
+  end
+  vim.o.columns, vim.o.lines = 80, 24
+end
+
+tests['whatever is asked, what stands beside it goes when it is settled elsewhere'] = function()
+  vim.o.columns, vim.o.lines = 100, 40
+  local long = ('why '):rep(40)
+  for _, row in ipairs({
+    { 'userInput/request', { questions = { { id = '1', header = 'H', question = long, options = { { label = 'a' } } } } }, 'input_resolved', 'id', long },
+    { 'userInput/request', { questions = { { id = '1', header = 'H', question = long } } }, 'input_resolved', 'id', long },
+    { 'mcp/elicitation', { server = 's', message = long, mode = 'form', requestedSchema = {} }, 'elicitation_resolved', 'elicitationId', long },
+    { 'mcp/elicitation', { server = 's', message = 'm', mode = 'url', url = 'https://example.org/' .. ('x'):rep(200) .. 'end' }, 'elicitation_resolved', 'elicitationId', 'xend' },
+  }) do
+    pickers()
+    vim.ui.input = function() end
+    T.fresh({ questions = { pause = 10 } })
+    local got = asked(row[1], vim.tbl_extend('force', { id = 'q', threadId = 't', turnId = 'u', itemId = 'i' }, row[2]))
+    T.wait('the question', function()
+      return #cards() == 1
+    end)
+    T.has((cards()[1]:gsub('\n', '')), vim.trim(row[5]))
+    require('countersign.ask')[row[3]]({ [row[4]] = 'q' })
+    ends(got)
     T.equal(cards(), {})
   end
   vim.o.columns, vim.o.lines = 80, 24
@@ -239,9 +245,7 @@ tests['what shows a question goes when it is settled elsewhere'] = function()
     return #cards() == 1
   end)
   require('countersign.ask').approval_resolved({ approvalId = 'a', decision = 'accept' })
-  T.wait('the end', function()
-    return got.there
-  end)
+  ends(got)
   T.equal(cards(), {})
   vim.o.columns, vim.o.lines = 80, 24
 end
@@ -282,6 +286,7 @@ tests['a denial is overruled by its own number, whatever was denied since'] = fu
   T.equal(open.items[2].label, 'Allow once: rm -rf /')
   open.done(open.items[1])
   T.equal(approved(), { 'first' })
+  commands.run('overrule', '')
   open.done(open.items[2])
   T.equal(approved(), { 'first', 'second' })
   vim.o.columns = 80
@@ -300,20 +305,16 @@ tests['what is asked in words is answered by choices or words, and nothing is no
     done('mine')
   end
   local got = asked('userInput/request', params)
-  T.wait('the answers', function()
-    return got.there
-  end)
+  ends(got)
   T.equal(got.result, { answers = { one = { answers = { 'A\nB' } }, two = { answers = { 'mine' } } } })
   vim.ui.select = function(_, _, done)
     done(nil)
   end
-  vim.ui.input = vim.ui.select and function(_, done)
+  vim.ui.input = function(_, done)
     done(nil)
   end
   got = asked('userInput/request', params)
-  T.wait('no answer', function()
-    return got.there
-  end)
+  ends(got)
   T.equal(got.result, vim.NIL)
 end
 
@@ -365,9 +366,7 @@ tests['an address that is no web page is not opened'] = function()
   for url, action in pairs({ ['file:///etc/passwd'] = 'decline', ['https://example.org/x'] = 'accept' }) do
     opened = nil
     local got = asked('mcp/elicitation', { id = 'e', threadId = 't', turnId = 'u', itemId = 'i', server = 's', requestId = 1, message = 'm', mode = 'url', url = url, elicitationId = 'x' })
-    T.wait('the answer', function()
-      return got.there
-    end)
+    ends(got)
     T.equal(got.result.action, action)
     T.equal(opened, action == 'accept' and url or nil)
   end

@@ -77,6 +77,22 @@ tests['no default maps, and a <Plug> for each deed'] = function()
   T.equal(vim.fn.exists(':Countersign'), 2)
 end
 
+tests['what does not fit on the message line is all in a buffer'] = function()
+  local client = require('countersign.client')
+  local long = 'see ' .. ('x'):rep(300) .. '/the-end\nand more'
+  client.tell(long)
+  T.check(#T.messages[1][1] < 200 and not T.messages[1][1]:find('the-end', 1, true), T.messages[1][1])
+  require('countersign.commands').run('messages', '')
+  local text = table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n')
+  T.equal(text, 'Countersign: ' .. long)
+  T.check(not vim.bo.modifiable)
+  vim.cmd.close()
+  for i = 1, 250 do
+    client.tell('message ' .. i)
+  end
+  T.equal(#client.told(), 200)
+end
+
 tests['sub-commands are completed, and wrong ones named'] = function()
   local commands = require('countersign.commands')
   T.equal(commands.complete('acce', 'Countersign acce'), { 'accept' })

@@ -142,6 +142,153 @@ tests['what waits is drawn in its file, and what moved lies elsewhere'] = functi
   vim.fn.delete(path)
 end
 
+--- A buffer of a file with lines, and its path.
+local function file(lines)
+  local path = vim.fn.tempname()
+  vim.fn.writefile(lines, path)
+  vim.cmd.edit(path)
+  return vim.api.nvim_get_current_buf(), vim.api.nvim_buf_get_name(0)
+end
+
+--- A server that notes what is decided; the list of hunk ids.
+local function deciding(made)
+  local list = {}
+  local id = T.countersign({ ['countersign/proposal/decide'] = function(params)
+    list[#list + 1] = params.hunkIds and params.hunkIds[1] or params.proposalId
+    return { proposal = made() }
+  end })
+  return id, list
+end
+
+local function on(line, command)
+  vim.api.nvim_win_set_cursor(0, { line + 1, 0 })
+  require('countersign.commands').run(command:match('%S+'), command:match(' (.*)') or '')
+end
+
+tests['a decision is on the hunk that is seen, also before the server has heard of the last keys'] = function()
+  require('countersign.review')
+  local proposals = require('countersign.proposals')
+  local buf, path = file({ 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h' })
+  local made = proposal(path, { hunk('1', 2, 3, 'C\n'), hunk('2', 4, 5, 'E\n') })
+  made.files[1].version = 7
+  made.files[1].hunks[1].oldText, made.files[1].hunks[2].oldText = 'c\n', 'e\n'
+  local id, decided = deciding(function()
+    return vim.deepcopy(made)
+  end)
+  vim.lsp.util.buf_versions[buf] = 7
+  proposals.created({ proposal = vim.deepcopy(made) }, id)
+  proposals.list()[1].came = 0
+  -- Two lines come above: the first hunk lies where the second was.
+  vim.api.nvim_buf_set_lines(buf, 0, 0, false, { 'x', 'y' })
+  vim.lsp.util.buf_versions[buf] = 8
+  on(4, 'accept')
+  T.wait('the decision', function()
+    return #decided == 1
+  end)
+  T.equal(decided, { '1' })
+  -- So is it drawn, whatever has it drawn again meanwhile, and so do the motions go.
+  vim.api.nvim_exec_autocmds('BufWinEnter', { buffer = buf })
+  T.equal(marks(buf)[1][1], 4)
+  vim.api.nvim_win_set_cursor(0, { 1, 0 })
+  require('countersign.review').move(1)
+  T.equal(vim.api.nvim_win_get_cursor(0)[1], 5)
+  -- The server has heard: its word counts again.
+  proposals.moved({ proposalId = 'p', status = 'proposed', files = { { path = path, open = true, version = 8, hunks = { { id = '1', status = 'pending', range = { start = 4, ['end'] = 5 } }, { id = '2', status = 'pending', range = { start = 6, ['end'] = 7 } } } } } })
+  on(6, 'reject')
+  T.wait('the decision', function()
+    return #decided == 2
+  end)
+  T.equal(decided, { '1', '2' })
+end
+
+tests['between two hunks none is meant, and one that waits goes before one that is decided'] = function()
+  require('countersign.review')
+  local proposals = require('countersign.proposals')
+  local _, path = file({ 'a', 'b', 'c', 'd', 'e' })
+  proposals.created({ proposal = proposal(path, { hunk('1', 0, 1, 'A\n'), hunk('2', 2, 3, 'C\n') }) }, 1)
+  T.equal(proposals.at(path, 1), nil)
+  T.equal(proposals.at(path, 3).hunk.id, '2')
+  local other = proposal(path, { hunk('3', 0, 1, 'AA\n', 'rejected') })
+  other.id = 'o'
+  proposals.created({ proposal = other }, 1)
+  T.equal(proposals.at(path, 0).hunk.id, '1')
+  on(1, 'accept')
+  T.has(T.messages[#T.messages][1], 'no change of the agent waits on this line')
+end
+
+tests['a yes that was begun before a change could be seen is not one to it'] = function()
+  require('countersign.review')
+  local proposals = require('countersign.proposals')
+  local _, path = file({ 'a', 'b', 'c' })
+  local id, decided = deciding(function()
+    return proposal(path, { hunk('1', 0, 1, 'A\n') })
+  end)
+  proposals.created({ proposal = proposal(path, { hunk('1', 0, 1, 'A\n') }) }, id)
+  for _, words in ipairs({ 'accept', 'accept file', 'accept all' }) do
+    on(0, words)
+    T.has(T.messages[#T.messages][1], 'not accepted, since it has only just come')
+  end
+  T.equal(decided, {})
+  -- A no loses nothing.
+  on(0, 'reject')
+  T.wait('the rejection', function()
+    return #decided == 1
+  end)
+  -- One came while the command was typed: it is left out.
+  proposals.list()[1].came = vim.uv.now() - 1000
+  local late = proposal(path, { hunk('9', 2, 3, 'C\n') })
+  late.id = 'late'
+  vim.api.nvim_exec_autocmds('CmdlineEnter', {})
+  vim.wait(20, function() end)
+  proposals.created({ proposal = late }, id)
+  vim.wait(400, function() end)
+  vim.api.nvim_exec_autocmds('CmdlineLeave', {})
+  on(0, 'accept all')
+  T.wait('the acceptance', function()
+    return #decided == 2
+  end)
+  vim.wait(50, function() end)
+  T.equal(decided, { '1', 'p' })
+end
+
+tests['nothing is decided on a side that has an edit which is not written'] = function()
+  require('countersign.review')
+  local proposals = require('countersign.proposals')
+  local _, path = file({ 'one' })
+  local first = hunk('1', 0, 1, 'ONE\n')
+  first.oldText = 'one\n'
+  local made = proposal(path, { first })
+  local decided = {}
+  local id = T.countersign({
+    ['countersign/proposal/read'] = function()
+      local full = vim.deepcopy(made)
+      full.files[1].current, full.files[1].result = 'one\n', 'ONE\n'
+      return { proposal = full }
+    end,
+    ['countersign/proposal/decide'] = function(params)
+      decided[#decided + 1] = params.hunkIds[1]
+      return { proposal = vim.deepcopy(made) }
+    end,
+  })
+  proposals.created({ proposal = vim.deepcopy(made) }, id)
+  proposals.list()[1].came = 0
+  require('countersign.commands').run('diff', '')
+  T.wait('the two sides', function()
+    return vim.bo.buftype == 'acwrite'
+  end)
+  vim.api.nvim_buf_set_lines(0, 0, 0, false, { 'mine' })
+  on(1, 'accept')
+  T.has(T.messages[#T.messages][1], 'this side has an edit of yours')
+  T.equal(decided, {})
+  vim.cmd('silent undo')
+  vim.bo.modified = false
+  on(0, 'accept')
+  T.wait('the decision', function()
+    return #decided == 1
+  end)
+  vim.cmd('silent! tabonly!')
+end
+
 tests['the two sides open by themselves only while the keys rest'] = function()
   T.fresh({ review = { open = 'side' }, questions = { pause = 10 } })
   require('countersign.review')

@@ -6,7 +6,7 @@ local plugin = root .. '/editors/nvim'
 vim.opt.runtimepath:prepend(plugin)
 vim.o.swapfile = false
 
-local T = { root = root, plugin = plugin, messages = {} }
+local T = { root = root, plugin = plugin, messages = {}, ui = { select = vim.ui.select, input = vim.ui.input } }
 
 vim.notify = function(message, level)
   table.insert(T.messages, { message, level })

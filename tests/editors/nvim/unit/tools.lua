@@ -85,6 +85,35 @@ tests['the model sees through the language servers'] = function()
   T.equal(call('editor_diagnostics', {}), 'shop.txt:2:7: error: no such name [toy 7]')
 end
 
+tests['each answer names the files that it tells of, so that the server has the last word'] = function()
+  local folder = stage({ 'secret.txt' })
+  local at = { path = 'shop.txt', line = 2, symbol = 'pear' }
+  for tool, row in pairs({
+    editor_definition = { at, { 'shop.txt' } },
+    editor_references = { at, { 'shop.txt' } },
+    editor_hover = { at, { 'shop.txt' } },
+    editor_symbols = { { query = 'e' }, { 'shop.txt' } },
+    editor_rename = { { path = 'shop.txt', line = 9, symbol = 'pear', newName = 'x' }, { 'shop.txt' } },
+    editor_sing = { {}, {} },
+  }) do
+    local got = begin(tool, row[1])
+    T.wait(tool, function()
+      return got.answer ~= nil
+    end)
+    local paths = vim.tbl_map(function(path)
+      return path:sub(#folder + 2)
+    end, got.answer.contentItems[1].paths or {})
+    T.equal(paths, row[2], tool)
+  end
+  T.fresh()
+  stage()
+  local got = begin('editor_references', at)
+  T.wait('the references', function()
+    return got.answer ~= nil
+  end)
+  T.equal(#got.answer.contentItems[1].paths, 2)
+end
+
 tests['what the person keeps from the model is shown by no tool'] = function()
   local folder = stage({ 'secret.txt' })
   for tool, arguments in pairs({

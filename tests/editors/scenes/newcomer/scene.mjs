@@ -34,6 +34,10 @@ const chatIn = (editor) =>
 export async function play(editor) {
   const began = Date.now();
   await editor.open("cart.py");
+  if (editor.health) {
+    const health = await editor.health();
+    check("the editor finds nothing amiss", /Serves 1 buffer/.test(health) && !/ERROR|WARNING/.test(health), health);
+  }
   const chat = chatIn(editor);
   await chat.first("What does this project do?");
   await chat.sees("It is a small fruit shop.");

@@ -19,6 +19,9 @@ export async function play(editor) {
   equal("both changes are marked in the file", marks.length, 2);
   await editor.typeOut("gg");
   await editor.shot("inline");
+  await editor.lua("vim.o.background = 'light'");
+  await editor.shot("inline-light");
+  await editor.lua("vim.o.background = 'dark'");
 
   await editor.command("next");
   equal("the first motion leads to the first change", await editor.line(), lineOf(text, "price_of(name)"));

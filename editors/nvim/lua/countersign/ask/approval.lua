@@ -2,6 +2,7 @@
 local ask = require('countersign.ask')
 local card = require('countersign.ask.card')
 local choice = require('countersign.ask.choice')
+local picker = require('countersign.picker')
 
 local M = {}
 
@@ -105,7 +106,7 @@ local function put(params, asked)
     if not chosen.words then
       return answer(result)
     end
-    vim.ui.input({ prompt = 'What should the agent do instead? ' }, function(words)
+    picker.input({ prompt = 'What should the agent do instead? ' }, function(words)
       -- Nothing said is still a no.
       result.feedback = words and vim.trim(words) ~= '' and words or nil
       answer(result)
@@ -120,12 +121,10 @@ local function put(params, asked)
       if question.close then
         question.close()
       end
-      local fits = all and card.fits(all)
+      local prompt = who .. table.concat(asked.lines, '\n')
+      local fits = all and picker.fits(prompt, all)
       local unread = all and not fits and not question.was_read
-      local close = fits and card.show(asked.title, all) or function() end
-      question.close = close
-      choice.pick(M.choices(params, asked.verb, unread), who .. table.concat(asked.lines, '\n'), asked.kind, function(chosen)
-        close()
+      choice.pick(M.choices(params, asked.verb, unread), prompt, asked.kind, function(chosen)
         if not (chosen and chosen.read) then
           return decided(chosen, answer)
         end
@@ -134,7 +133,13 @@ local function put(params, asked)
         card.read(asked.title, all, function()
           ask.take_up(question)
         end)
-      end)
+      end, {
+        title = fits and asked.title or nil,
+        all = fits and all or nil,
+        opened = function(close)
+          question.close = close
+        end,
+      })
     end,
   }
   return question

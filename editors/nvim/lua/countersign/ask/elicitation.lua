@@ -1,6 +1,8 @@
 --- What a tool server asks: a page to open, or a form that is filled in field by field.
 local ask = require('countersign.ask')
+local card = require('countersign.ask.card')
 local choice = require('countersign.ask.choice')
+local picker = require('countersign.picker')
 
 local M = {}
 
@@ -67,7 +69,8 @@ end
 --- Fills a form in. `done` gets its content, or nil where the person closed a field that must be there.
 ---@param schema table
 ---@param done fun(content: table?)
-function M.fill(schema, done)
+---@param opened? fun(close: fun()) As of `picker.select`.
+function M.fill(schema, done, opened)
   local names, required = fields(schema)
   local content, at = vim.empty_dict(), 0
   local next_field
@@ -89,10 +92,10 @@ function M.fill(schema, done)
     if #list > 0 then
       choice.pick(list, prompt, 'countersign.form', function(chosen)
         take(chosen and chosen.value, chosen == nil)
-      end)
+      end, { opened = opened })
       return
     end
-    vim.ui.input({ prompt = prompt .. ' ', default = of.default ~= nil and tostring(of.default) or nil }, function(text)
+    picker.input({ prompt = prompt .. ' ', default = of.default ~= nil and tostring(of.default) or nil, opened = opened }, function(text)
       if text == nil or (text == '' and not required[name]) then
         return take(nil, true)
       end
@@ -122,7 +125,13 @@ function M.request(params)
     { label = 'Decline', action = 'decline' },
     { label = url and 'Open ' .. choice.line(params.url, 200) or 'Answer…', action = 'accept' },
   }
-  return ask.wait({
+  -- An address is read whole before it is opened, where there is room for it.
+  local address = url and vim.fn.strchars(params.url) > 40 and card.lines(params.url) or nil
+  local question
+  local function opened(close)
+    question.close = close
+  end
+  question = {
     id = params.id,
     thread = params.threadId,
     title = title,
@@ -143,10 +152,11 @@ function M.request(params)
         end
         M.fill(params.requestedSchema or {}, function(content)
           answer(content and { action = 'accept', content = content } or { action = 'cancel' })
-        end)
-      end)
+        end, opened)
+      end, { title = address and 'The whole address' or nil, all = address and picker.fits(title, address) and address or nil, opened = opened })
     end,
-  })
+  }
+  return ask.wait(question)
 end
 
 return M

@@ -1,14 +1,15 @@
 --- What the model asks in words: one to three questions, each with choices or a free answer.
 local ask = require('countersign.ask')
 local choice = require('countersign.ask.choice')
+local picker = require('countersign.picker')
 
 local M = {}
 
 --- Puts one question; the answer is a list of labels or words, nil where there is none.
-local function one(question, answer)
+local function one(question, answer, opened)
   local prompt = ('%s: %s'):format(choice.line(question.header, 60), choice.line(question.question, 400))
   local function in_words()
-    vim.ui.input({ prompt = prompt .. ' ' }, function(words)
+    picker.input({ prompt = prompt .. ' ', opened = opened }, function(words)
       answer(words and vim.trim(words) ~= '' and { words } or nil)
     end)
   end
@@ -30,13 +31,14 @@ local function one(question, answer)
     else
       answer({ chosen.text })
     end
-  end)
+  end, { opened = opened })
 end
 
 --- Puts the questions one after the other. One that is left out does not keep the next from being asked.
 ---@param questions table[]
 ---@param done fun(answers: table<string, table>)
-function M.put(questions, done)
+---@param opened? fun(close: fun()) As of `picker.select`.
+function M.put(questions, done, opened)
   local answers, at = vim.empty_dict(), 0
   local function next_one()
     at = at + 1
@@ -49,14 +51,15 @@ function M.put(questions, done)
         answers[question.id] = { answers = given }
       end
       vim.schedule(next_one)
-    end)
+    end, opened)
   end
   next_one()
 end
 
 function M.request(params)
   local first = params.questions[1]
-  return ask.wait({
+  local question
+  question = {
     id = params.id,
     thread = params.threadId,
     title = (params.agent and ('agent %s: '):format(params.agent) or '') .. choice.line(first and first.question or 'a question', 100),
@@ -64,9 +67,12 @@ function M.request(params)
     show = function(answer)
       M.put(params.questions, function(answers)
         answer(next(answers) and { answers = answers } or vim.NIL)
+      end, function(close)
+        question.close = close
       end)
     end,
-  })
+  }
+  return ask.wait(question)
 end
 
 return M

@@ -1,5 +1,6 @@
 --- Sub-commands about what the agent changes: deciding, looking, reviewing, taking back.
 local client = require('countersign.client')
+local picker = require('countersign.picker')
 
 local function with_thread(done)
   require('countersign.chat').with(done)
@@ -45,7 +46,7 @@ local function review(call)
     start({ type = 'custom', instructions = words })
   end
   local function ask(prompt, default, take)
-    vim.ui.input({ prompt = prompt, default = default }, function(words)
+    picker.input({ prompt = prompt, default = default }, function(words)
       if words and vim.trim(words) ~= '' then
         take(vim.trim(words))
       end
@@ -83,7 +84,7 @@ local function review(call)
     return custom(call.words)
   end
   local list = { targets.uncommitted, targets.branch, targets.commit, targets.custom }
-  vim.ui.select(list, { prompt = 'Review', kind = 'countersign.review', format_item = function(one)
+  picker.select(list, { prompt = 'Review', kind = 'countersign.review', format_item = function(one)
     return one[1]
   end }, function(one)
     if one then

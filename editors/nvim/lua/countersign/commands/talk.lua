@@ -1,5 +1,6 @@
 --- Sub-commands for talking with the agent, and for the server.
 local client = require('countersign.client')
+local picker = require('countersign.picker')
 
 local function with_thread(done)
   require('countersign.chat').with(done)
@@ -54,11 +55,24 @@ return {
   end },
   stop = { desc = 'Stop the running turn', composer = true, run = function()
     with_thread(function(thread)
+      if require('countersign.trouble').stop(thread) then
+        return client.tell('it is not asked again.')
+      end
       client.request(thread.client, 'turn/interrupt', { threadId = thread.id }, function(result)
         if not result.interrupted then
           client.tell('nothing runs.')
         end
       end)
+    end)
+  end },
+  retry = { desc = 'Ask again after a turn that failed', composer = true, complete = { 'wait' }, run = function(call)
+    with_thread(function(thread)
+      require('countersign.trouble').retry(thread, call.words)
+    end)
+  end },
+  trouble = { desc = 'Choose what may help after a turn that failed', composer = true, run = function()
+    with_thread(function(thread)
+      require('countersign.trouble').pick(thread)
     end)
   end },
   answer = { desc = 'Open the question that waits', run = function()
@@ -68,7 +82,7 @@ return {
     if call.words ~= '' then
       return require('countersign.composer').attach(call.words)
     end
-    vim.ui.input({ prompt = 'Picture: ', completion = 'file' }, function(path)
+    picker.input({ prompt = 'Picture: ', completion = 'file' }, function(path)
       if path and path ~= '' then
         require('countersign.composer').attach(path)
       end
@@ -131,6 +145,18 @@ return {
     end
     vim.cmd('tabedit ' .. vim.fn.fnameescape(path))
     vim.bo.readonly, vim.bo.modifiable = true, false
+    vim.cmd('normal! G')
+  end },
+  messages = { desc = 'All that was told, whole', run = function()
+    local lines = {}
+    for _, message in ipairs(client.told()) do
+      vim.list_extend(lines, vim.split(message, '\n', { plain = true }))
+    end
+    vim.cmd('botright 12new')
+    local buf = vim.api.nvim_get_current_buf()
+    vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
+    vim.bo[buf].buftype, vim.bo[buf].bufhidden, vim.bo[buf].swapfile, vim.bo[buf].modifiable = 'nofile', 'wipe', false, false
+    vim.wo.wrap = true
     vim.cmd('normal! G')
   end },
   health = { desc = 'Look whether all is well', run = function()

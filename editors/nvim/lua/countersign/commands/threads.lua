@@ -1,12 +1,13 @@
 --- Sub-commands about conversations and their settings.
 local client = require('countersign.client')
+local picker = require('countersign.picker')
 
 local function with_thread(done)
   require('countersign.chat').with(done)
 end
 
 local function confirm(prompt, yes, deed)
-  vim.ui.select({ 'No', yes }, { prompt = prompt, kind = 'countersign.confirm' }, function(chosen)
+  picker.select({ 'No', yes }, { prompt = prompt, kind = 'countersign.confirm' }, function(chosen)
     if chosen == yes then
       deed()
     end
@@ -24,7 +25,7 @@ return {
     if call.words ~= '' then
       return require('countersign.pick').search(call.words)
     end
-    vim.ui.input({ prompt = 'Look for: ' }, function(words)
+    picker.input({ prompt = 'Look for: ' }, function(words)
       if words and words ~= '' then
         require('countersign.pick').search(words)
       end
@@ -66,7 +67,7 @@ return {
       if call.words ~= '' then
         name(call.words)
       else
-        vim.ui.input({ prompt = 'Name: ', default = thread.name or '' }, name)
+        picker.input({ prompt = 'Name: ', default = thread.name or '' }, name)
       end
     end)
   end },

@@ -69,7 +69,7 @@ local words = {
 
 local function draw_hunk(buf, place, number, count)
   local hunk, last = place.hunk, vim.api.nvim_buf_line_count(buf)
-  local first, behind = math.min(hunk.range.start, last), math.min(hunk.range['end'], last)
+  local first, behind = math.min(place.range.start, last), math.min(place.range['end'], last)
   local decided = words[hunk.status]
   if decided then
     vim.api.nvim_buf_set_extmark(buf, namespace, math.min(first, last - 1), 0, { virt_text = { decided }, virt_text_pos = 'eol' })

@@ -265,6 +265,19 @@ function M.shows(buf)
   return view ~= nil and vim.api.nvim_tabpage_is_valid(view.tab)
 end
 
+--- The hunk whose text stands at a line of the after side.
+---@param buf integer
+---@param line integer From 0.
+---@return string? hunk
+function M.hunk_at(buf, line)
+  local view = by_buffer(buf)
+  for _, one in ipairs(edit.place(view and view.hunks or {})) do
+    if line >= one.first and line < one.last then
+      return one.hunk.id
+    end
+  end
+end
+
 --- A line of the after side as a line of the file, both from 0.
 ---@param buf integer
 ---@param line integer

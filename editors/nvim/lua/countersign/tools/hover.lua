@@ -24,6 +24,7 @@ local function is_kept(clients, params, buf)
     if reasons[path] then
       return true
     end
+    lsp.tells(path)
   end
   return false
 end

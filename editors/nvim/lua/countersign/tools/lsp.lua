@@ -20,6 +20,7 @@ end
 ---@field over boolean It was taken back.
 ---@field asked table<table, true> What language servers have not answered yet: client and number.
 ---@field refused table<string, string|false> By path: why it is kept from the model, or that it is not.
+---@field told table<string, true> The files that the answer tells of.
 ---@field cancel fun() Takes it back, and what it has asked.
 
 ---@type table<thread, countersign.ToolCall>
@@ -35,7 +36,7 @@ end
 ---@param id integer
 ---@return countersign.ToolCall
 function M.begin(thread, turn, id)
-  local call = { thread = thread, turn = turn, client = id, over = false, asked = {}, refused = {} }
+  local call = { thread = thread, turn = turn, client = id, over = false, asked = {}, refused = {}, told = {} }
   function call.cancel()
     call.over = true
     for one in pairs(call.asked) do
@@ -45,6 +46,23 @@ function M.begin(thread, turn, id)
   end
   calls[coroutine.running()] = call
   return call
+end
+
+--- The files that the answer of this coroutine's call tells of. The server leaves the answer out if one of them is kept from the
+--- model: it has the last word, whatever was asked before.
+---@return string[]
+function M.told()
+  local paths = vim.tbl_keys(current().told)
+  table.sort(paths)
+  return paths
+end
+
+--- The answer tells of a file.
+---@param path string?
+function M.tells(path)
+  if path and vim.startswith(path, '/') then
+    current().told[path] = true
+  end
 end
 
 --- The call of this coroutine has its answer.
@@ -124,7 +142,12 @@ function M.readable(list, path_of)
   end
   local kept = M.kept(paths)
   return vim.tbl_filter(function(one)
-    return not kept[path_of(one) or '']
+    local path = path_of(one)
+    local good = not kept[path or '']
+    if good then
+      M.tells(path)
+    end
+    return good
   end, list)
 end
 
@@ -153,6 +176,7 @@ function M.buffer(path, cwd)
   if why then
     M.refuse(why)
   end
+  M.tells(path)
   local known = vim.fn.bufnr(path)
   if known > 0 and vim.api.nvim_buf_is_loaded(known) then
     return known, path

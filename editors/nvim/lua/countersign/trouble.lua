@@ -1,0 +1,153 @@
+--- What may help after a turn that failed: asked again, now or once the allowance begins anew, with a shorter conversation, by
+--- another model, or logged in.
+local choice = require('countersign.ask.choice')
+local client = require('countersign.client')
+local events = require('countersign.events')
+
+local M = {}
+
+---@type table<string, { at: integer, timer: uv.uv_timer_t }> Conversations that ask again by themselves at a time (s).
+local waiting = {}
+
+--- Why the last turn of a conversation failed; nil where it did not.
+---@param thread countersign.Thread
+---@return table?
+local function failure(thread)
+  local turn = not thread.turn and thread.turns[thread.last or '']
+  return turn and turn.status == 'failed' and (turn.error or {}) or nil
+end
+
+local function clock(at)
+  return os.date(at - os.time() < 20 * 3600 and '%H:%M' or '%d %B, %H:%M', at)
+end
+
+--- Sends what makes the model go on.
+---@param thread countersign.Thread
+local function again(thread)
+  require('countersign.composer').say(thread, 'Please go on.', { context = {} })
+end
+
+--- Does not wait any more.
+---@param thread countersign.Thread
+---@return boolean waited
+function M.stop(thread)
+  local one = waiting[thread.id]
+  waiting[thread.id] = nil
+  if one then
+    one.timer:stop()
+    one.timer:close()
+    events.emit('changed', { thread = thread })
+  end
+  return one ~= nil
+end
+
+--- Asks again at a time, as long as the conversation is where it is now.
+---@param thread countersign.Thread
+---@param at integer Seconds since the epoch.
+local function wait(thread, at)
+  M.stop(thread)
+  local timer = assert(vim.uv.new_timer())
+  waiting[thread.id] = { at = at, timer = timer }
+  -- By the clock, which goes on while the machine sleeps.
+  timer:start(0, 1000, vim.schedule_wrap(function()
+    if waiting[thread.id] and waiting[thread.id].timer == timer and os.time() >= at then
+      M.stop(thread)
+      again(thread)
+    end
+  end))
+  client.tell(('asks again at %s, as long as this editor is open. :Countersign stop gives it up.'):format(clock(at)))
+  events.emit('changed', { thread = thread })
+end
+
+---@class countersign.Remedy
+---@field label string
+---@field command string What does the same by `:Countersign`.
+
+--- What may help, most helpful first.
+---@param thread countersign.Thread
+---@return countersign.Remedy[]
+function M.remedies(thread)
+  local error = failure(thread)
+  if not error then
+    return {}
+  end
+  local list = {}
+  for _, action in ipairs(error.actions or {}) do
+    if action.type == 'compact' then
+      list[#list + 1] = { label = 'Sum the conversation up', command = 'compact' }
+    elseif action.type == 'waitUntil' then
+      list[#list + 1] = { label = ('Ask again at %s'):format(clock(math.ceil(action.at / 1000))), command = 'retry wait' }
+    elseif action.type == 'changeModel' then
+      list[#list + 1] = { label = 'Choose another model', command = 'model' }
+    elseif action.type == 'logIn' then
+      list[#list + 1] = { label = 'Log in', command = 'login' }
+    end
+  end
+  list[#list + 1] = { label = 'Ask again now', command = 'retry' }
+  return list
+end
+
+--- For the end of a conversation: what may help, or what is waited for.
+---@param thread countersign.Thread
+---@return { [1]: string, [2]: string }[]
+function M.lines(thread)
+  if waiting[thread.id] then
+    return { { ('◷ asks again at %s · :Countersign stop'):format(clock(waiting[thread.id].at)), 'CountersignRunning' } }
+  end
+  return vim.tbl_map(function(one)
+    return { ('→ %s: :Countersign %s'):format(one.label, one.command), 'CountersignQuestion' }
+  end, M.remedies(thread))
+end
+
+--- Asks again.
+---@param thread countersign.Thread
+---@param when string `wait`: once the provider lets it; empty: now.
+function M.retry(thread, when)
+  local error = failure(thread)
+  if not error then
+    return client.tell('the last turn has not failed, so there is nothing to ask again.')
+  elseif when == '' then
+    M.stop(thread)
+    return again(thread)
+  elseif when ~= 'wait' then
+    return client.tell('say nothing more, or wait: :Countersign retry wait', vim.log.levels.ERROR)
+  end
+  for _, action in ipairs(error.actions or {}) do
+    if action.type == 'waitUntil' then
+      return wait(thread, math.ceil(action.at / 1000))
+    end
+  end
+  client.tell('the provider has not said until when to wait. :Countersign retry asks again now.')
+end
+
+--- Lets the person choose what may help.
+---@param thread countersign.Thread
+function M.pick(thread)
+  local remedies = M.remedies(thread)
+  if #remedies == 0 then
+    return client.tell('the last turn has not failed.')
+  end
+  local first = vim.split(failure(thread).message or 'The turn failed.', '\n')[1]
+  choice.pick(remedies, first, 'countersign.trouble', function(chosen)
+    if chosen then
+      require('countersign.commands').run(chosen.command:match('^(%S+)%s*(.*)$'))
+    end
+  end)
+end
+
+events.on('changed', function(data)
+  if data.kind == 'turn/started' then
+    M.stop(data.thread)
+  end
+end)
+
+events.on('lost', function()
+  for id in pairs(waiting) do
+    local thread = require('countersign.threads').get(id)
+    if thread and not thread.live then
+      M.stop(thread)
+    end
+  end
+end)
+
+return M

@@ -1,0 +1,120 @@
+-- What may help after a turn that failed.
+local T = ...
+local tests = {}
+
+local function hear(method, params, id)
+  require('countersign.handlers').table()['countersign/' .. method](nil, vim.tbl_extend('force', { threadId = 't' }, params), { client_id = id })
+end
+
+local function turn(id, status, error)
+  return { id = id, kind = 'regular', status = status, items = {}, error = error }
+end
+
+--- A conversation whose last turn failed so.
+local function failed(actions)
+  local said = {}
+  local id = T.countersign({
+    ['countersign/turn/start'] = function(params)
+      said[#said + 1] = params.input[1].text
+      return { turnId = 'next' }
+    end,
+    ['countersign/turn/interrupt'] = { interrupted = false },
+  })
+  local thread = require('countersign.threads').ensure('t', id)
+  hear('turn/started', { turn = turn('u', 'inProgress') }, id)
+  hear('turn/completed', { turn = turn('u', 'failed', { message = 'It went wrong.\nMore of it.', kind = 'other', actions = actions }) }, id)
+  return thread, said, id
+end
+
+local function lines(thread)
+  return vim.tbl_map(function(chunk)
+    return chunk[1]
+  end, require('countersign.trouble').lines(thread))
+end
+
+local function run(words)
+  require('countersign.commands').run(words:match('^(%S+)%s*(.*)$'))
+end
+
+local function last()
+  return T.messages[#T.messages][1]
+end
+
+tests['what may help stands below the conversation, most helpful first, until another turn begins'] = function()
+  for _, row in ipairs({
+    { nil, { '→ Ask again now: :Countersign retry' } },
+    { { { type = 'compact' }, { type = 'changeModel' } }, { '→ Sum the conversation up: :Countersign compact', '→ Choose another model: :Countersign model', '→ Ask again now: :Countersign retry' } },
+    { { { type = 'logIn' } }, { '→ Log in: :Countersign login', '→ Ask again now: :Countersign retry' } },
+    { { { type = 'somethingNew' } }, { '→ Ask again now: :Countersign retry' } },
+  }) do
+    T.fresh()
+    local thread, _, id = failed(row[1])
+    T.equal(lines(thread), row[2])
+    if row[1] then
+      T.equal(last():find(':Countersign trouble', 1, true) ~= nil, #row[2] > 1, last())
+    end
+    hear('turn/started', { turn = turn('v', 'inProgress') }, id)
+    T.equal(lines(thread), {})
+    hear('turn/completed', { turn = turn('v', 'completed') }, id)
+    T.equal(lines(thread), {})
+    run('retry')
+    T.has(last(), 'has not failed')
+    run('trouble')
+    T.has(last(), 'has not failed')
+  end
+end
+
+tests['it is asked again at a wish'] = function()
+  local _, said = failed()
+  run('retry soon')
+  T.has(last(), 'say nothing more, or wait')
+  run('retry wait')
+  T.has(last(), 'has not said until when')
+  T.equal(said, {})
+  local choices, prompt
+  vim.ui.select = function(items, options, done)
+    choices, prompt = items, options.prompt
+    done(items[#items])
+  end
+  run('trouble')
+  T.equal({ #choices, prompt }, { 1, 'It went wrong.' })
+  T.wait('the question', function()
+    return #said == 1
+  end)
+  T.equal(said, { 'Please go on.' })
+  vim.ui.select = T.ui.select
+end
+
+tests['it is asked again once the provider lets it, unless that is given up or something else is said'] = function()
+  local now = os.time() * 1000
+  for _, row in ipairs({
+    { function() end, 1 },
+    { function()
+      run('stop')
+      T.has(last(), 'not asked again')
+    end, 0 },
+    { function(id)
+      hear('turn/started', { turn = turn('v', 'inProgress') }, id)
+    end, 0 },
+    { function()
+      -- A second wish does not ask twice.
+      run('retry wait')
+    end, 1 },
+  }) do
+    T.fresh()
+    local thread, said, id = failed({ { type = 'waitUntil', at = now + 1500 }, { type = 'changeModel' } })
+    T.has(lines(thread)[1], '→ Ask again at')
+    run('retry wait')
+    T.has(last(), 'asks again at')
+    T.has(lines(thread)[1], '◷ asks again at')
+    row[1](id)
+    vim.wait(4000, function()
+      return #said > 0
+    end, 20)
+    vim.wait(1200, function() end)
+    T.equal(#said, row[2])
+    now = os.time() * 1000
+  end
+end
+
+return tests
