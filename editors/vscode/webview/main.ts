@@ -70,6 +70,8 @@ function remember(): void {
 function notice(severity: "info" | "error", text: string): void {
   const box = el("div", { class: `notice notice-${severity}`, role: severity === "error" ? "alert" : "status" }, el("span", {}, text), iconButton("close", "Close", () => { box.remove(); }));
   notices.replaceChildren(box);
+  if (chat.hidden) threads.root.prepend(notices);
+  else chat.insertBefore(notices, activity);
 }
 
 function show(next: ThreadView | null): void {
@@ -122,10 +124,10 @@ function drawActivity(): void {
     el("span", { class: "grow" }, words),
     ...(plan === undefined ? [] : [el("span", { class: "dim" }, `${plan.filter((one) => one.status === "completed").length}/${plan.length}`)]),
     elapsed,
-    ...(first === undefined ? [] : [button("Show the question", () => {
+    ...(first === undefined ? [] : [button("Show it", () => {
       list.toRow(model?.position(first.key) ?? 0);
       requestAnimationFrame(() => { requestAnimationFrame(() => { document.querySelector<HTMLElement>(`[data-key="${CSS.escape(first.key)}"] button`)?.focus(); }); });
-    }, { class: "small" })]),
+    }, { class: "small", label: "Show the question" })]),
   );
 }
 

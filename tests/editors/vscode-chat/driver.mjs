@@ -51,7 +51,8 @@ class Chat {
 
   /** Our item in the status bar: its text and what it says when pointed at. */
   async item() {
-    return (await this.workbench.status()).find((item) => /countersign/i.test(item));
+    // That of a progress begins with the name.
+    return (await this.workbench.status()).find((item) => /countersign/i.test(item) && !item.startsWith("Countersign:"));
   }
 
   command(title) {

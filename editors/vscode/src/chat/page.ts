@@ -61,7 +61,7 @@ export class ChatPage implements vscode.Disposable {
     if (this.isReady) {
       void this.webview.postMessage(message);
     } else {
-      this.early.push(message);
+      this.early.push(structuredClone(message));
     }
   }
 
@@ -92,7 +92,8 @@ export class ChatPage implements vscode.Disposable {
     if (this.threadId === undefined || !("threadId" in event.params) || event.params.threadId !== this.threadId) {
       return;
     }
-    this.gathered.push(event);
+    // A copy: what the event holds is in the conversation now, which goes on with it before the page is told.
+    this.gathered.push(structuredClone(event));
     this.timer ??= setTimeout(() => { this.flush(); }, GATHER_MS);
     if (event.method === "countersign/thread/nameUpdated" || (event.method === "countersign/item/completed" && event.params.item.type === "userMessage")) {
       this.titled(titleOf(this.services.threads.get(this.threadId)));
@@ -120,7 +121,7 @@ export class ChatPage implements vscode.Disposable {
   }
 
   private hello(): void {
-    this.post({ type: "hello", folder: vscode.workspace.name ?? "", running: this.services.threads.isConnected, trouble: this.services.trouble() ?? null, remedy: this.services.remedy() });
+    this.post({ type: "hello", folder: foldersOnDisk().map((folder) => folder.name).join(" or "), running: this.services.threads.isConnected, trouble: this.services.trouble() ?? null, remedy: this.services.remedy() });
   }
 
   private tellAttention(): void {
@@ -167,7 +168,10 @@ export class ChatPage implements vscode.Disposable {
         }
         return;
       case "open":
-        return this.open(message.threadId);
+        await this.open(message.threadId);
+        // Only now: what is written before would go to the conversation that was shown until then.
+        this.post({ type: "focus" });
+        return;
       case "new":
         this.fresh();
         return;
@@ -264,6 +268,7 @@ export class ChatPage implements vscode.Disposable {
       }
       case "fork":
         this.show(await threads.fork(threadId));
+        this.post({ type: "focus" });
         return;
       case "archive":
         await threads.request("countersign/thread/archive", { threadId });

@@ -1,5 +1,5 @@
 // An agent works for another, and can be looked at while it does; two conversations run at once, one in the side bar and one in an editor
-// tab; one is gone on with in a copy, put away, brought back and deleted. Shows S-014, S-015, S-016, S-020.
+// tab; one is gone on with in a copy, put away, brought back and deleted. Shows S-014, S-410.
 import { check, equal } from "../../checks.mjs";
 import { release, requests, until } from "../../stage.mjs";
 
@@ -48,6 +48,8 @@ export async function play(editor) {
   check("a second conversation runs beside the first", await says(tab, "Right begins."), await tab.locator("body").innerText());
   const item = await until("the status bar", async () => { const found = await editor.item(); return /2 turns/.test(found ?? "") && found; }, 10000).catch(() => editor.item());
   check("the status bar counts them", /2 turns/.test(item ?? ""), item);
+  const words = async (frame) => (await frame.locator(".row-agentMessage .markdown").last().innerText()).trim();
+  check("what is being written stands there once", (await words(chat)) === "Left begins." && (await words(tab)) === "Right begins.", [await words(chat), await words(tab)]);
   await editor.shot("two-dark");
   await release("right");
   check("each gets its own answer", await says(tab, "Right is done."), await tab.locator("body").innerText());
@@ -69,6 +71,7 @@ export async function play(editor) {
   };
   await act("work on the left", "Go on in a copy");
   await until("the copy", async () => (await chat.locator(".row-agentMessage", { hasText: "Left is done." }).isVisible()) && !(await chat.locator(".thread-list").isVisible()), 30000);
+  equal("its first words go to it", await chat.evaluate(() => document.activeElement?.tagName), "TEXTAREA");
   await editor.say(chat, "in the copy");
   check("one can go on in a copy", await says(chat, "Only in the copy."), await chat.locator("body").innerText());
   check("which knows what was before", JSON.stringify(requests().at(-1).body.input).includes("Left is done."));

@@ -3,7 +3,7 @@
 import { check, equal } from "../../checks.mjs";
 import { before, onDisk, toldOf, until } from "../../stage.mjs";
 
-export const wants = { userSettings: { "countersign.proposals.save": "never" } };
+export const wants = { settings: { "countersign.proposals.save": "never" } };
 
 export async function play(editor) {
   const { page, workbench } = editor;

@@ -1,5 +1,5 @@
 // How full the context window is and what is left of the allowance is shown; and each error has what helps: a conversation that is too long
-// is summed up, an allowance that is used up says until when and offers another model, a broken connection can be tried again.
+// is summed up, an allowance that is used up says until when and offers another model, a broken connection can be tried again. Shows S-352.
 import { check, equal } from "../../checks.mjs";
 import { until } from "../../stage.mjs";
 
@@ -44,7 +44,7 @@ export async function play(editor) {
   await over();
 
   await editor.say(chat, "and more");
-  await until("the error", () => button("Choose another model").isVisible(), 60000);
+  await until("the error", async () => (await chat.locator(".row-error").count()) === 2 && (await button("Choose another model").isVisible()), 60000);
   check("an allowance that is used up says until when", /Asking again makes sense from/.test(await error.innerText()), await error.innerText());
   await editor.shot("used-up-dark");
   await editor.theme("light");
