@@ -1,5 +1,6 @@
 // By keys alone: the selected lines into the composer, from change to change, a decision in the diff. No key does anything where it makes no
-// sense. What is accepted is saved as the setting says: never, or always. And the last turn is taken back from the chat. Shows S-257.
+// sense. What is accepted is saved as the setting says: never, or always. Code of an answer goes into the file. And the last turn is taken
+// back from the chat. Shows S-257.
 import { check, equal } from "../../checks.mjs";
 import { before, onDisk, toldOf, until } from "../../stage.mjs";
 
@@ -65,9 +66,25 @@ export async function play(editor) {
   check("who wants all saved finds it saved, with what they had typed", await until("the file", () => onDisk("cart.py").startsWith("# mine\n") && onDisk("cart.py").includes("VAT = 7"), 20000).catch(() => false), onDisk("cart.py"));
   await until("the answer", () => chat.locator(".row-agentMessage", { hasText: "The tax is lower now." }).isVisible(), 60000);
   await until("the end of the turn", async () => !(await chat.locator(".activity").isVisible()), 30000);
+
+  // Code of an answer: at the cursor, and in the place of what is selected, which the editor's own preview asks about.
+  const code = chat.locator(".row-agentMessage figure.code").last();
+  await workbench.focusEditor();
+  await workbench.goTo(2, 1);
+  await code.locator("button", { hasText: "Insert" }).click();
+  check("code of an answer can be put in at the cursor", await until("the code", () => editor.held("cart.py").text.startsWith("# mine\nPENNIES = True\n"), 10000).catch(() => false), editor.held("cart.py").text);
+  await workbench.focusEditor();
+  await workbench.goTo(1, 1);
+  await page.keyboard.press("Shift+End");
+  await code.locator("button", { hasText: "Apply" }).click();
+  const preview = await until("the preview", () => workbench.preview(), 20000).catch(() => undefined);
+  check("or in the place of what is selected, once the person has seen it", preview?.rows.some((row) => row.includes("cart.py")) === true && editor.held("cart.py").text.startsWith("# mine\n"), preview?.rows);
+  await preview?.tickAll();
+  await preview?.apply();
+  check("and then it is there", await until("the code", () => editor.held("cart.py").text.startsWith("PENNIES = True\nPENNIES = True\n"), 10000).catch(() => false), editor.held("cart.py").text);
   await editor.say(chat, "/undo");
   check("the last turn can be taken back from the chat", await until("the text", () => editor.held("cart.py").text.includes("VAT = 19"), 30000).catch(() => false), editor.held("cart.py").text);
-  check("which leaves what was typed and the turn before", editor.held("cart.py").text.startsWith("# mine\n") && editor.held("cart.py").text.includes("return total\n"), editor.held("cart.py").text);
+  check("which leaves what was typed and the turn before", editor.held("cart.py").text.startsWith("PENNIES = True\n") && editor.held("cart.py").text.includes("return total\n"), editor.held("cart.py").text);
   check("and the chat says so", await until("the words", () => chat.locator(".row-undo", { hasText: "cart.py" }).isVisible(), 20000).catch(() => false), await chat.locator("body").innerText());
   await editor.shot("undone");
   equal("one undoes, and no more", onDisk("prices.py").includes("50"), true);
