@@ -60,6 +60,7 @@ function openThreads(): void {
 function closeThreads(): void {
   threads.hide();
   chat.hidden = false;
+  list.shown();
   composer.focus();
 }
 
