@@ -7,11 +7,12 @@ import { CloseAction, DidChangeConfigurationNotification, ErrorAction, LanguageC
 import { takeEdits } from "./apply_edit";
 import type { Threads } from "./chat/threads";
 import { call } from "./editor_tools";
+import { foldersOnDisk } from "./folders";
 import type { DocumentSaveParams, DocumentSaveResult, ServerRequests } from "./protocol";
 import type { Questions } from "./questions";
 import type { Rpc, ThreadEvent } from "./rpc";
 import { NOTIFICATIONS } from "./rpc";
-import { isToolOn, reviewsInPreview } from "./preferences";
+import { isToolOn, reviewsInPreview, savePolicy } from "./preferences";
 import type { ServerSettings } from "./settings";
 import { answerFor, forServer, serverEnvironment } from "./settings";
 
@@ -24,7 +25,7 @@ export interface ClientParts {
 }
 
 export function createClient({ program, settings, log, threads, questions }: ClientParts): LanguageClient {
-  const folder = vscode.workspace.workspaceFolders?.find((f) => f.uri.scheme === "file")?.uri.fsPath;
+  const folder = foldersOnDisk()[0]?.uri.fsPath;
   const run: Executable = {
     command: program,
     args: [...settings.args],
@@ -93,13 +94,17 @@ function answerServer(client: LanguageClient, questions: Questions): void {
   on("countersign/document/save", save);
 }
 
-/** Saves what the agent changed; never text of the person's that was not saved before. */
+/** Saves what the agent changed, as the person's setting says: by itself never text of theirs that was not saved before. */
 async function save({ documents }: DocumentSaveParams): Promise<DocumentSaveResult> {
   const saved: string[] = [];
+  const policy = savePolicy();
+  if (policy === "never") {
+    return { saved };
+  }
   for (const { uri, heldUnsavedText } of documents) {
     const wanted = vscode.Uri.parse(uri).toString();
     const document = vscode.workspace.textDocuments.find((one) => one.uri.toString() === wanted);
-    if (document !== undefined && !heldUnsavedText && (!document.isDirty || (await document.save()))) {
+    if (document !== undefined && (policy === "always" || !heldUnsavedText) && (!document.isDirty || (await document.save()))) {
       saved.push(uri);
     }
   }

@@ -8,7 +8,9 @@ import type { LanguageClient } from "vscode-languageclient/node";
 import { State } from "vscode-languageclient/node";
 import { BackOff } from "./backoff";
 import type { Threads } from "./chat/threads";
+import type { Remedy } from "./chat/wire";
 import { createClient, rpcOf, sendSettings } from "./client";
+import { foldersElsewhere, foldersOnDisk } from "./folders";
 import type { Questions } from "./questions";
 import type { Machine } from "./server_path";
 import { findServer } from "./server_path";
@@ -63,6 +65,12 @@ export class Ctx implements vscode.Disposable {
     return state.kind === "failed" ? `${state.problem} ${state.advice}` : state.kind === "stopped" ? "The server is stopped. Start it to go on." : undefined;
   }
 
+  /** What the person can do first where the server does not run. */
+  get remedy(): Remedy {
+    const { currentState: state } = this;
+    return state.kind === "failed" ? (state.remedy ?? "start") : "start";
+  }
+
   start(): Promise<void> {
     this.backOff.reset();
     return this.enqueue(() => this.startNow());
@@ -78,6 +86,12 @@ export class Ctx implements vscode.Disposable {
       await this.stopNow();
       await this.startNow();
     });
+  }
+
+  /** Other folders: it may run now, or no longer, and the status says which of them it does not see. */
+  async foldersChanged(): Promise<void> {
+    await this.start();
+    this.setState(this.currentState);
   }
 
   /** The program that would be started, or undefined after telling the person what to do. */
@@ -119,12 +133,14 @@ export class Ctx implements vscode.Disposable {
   }
 
   private async startNow(): Promise<void> {
-    if (this.client !== undefined) {
-      return;
-    }
     const obstacle = obstacleTo();
     if (obstacle !== undefined) {
+      // The last folder in which it could work may just have been closed.
+      await this.dropClient();
       this.setState({ kind: "failed", ...obstacle });
+      return;
+    }
+    if (this.client !== undefined) {
       return;
     }
     const located = this.locate();
@@ -248,13 +264,13 @@ export class Ctx implements vscode.Disposable {
 }
 
 /** Why no server can be of use in this window. */
-function obstacleTo(): { problem: string; advice: string } | undefined {
+function obstacleTo(): { problem: string; advice: string; remedy: Remedy } | undefined {
   if (!vscode.workspace.isTrusted) {
-    return { problem: "This folder is not trusted, so the agent does not start in it.", advice: "It would read the folder's instructions and run commands there. Trust the folder (“Workspaces: Manage Workspace Trust”) to use it." };
+    return { problem: "This folder is not trusted, so the agent does not start in it.", advice: "It would read the folder's instructions and run commands there. Trust the folder (“Workspaces: Manage Workspace Trust”) to use it.", remedy: "trust" };
   }
-  const folders = vscode.workspace.workspaceFolders ?? [];
-  if (folders.length > 0 && folders.every((folder) => folder.uri.scheme !== "file")) {
-    return { problem: "The folders of this window are not on a disk.", advice: "Commands and the sandbox need files on a disk: open a local or a remote folder." };
+  const elsewhere = foldersElsewhere();
+  if (elsewhere.length > 0 && foldersOnDisk().length === 0) {
+    return { problem: elsewhere.length === 1 ? "The folder of this window is not on a disk." : "The folders of this window are not on a disk.", advice: "The agent runs commands and keeps them in a sandbox, and both need files on a disk, so it does not start here. Your conversations are kept: open a local or a remote folder to use them.", remedy: "folder" };
   }
   return undefined;
 }

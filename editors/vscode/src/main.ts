@@ -11,6 +11,7 @@ import type { Command } from "./commands";
 import * as commands from "./commands";
 import { Ctx } from "./ctx";
 import { declared } from "./editor_tools";
+import { folderForConversation } from "./folders";
 import { isToolOn, reviewsInPreview } from "./preferences";
 import { ProposalDocuments } from "./proposals/documents";
 import { Review } from "./proposals/review";
@@ -62,8 +63,9 @@ export function activate(extension: vscode.ExtensionContext): void {
     questions,
     attention,
     seen: () => { questions.look(); },
-    folder,
+    folder: folderForConversation,
     trouble: () => made.trouble,
+    remedy: () => made.remedy,
   });
   const proposals = new Proposals(threads);
   const documents = new ProposalDocuments(proposals, log);
@@ -95,7 +97,7 @@ export function activate(extension: vscode.ExtensionContext): void {
     }),
   );
   made.pushExtCleanup(vscode.workspace.onDidGrantWorkspaceTrust(() => void made.start()));
-  made.pushExtCleanup(vscode.workspace.onDidChangeWorkspaceFolders(() => void made.start()));
+  made.pushExtCleanup(vscode.workspace.onDidChangeWorkspaceFolders(() => void made.foldersChanged()));
   // Not awaited: a slow start must not hold up the editor's own.
   void made.start();
 }
@@ -103,16 +105,4 @@ export function activate(extension: vscode.ExtensionContext): void {
 export async function deactivate(): Promise<void> {
   await ctx?.shutdown();
   ctx = undefined;
-}
-
-/** The folder for a new conversation; the person is asked where there are several and none is in use. */
-async function folder(): Promise<string | undefined | null> {
-  const folders = (vscode.workspace.workspaceFolders ?? []).filter((one) => one.uri.scheme === "file");
-  const active = vscode.window.activeTextEditor?.document.uri;
-  const ofActive = active === undefined ? undefined : vscode.workspace.getWorkspaceFolder(active);
-  if (folders.length <= 1 || ofActive !== undefined) {
-    return (ofActive ?? folders[0])?.uri.fsPath;
-  }
-  const picked = await vscode.window.showWorkspaceFolderPick({ placeHolder: "In which folder is the agent to work?" });
-  return picked === undefined ? null : picked.uri.fsPath;
 }

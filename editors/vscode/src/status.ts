@@ -3,14 +3,16 @@
  */
 import * as vscode from "vscode";
 import type { ThreadView } from "./chat/view";
+import type { Remedy } from "./chat/wire";
 import { percentUsed, tokens } from "./chat/words";
+import { foldersElsewhere } from "./folders";
 
 export type ServerState =
   | { readonly kind: "starting" }
   | { readonly kind: "running"; readonly program: string; readonly version: string | undefined }
   | { readonly kind: "stopped" }
   /** It cannot run until the person does something; `advice` says what. */
-  | { readonly kind: "failed"; readonly problem: string; readonly advice: string };
+  | { readonly kind: "failed"; readonly problem: string; readonly advice: string; readonly remedy?: Remedy };
 
 /** What the agent is doing, over all threads of the window. */
 export interface Work {
@@ -66,7 +68,8 @@ function describe(state: ServerState, work: Work): { text: string; tooltip: stri
     case "stopped":
       return { text: "$(circle-slash) Countersign", tooltip: "Countersign is stopped", alarm: false };
     case "failed":
-      return { text: "$(warning) Countersign", tooltip: `${state.problem}\n${state.advice}`, alarm: true };
+      // A folder in which it is not meant to run is no breakdown.
+      return { text: "$(warning) Countersign", tooltip: `${state.problem}\n${state.advice}`, alarm: state.remedy === undefined };
   }
 }
 
@@ -80,12 +83,14 @@ function running(state: Extract<ServerState, { kind: "running" }>, { running, wa
     running > 1 ? `${running} turns` : undefined,
     waiting > 0 ? `${waiting} waiting` : undefined,
   ];
+  const elsewhere = foldersElsewhere();
   const lines = [
     `Countersign ${state.version ?? ""} is running`,
     state.program,
     settings === undefined ? undefined : `Model ${settings.model} of ${settings.modelProvider}, mode ${settings.mode}`,
     thread?.usage === undefined ? undefined : `${tokens(thread.usage.last.totalTokens)} tokens in the context window, ${tokens(thread.usage.total.totalTokens)} used in all`,
     ...allowance,
+    elsewhere.length === 0 ? undefined : `Not on a disk, so not seen by the agent: ${elsewhere.join(", ")}`,
     running === 0 ? undefined : running === 1 ? "One turn runs" : `${running} turns run`,
     waiting === 0 ? undefined : waiting === 1 ? "One conversation waits for you" : `${waiting} conversations wait for you`,
   ];

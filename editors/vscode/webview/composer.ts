@@ -99,6 +99,16 @@ export class Composer {
     this.text.focus();
   }
 
+  /** Opens the list of models where the browser lets it be opened; else it has the focus, one key away. */
+  chooseModel(): void {
+    this.model.focus();
+    try {
+      this.model.showPicker();
+    } catch {
+      // Only a press of the person's may open it.
+    }
+  }
+
   set(text: string): void {
     this.text.value = text;
     this.edited();
@@ -137,7 +147,7 @@ export class Composer {
     this.drawModels();
   }
 
-  /** What was chosen is in force, or another thread is shown. */
+  /** Another thread is shown: what was chosen was not meant for it. */
   forget(): void {
     this.chosen = {};
     this.drawSettings();
@@ -393,7 +403,7 @@ export class Composer {
   }
 
   private addUris(list: string): void {
-    for (const uri of list.split(/\r?\n/).filter((one) => one.startsWith("file://"))) {
+    for (const uri of list.split(/\r?\n/).filter((one) => /^(file|vscode-remote):\/\//.test(one))) {
       this.insert(mention(decodeURIComponent(new URL(uri).pathname)));
     }
   }

@@ -35,8 +35,9 @@ export class RowList {
     this.root.append(this.above, this.body, this.below);
     this.root.addEventListener("scroll", () => {
       const { scrollTop, scrollHeight, clientHeight } = this.root;
-      // Only who scrolls up leaves the end: a list that grew or shrank, or was made lower by another view, is still at it.
-      const same = scrollHeight === this.lastHeight && clientHeight === this.lastClient;
+      // Only who scrolls up leaves the end: a list that shrank, or was made higher by another view, is still at it. One that only grew was
+      // not moved up by that.
+      const same = scrollHeight >= this.lastHeight && clientHeight <= this.lastClient;
       if (scrollHeight - scrollTop - clientHeight < 24) this.atEnd = true;
       else if (same && scrollTop < this.lastTop - 1) this.atEnd = false;
       this.remember();
@@ -75,6 +76,11 @@ export class RowList {
     const entry = this.drawn.get(key);
     const row = entry === undefined ? undefined : this.rows[entry.index];
     if (row !== undefined) entry?.drawn.update(row);
+  }
+
+  /** The list is in view again: what follows is the person's. */
+  shown(): void {
+    this.layout();
   }
 
   toEnd(): void {
@@ -157,6 +163,10 @@ export class RowList {
   }
 
   private measured(entries: readonly ResizeObserverEntry[]): void {
+    // What is hidden has no height, which is not its own.
+    if (this.root.clientHeight === 0) {
+      return;
+    }
     let moved = 0;
     let changed = false;
     const top = this.root.scrollTop;

@@ -3,9 +3,10 @@
  */
 import { ThreadModel } from "../src/chat/view";
 import type { ThreadView } from "../src/chat/view";
-import type { ToPage } from "../src/chat/wire";
-import { cut, duration, percentUsed, tokens } from "../src/chat/words";
+import type { Remedy, ToPage } from "../src/chat/wire";
+import { cut, duration, percentUsed, tokens, windowName, windowShort } from "../src/chat/words";
 import { isWaiting } from "../src/proposals/state";
+import type { RateWindow } from "../src/protocol";
 import type { ThreadEvent } from "../src/rpc";
 import { Composer } from "./composer";
 import { button, el, iconButton } from "./dom";
@@ -59,6 +60,7 @@ function openThreads(): void {
 function closeThreads(): void {
   threads.hide();
   chat.hidden = false;
+  list.shown();
   composer.focus();
 }
 
@@ -69,10 +71,14 @@ function remember(): void {
 function notice(severity: "info" | "error", text: string): void {
   const box = el("div", { class: `notice notice-${severity}`, role: severity === "error" ? "alert" : "status" }, el("span", {}, text), iconButton("close", "Close", () => { box.remove(); }));
   notices.replaceChildren(box);
+  if (chat.hidden) threads.root.prepend(notices);
+  else chat.insertBefore(notices, activity);
 }
 
 function show(next: ThreadView | null): void {
   const isOther = next?.id !== model?.view.id;
+  // What was picked for one conversation is not meant for another; for one that is only just begun it is.
+  if (isOther && model !== undefined) composer.forget();
   model = next === null ? undefined : new ThreadModel(next);
   threadId = next?.id ?? null;
   remember();
@@ -119,10 +125,10 @@ function drawActivity(): void {
     el("span", { class: "grow" }, words),
     ...(plan === undefined ? [] : [el("span", { class: "dim" }, `${plan.filter((one) => one.status === "completed").length}/${plan.length}`)]),
     elapsed,
-    ...(first === undefined ? [] : [button("Show the question", () => {
+    ...(first === undefined ? [] : [button("Show it", () => {
       list.toRow(model?.position(first.key) ?? 0);
       requestAnimationFrame(() => { requestAnimationFrame(() => { document.querySelector<HTMLElement>(`[data-key="${CSS.escape(first.key)}"] button`)?.focus(); }); });
-    }, { class: "small" })]),
+    }, { class: "small", label: "Show the question" })]),
   );
 }
 
@@ -155,12 +161,12 @@ function drawQueue(): void {
 function drawMeters(): void {
   const shown = view();
   const used = percentUsed(shown?.usage);
-  const limit = (name: string, window: { usedPercent: number; resetsAt?: number | null } | null | undefined): HTMLElement[] =>
-    window ? [meter(name, window.usedPercent, `${name}: ${Math.round(window.usedPercent)} % used${window.resetsAt ? `, anew ${new Date(window.resetsAt * 1000).toLocaleString()}` : ""}`)] : [];
+  const limit = (window: RateWindow | null | undefined): HTMLElement[] =>
+    window ? [meter(windowShort(window.windowMinutes), window.usedPercent, `${windowName("Allowance", window.windowMinutes)}: ${Math.round(window.usedPercent)} % used${window.resetsAt ? `, anew ${new Date(window.resetsAt * 1000).toLocaleString()}` : ""}`)] : [];
   meters.replaceChildren(
     ...(shown?.usage === undefined ? [] : used === undefined ? [el("span", { class: "dim" }, `${tokens(shown.usage.total.totalTokens)} tokens`)] : [meter("Context", used, `${tokens(shown.usage.last.totalTokens)} of ${tokens(shown.usage.modelContextWindow ?? 0)} tokens of the model's context window; ${tokens(shown.usage.total.totalTokens)} used in all`)]),
-    ...limit("Limit", shown?.limits?.primary),
-    ...limit("Week", shown?.limits?.secondary),
+    ...limit(shown?.limits?.primary),
+    ...limit(shown?.limits?.secondary),
     ...(shown === undefined ? [] : [el("span", { class: "dim grow end", title: shown.cwd }, shown.cwd.split(/[/\\]/).at(-1) ?? "")]),
   );
 }
@@ -196,7 +202,6 @@ function take(events: readonly ThreadEvent[]): void {
   for (const event of events) {
     model.apply(event);
     tell(event);
-    if (event.method === "countersign/thread/configured") composer.forget();
   }
   list.changed();
   head();
@@ -205,7 +210,7 @@ function take(events: readonly ThreadEvent[]): void {
 window.addEventListener("message", ({ data }: MessageEvent<ToPage>) => {
   switch (data.type) {
     case "hello":
-      empty.replaceChildren(...welcome(data.folder, data.trouble, data.trusted));
+      empty.replaceChildren(...welcome(data.folder, data.trouble, data.remedy));
       document.body.classList.toggle("offline", !data.running);
       if (data.trouble !== null && view() !== undefined) notice("error", data.trouble);
       break;
@@ -248,9 +253,10 @@ window.addEventListener("message", ({ data }: MessageEvent<ToPage>) => {
   }
 });
 
-function welcome(folder: string, trouble: string | null, trusted: boolean): Node[] {
+function welcome(folder: string, trouble: string | null, remedy: Remedy): Node[] {
   if (trouble !== null) {
-    return [el("h2", {}, "Countersign is not running"), el("p", {}, trouble), el("div", { class: "buttons" }, trusted ? button("Start the server", () => { post({ type: "help", action: "restart" }); }, { class: "primary" }) : button("Trust this folder…", () => { post({ type: "help", action: "trust" }); }, { class: "primary" }), button("Show the log", () => { post({ type: "help", action: "log" }); }))];
+    const [text, action] = ({ start: ["Start the server", "restart"], trust: ["Trust this folder…", "trust"], folder: ["Open a folder…", "folder"] } as const)[remedy];
+    return [el("h2", {}, "Countersign is not running"), el("p", {}, trouble), el("div", { class: "buttons" }, button(text, () => { post({ type: "help", action }); }, { class: "primary" }), button("Show the log", () => { post({ type: "help", action: "log" }); }))];
   }
   const try_ = (text: string): HTMLElement => button(text, () => { composer.set(text); composer.focus(); }, { class: "suggestion" });
   return [
@@ -268,6 +274,7 @@ window.addEventListener("put-back", (event) => {
     composer.focus();
   }
 });
+window.addEventListener("choose-model", () => { composer.chooseModel(); });
 document.addEventListener("keydown", (event) => {
   // From anywhere that takes no text, writing goes to the composer.
   if (event.key === "/" && event.target === document.body) {
@@ -281,5 +288,5 @@ setInterval(() => {
 
 composer.set(draft);
 head();
-empty.replaceChildren(...welcome("", null, true));
+empty.replaceChildren(...welcome("", null, "start"));
 post({ type: "ready", threadId });

@@ -5,6 +5,7 @@ import { counts, hunkLines, unifiedLines } from "../src/chat/diff";
 import type { DiffLine } from "../src/chat/diff";
 import { screen } from "../src/chat/terminal";
 import type { Row, ThreadView } from "../src/chat/view";
+import type { FromPage } from "../src/chat/wire";
 import { confinedWords, cut, duration, tokens } from "../src/chat/words";
 import { isWaiting } from "../src/proposals/state";
 import type { ItemStatus, Proposal, ProposalFile, ThreadItem, TurnError, UserInput } from "../src/protocol";
@@ -195,17 +196,39 @@ export function textOf(input: readonly UserInput[]): string {
   return input.map((one) => (one.type === "text" ? one.text : one.type === "mention" ? `@${one.path}` : "")).filter(Boolean).join("\n");
 }
 
+/** What may help: first what the server says, then what is to be looked at on this machine. */
 function errorBody(error: TurnError): Node[] {
-  const help = (text: string, action: "doctor" | "log" | "settings"): HTMLElement => button(text, () => { post({ type: "help", action }); });
-  const actions = {
+  const help = (text: string, action: Extract<FromPage, { type: "help" }>["action"]): HTMLElement => button(text, () => { post({ type: "help", action }); });
+  const offered = (error.actions ?? []).flatMap((action): HTMLElement[] => {
+    switch (action.type) {
+      case "compact":
+        return [button("Sum up the conversation", () => { post({ type: "command", token: null, name: "compact" }); })];
+      case "changeModel":
+        return [button("Choose another model", () => { window.dispatchEvent(new CustomEvent("choose-model")); })];
+      case "logIn":
+        return [help("Log in", "logIn")];
+      default:
+        // The time to wait for is said, not pressed.
+        return [];
+    }
+  });
+  const wait = error.actions?.find((action) => action.type === "waitUntil");
+  const look: Partial<Record<TurnError["kind"], HTMLElement[]>> = {
     missingKey: [help("Open settings", "settings"), help("Run the doctor", "doctor")],
     unauthorized: [help("Open settings", "settings"), help("Run the doctor", "doctor")],
     modelNotFound: [help("Open settings", "settings")],
-    contextWindowExceeded: [button("Sum up the conversation", () => { post({ type: "command", token: null, name: "compact" }); })],
+    connectionFailed: [help("Run the doctor", "doctor")],
     sandboxError: [help("Run the doctor", "doctor")],
-  } as Partial<Record<TurnError["kind"], HTMLElement[]>>;
+  };
   const again = button("Try again", () => { post({ type: "send", token: null, text: "Please go on.", images: [], queue: false, choices: {}, leaveOut: [] }); });
-  return [el("div", { class: "error", role: "alert" }, el("p", {}, error.message), el("div", { class: "buttons" }, ...(actions[error.kind] ?? []), again, help("Show the log", "log")))];
+  // The most helpful one stands out.
+  (offered[0] ?? again).classList.add("primary");
+  return [
+    el("div", { class: "error", role: "alert" },
+      el("p", {}, error.message),
+      wait === undefined ? undefined : el("p", { class: "dim" }, `Asking again makes sense from ${new Date(wait.at).toLocaleString([], { dateStyle: "medium", timeStyle: "short" })}.`),
+      el("div", { class: "buttons" }, ...offered, again, ...(look[error.kind] ?? []), help("Show the log", "log"))),
+  ];
 }
 
 function itemBody(row: Row, body: Extract<Row["body"], { kind: "item" }>, context: RowContext): (Node | string)[] {

@@ -57,10 +57,8 @@ export class ThreadList {
 
   private row(entry: ThreadEntry): HTMLElement {
     const act = (action: Action) => (): void => { post({ type: "threadAction", action, threadId: entry.id }); };
-    const open = (): void => {
-      post({ type: "open", threadId: entry.id });
-      this.onClose();
-    };
+    // The list stays until the conversation is there.
+    const open = (): void => { post({ type: "open", threadId: entry.id }); };
     const states: Partial<Record<ThreadEntry["status"], string>> = { active: "working", waitingOnApproval: "waits for you", waitingOnUserInput: "waits for you" };
     const state = states[entry.status];
     return el("li", { class: entry.id === this.current() ? "thread current" : "thread" },
@@ -68,7 +66,7 @@ export class ThreadList {
       el("div", { class: "thread-title" }, entry.title),
       el("div", { class: "dim" }, [state, new Date(entry.updatedAtMs).toLocaleString([], { dateStyle: "medium", timeStyle: "short" }), entry.cwd].filter(Boolean).join(" · ")),
       entry.snippet === undefined ? undefined : el("div", { class: "snippet" }, entry.snippet),
-      el("div", { class: "thread-actions" }, iconButton("edit", "Rename", act("rename")), iconButton("fork", "Go on in a copy", () => { act("fork")(); this.onClose(); }), iconButton("window", "Open in an editor tab", act("editor")), entry.archived ? iconButton("back", "Bring back", act("unarchive")) : iconButton("archive", "Archive", act("archive")), iconButton("trash", "Delete", act("delete"))));
+      el("div", { class: "thread-actions" }, iconButton("edit", "Rename", act("rename")), iconButton("fork", "Go on in a copy", act("fork")), iconButton("window", "Open in an editor tab", act("editor")), entry.archived ? iconButton("back", "Bring back", act("unarchive")) : iconButton("archive", "Archive", act("archive")), iconButton("trash", "Delete", act("delete"))));
   }
 
   private key(event: KeyboardEvent): void {

@@ -7,13 +7,14 @@ import { documentsFile, openWorkbench, startServer } from "../vscode/workbench.m
 /**
  * What a scene may want: `prepare` (called before anything starts), `config` (text at the end of the server's `config.toml`), `settings`
  * (of the machine, beside the server's path; `countersign.server.path: null` takes that away), `userSettings`, `trust` (the editor asks
- * for trust), `folders` (further folders of the workspace).
+ * for trust), `folders` (further folders of the workspace), `elsewhere` (URIs of folders
+ * that the window shows in the place of the project).
  */
-export async function start({ prepare, config, settings = {}, userSettings, trust, folders } = {}) {
+export async function start({ prepare, config, settings = {}, userSettings, trust, folders, elsewhere } = {}) {
   prepare?.();
   if (config !== undefined) fs.appendFileSync(path.join(home, "config.toml"), `\n${config}`);
   const server = await startServer({ "countersign.server.path": serverProgram, ...settings }, { trust, userSettings });
-  return new Chat(server, await openWorkbench(server.address, folders));
+  return new Chat(server, await openWorkbench(server.address, folders, elsewhere));
 }
 
 const witness = () => JSON.parse(fs.readFileSync(documentsFile, "utf8"));
@@ -31,6 +32,11 @@ class Chat {
     return witness().documents[name];
   }
 
+  /** Which file has the cursor, and in which line; a proposed text has the name of its file. */
+  active() {
+    return witness().active;
+  }
+
   async open(name) {
     await this.workbench.open(name);
     await this.running();
@@ -45,7 +51,8 @@ class Chat {
 
   /** Our item in the status bar: its text and what it says when pointed at. */
   async item() {
-    return (await this.workbench.status()).find((item) => /countersign/i.test(item));
+    // That of a progress begins with the name.
+    return (await this.workbench.status()).find((item) => /countersign/i.test(item) && !item.startsWith("Countersign:"));
   }
 
   command(title) {

@@ -89,8 +89,8 @@ export async function startServer(machineSettings, { trust = false, userSettings
   return { address, stop };
 }
 
-/** Opens the workbench in a headless browser, with the project or with several folders as one workspace. */
-export async function openWorkbench(address, folders = []) {
+/** Opens the workbench in a headless browser, with the project or with several folders as one workspace; or with others, by their URIs, in its place. */
+export async function openWorkbench(address, folders = [], elsewhere = []) {
   const require = createRequire(path.join(editors, "playwright", "package.json"));
   const { chromium } = require("playwright-core");
   const context = await chromium.launchPersistentContext(path.join(state, "browser"), {
@@ -102,9 +102,9 @@ export async function openWorkbench(address, folders = []) {
   const page = context.pages()[0] ?? (await context.newPage());
   page.on("console", (message) => fs.appendFileSync(path.join(out, "console.log"), `${message.type()} ${message.text()}\n`));
   let shown = `folder=${encodeURIComponent(project)}`;
-  if (folders.length > 0) {
+  if (folders.length + elsewhere.length > 0) {
     const workspace = path.join(state, "several.code-workspace");
-    fs.writeFileSync(workspace, JSON.stringify({ folders: [project, ...folders].map((one) => ({ path: one })) }));
+    fs.writeFileSync(workspace, JSON.stringify({ folders: elsewhere.length > 0 ? elsewhere.map((uri) => ({ uri })) : [project, ...folders].map((one) => ({ path: one })) }));
     shown = `workspace=${encodeURIComponent(workspace)}`;
   }
   await page.goto(`${address}/?${shown}`, { waitUntil: "domcontentloaded" });

@@ -3,6 +3,7 @@
  */
 import * as vscode from "vscode";
 import type { McpElicitationResponse, McpRequestId, ModelListResult, SettingsOverride, UserInput } from "../protocol";
+import { foldersOnDisk } from "../folders";
 import { openForServer } from "../questions";
 import type { ThreadEvent } from "../rpc";
 import { findSymbols } from "../symbols";
@@ -60,7 +61,7 @@ export class ChatPage implements vscode.Disposable {
     if (this.isReady) {
       void this.webview.postMessage(message);
     } else {
-      this.early.push(message);
+      this.early.push(structuredClone(message));
     }
   }
 
@@ -91,7 +92,8 @@ export class ChatPage implements vscode.Disposable {
     if (this.threadId === undefined || !("threadId" in event.params) || event.params.threadId !== this.threadId) {
       return;
     }
-    this.gathered.push(event);
+    // A copy: what the event holds is in the conversation now, which goes on with it before the page is told.
+    this.gathered.push(structuredClone(event));
     this.timer ??= setTimeout(() => { this.flush(); }, GATHER_MS);
     if (event.method === "countersign/thread/nameUpdated" || (event.method === "countersign/item/completed" && event.params.item.type === "userMessage")) {
       this.titled(titleOf(this.services.threads.get(this.threadId)));
@@ -119,7 +121,7 @@ export class ChatPage implements vscode.Disposable {
   }
 
   private hello(): void {
-    this.post({ type: "hello", folder: vscode.workspace.name ?? "", running: this.services.threads.isConnected, trouble: this.services.trouble() ?? null, trusted: vscode.workspace.isTrusted });
+    this.post({ type: "hello", folder: foldersOnDisk().map((folder) => folder.name).join(" or "), running: this.services.threads.isConnected, trouble: this.services.trouble() ?? null, remedy: this.services.remedy() });
   }
 
   private tellAttention(): void {
@@ -144,7 +146,7 @@ export class ChatPage implements vscode.Disposable {
   }
 
   private cwd(): string | undefined {
-    return (this.threadId === undefined ? undefined : this.services.threads.get(this.threadId)?.view.cwd) ?? vscode.workspace.workspaceFolders?.[0]?.uri.fsPath;
+    return (this.threadId === undefined ? undefined : this.services.threads.get(this.threadId)?.view.cwd) ?? foldersOnDisk()[0]?.uri.fsPath;
   }
 
   private async take(message: FromPage): Promise<void> {
@@ -166,7 +168,10 @@ export class ChatPage implements vscode.Disposable {
         }
         return;
       case "open":
-        return this.open(message.threadId);
+        await this.open(message.threadId);
+        // Only now: what is written before would go to the conversation that was shown until then.
+        this.post({ type: "focus" });
+        return;
       case "new":
         this.fresh();
         return;
@@ -223,7 +228,7 @@ export class ChatPage implements vscode.Disposable {
         }
         return;
       case "help": {
-        const commands = { doctor: "countersign.server.doctor", log: "countersign.server.showLog", restart: "countersign.server.restart", settings: "workbench.action.openSettings", trust: "workbench.trust.manage" };
+        const commands = { doctor: "countersign.server.doctor", log: "countersign.server.showLog", restart: "countersign.server.restart", settings: "workbench.action.openSettings", trust: "workbench.trust.manage", logIn: "countersign.login", folder: "workbench.action.files.openFolder" };
         await vscode.commands.executeCommand(commands[message.action], ...(message.action === "settings" ? ["countersign"] : []));
       }
     }
@@ -263,6 +268,7 @@ export class ChatPage implements vscode.Disposable {
       }
       case "fork":
         this.show(await threads.fork(threadId));
+        this.post({ type: "focus" });
         return;
       case "archive":
         await threads.request("countersign/thread/archive", { threadId });
@@ -319,11 +325,7 @@ export class ChatPage implements vscode.Disposable {
     // What is shown may change while the conversation is being opened; the words are for the one they were typed in.
     let id = this.threadId;
     if (id === undefined) {
-      const folder = await this.services.folder();
-      if (folder === null) {
-        throw new Error("No folder was chosen, so nothing was sent.");
-      }
-      const begun = await threads.start(folder);
+      const begun = await this.begin();
       id = begun.view.id;
       if (this.threadId === undefined) {
         this.show(begun);
@@ -331,6 +333,15 @@ export class ChatPage implements vscode.Disposable {
     }
     await threads.open(id);
     await threads.turn(id, { input, context: attention.context(leaveOut), settings: overrides(choices) }, queue);
+  }
+
+  /** A new conversation, in the folder that the person chooses where there is a choice. */
+  private async begin(): Promise<ThreadModel> {
+    const folder = await this.services.folder();
+    if (folder === null) {
+      throw new Error("No folder was chosen, so nothing was sent.");
+    }
+    return this.services.threads.start(folder);
   }
 
   private async command(name: Extract<FromPage, { type: "command" }>["name"]): Promise<void> {
@@ -341,7 +352,7 @@ export class ChatPage implements vscode.Disposable {
       return;
     }
     if (name === "review") {
-      const target = threadId ?? (await threads.start((await this.services.folder()) ?? undefined)).view.id;
+      const target = threadId ?? (await this.begin()).view.id;
       await this.open(target);
       await threads.request("countersign/review/start", { threadId: target, target: { type: "uncommittedChanges" } });
       return;

@@ -4,6 +4,7 @@
 import type { Questions } from "../questions";
 import type { Attention } from "./attention";
 import type { Threads } from "./threads";
+import type { Remedy } from "./wire";
 
 export interface ChatServices {
   readonly threads: Threads;
@@ -15,4 +16,6 @@ export interface ChatServices {
   folder(): Promise<string | undefined | null>;
   /** Why there is no server, in words. */
   trouble(): string | undefined;
+  /** What can be done about that first. */
+  remedy(): Remedy;
 }

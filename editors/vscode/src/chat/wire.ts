@@ -46,6 +46,9 @@ export interface Choices {
   readonly effort?: string;
 }
 
+/** What is to be done first where no server can run: started again, a folder trusted, another folder opened. */
+export type Remedy = "start" | "trust" | "folder";
+
 export type FromPage =
   | { readonly type: "ready"; readonly threadId: string | null }
   | { readonly type: "open"; readonly threadId: string }
@@ -71,10 +74,10 @@ export type FromPage =
   | { readonly type: "killTerminal"; readonly terminalId: number }
   | { readonly type: "sendOutput"; readonly itemId: string }
   | { readonly type: "overrule"; readonly assessmentId: string }
-  | { readonly type: "help"; readonly action: "doctor" | "log" | "settings" | "restart" | "trust" };
+  | { readonly type: "help"; readonly action: "doctor" | "log" | "settings" | "restart" | "trust" | "folder" | "logIn" };
 
 export type ToPage =
-  | { readonly type: "hello"; readonly folder: string; readonly running: boolean; readonly trouble: string | null; readonly trusted: boolean }
+  | { readonly type: "hello"; readonly folder: string; readonly running: boolean; readonly trouble: string | null; readonly remedy: Remedy }
   | { readonly type: "thread"; readonly view: ThreadView | null }
   | { readonly type: "events"; readonly events: readonly ThreadEvent[] }
   | { readonly type: "threads"; readonly entries: readonly ThreadEntry[]; readonly more: string | null; readonly append: boolean }

@@ -151,7 +151,17 @@ export function allowanceWords(limits: RateLimits): string[] {
   return [...line("Allowance", limits.primary), ...line("Long allowance", limits.secondary), ...credits];
 }
 
-function windowName(otherwise: string, minutes: number | null | undefined): string {
-  if (!minutes) return otherwise;
-  return minutes % 1440 === 0 ? `Allowance of ${minutes / 1440} days` : minutes % 60 === 0 ? `Allowance of ${minutes / 60} hours` : `Allowance of ${minutes} minutes`;
+/** What a window of an allowance is called in full. */
+export function windowName(otherwise: string, minutes: number | null | undefined): string {
+  return minutes ? `Allowance of ${windowLength(minutes)}` : otherwise;
+}
+
+/** The same beside a meter, where there is little room. */
+export function windowShort(minutes: number | null | undefined): string {
+  return minutes ? windowLength(minutes).replace(/^1 /, "") : "Allowance";
+}
+
+function windowLength(minutes: number): string {
+  const [count, unit] = minutes % 10080 === 0 ? [minutes / 10080, "week"] : minutes % 1440 === 0 ? [minutes / 1440, "day"] : minutes % 60 === 0 ? [minutes / 60, "hour"] : [minutes, "minute"];
+  return `${count} ${unit}${count === 1 ? "" : "s"}`;
 }

@@ -1,5 +1,5 @@
 // What can be done with the composer: messages that wait are moved, changed and taken out; a stopped turn pauses them; a command of the
-// person's own; a picture from the clipboard; calls, the person's own prompts among them; the mode and the model. Shows S-020, S-264, S-330, S-362.
+// person's own; a picture from the clipboard; calls, the person's own prompts among them; the mode and the model. Shows S-020, S-264, S-265, S-269, S-330, S-362.
 import fs from "node:fs";
 import path from "node:path";
 import { check, equal } from "../../checks.mjs";
@@ -49,10 +49,12 @@ export async function play(editor) {
   check("and it goes on when told to", await until("the second turn", () => chat.locator(".row-agentMessage", { hasText: "That was the second." }).isVisible(), 60000).catch(() => false));
   await until("the end of the turn", async () => !(await chat.locator(".activity").isVisible()), 30000);
 
+  const asked = requests().length;
   await editor.say(chat, "!echo from-the-$((40 + 2))");
   const command = chat.locator(".row-commandExecution", { hasText: "your shell" });
   check("a command of the person's own runs in their shell", await until("its output", async () => (await command.locator(".terminal").innerText()).includes("from-the-42"), 30000).catch(() => false));
   await until("the end of the command", async () => !(await chat.locator(".activity").isVisible()), 30000);
+  equal("without the model", requests().length, asked);
 
   await text.evaluate((box, png) => {
     const bytes = Uint8Array.from(atob(png), (sign) => sign.charCodeAt(0));
@@ -65,6 +67,7 @@ export async function play(editor) {
   await chat.locator(".composer select[aria-label='Mode']").selectOption("ask");
   await editor.say(chat, "look at this");
   check("and is sent along", await until("the answer", () => chat.locator(".row-agentMessage", { hasText: "A red dot." }).isVisible(), 60000).catch(() => false));
+  check("which is told nothing of that command", !JSON.stringify(requests().at(-1).body.input).includes("from-the-"));
   check("as it was", JSON.stringify(requests().at(-1).body.input).includes(PNG.slice(0, 60)));
   equal("the picture has left the composer", await chat.locator(".picture").count(), 0);
   equal("the mode that was chosen stays", await chat.locator(".composer select[aria-label='Mode']").inputValue(), "ask");

@@ -19,6 +19,7 @@ export async function play(editor) {
   const { page } = editor;
   await editor.running();
   const chat = await editor.openChat();
+  check("the chat says in which folders the agent can work", (await chat.locator(".empty").innerText()).includes("shop or depot"), await chat.locator(".empty").innerText());
   await editor.say(chat, "where are you?");
   const input = page.locator(".quick-input-widget:not([style*='display: none'])").first();
   await until("the question for the folder", async () => (await input.innerText().catch(() => "")).includes("depot"), 30000);

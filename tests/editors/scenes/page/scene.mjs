@@ -1,38 +1,21 @@
 // The page of the chat by itself, which says what it asks of the extension: nothing takes the focus from where the person is, a command
 // that asks can be read to its end, what was not sent comes back, and a page of the web counts as agreed to only once it is open.
-import fs from "node:fs";
-import path from "node:path";
 import { check, equal } from "../../checks.mjs";
-import { repository, until } from "../../stage.mjs";
+import { until } from "../../stage.mjs";
+import { conversation, openPage } from "../../vscode-chat/page.mjs";
 
 const PNG = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAUAAAAFCAYAAACNbyblAAAAHElEQVQI12P4//8/w38GIAXDIBKE0DHxgljNBAAO9TXL0Y4OHwAAAABJRU5ErkJggg==";
 
 export async function play(editor) {
-  const page = await editor.page.context().newPage();
-  await page.setViewportSize({ width: 420, height: 800 });
-  await page.setContent("<!DOCTYPE html><html><head></head><body></body></html>");
-  await page.evaluate(() => {
-    window.posted = [];
-    window.acquireVsCodeApi = () => ({ postMessage: (message) => window.posted.push(message), getState: () => undefined, setState: () => undefined });
-  });
-  const out = path.join(repository, "editors", "vscode", "out");
-  await page.addStyleTag({ content: fs.readFileSync(path.join(out, "webview.css"), "utf8") });
-  await page.addScriptTag({ content: fs.readFileSync(path.join(out, "webview.js"), "utf8") });
-  const tell = (message) => page.evaluate((data) => new Promise((resolve) => {
-    window.addEventListener("message", () => requestAnimationFrame(() => requestAnimationFrame(resolve)), { once: true });
-    window.postMessage(data, "*");
-  }), message);
-  const posted = (type) => page.evaluate((wanted) => window.posted.filter((one) => one.type === wanted), type);
-  const focused = () => page.evaluate(() => document.activeElement?.getAttribute("aria-label"));
-  const view = (rows) => ({ type: "thread", view: { id: "T", name: "One", preview: "", cwd: "/w", status: "idle", archived: false, rows, agents: {}, proposals: {}, terminals: {} } });
-  await tell({ type: "hello", folder: "w", running: true, trouble: null, trusted: true });
-  await tell(view([]));
+  const { page, tell, posted, focused } = await openPage(editor);
+  await tell({ type: "hello", folder: "w", running: true, trouble: null, remedy: "start" });
+  await tell(conversation([]));
 
   // The list of conversations is open, and the agent goes on.
   await page.locator("header button[aria-label='Conversations']").click();
   await tell({ type: "threads", append: false, more: null, entries: [{ id: "T", title: "One", cwd: "w", updatedAtMs: 1, status: "idle", archived: false }] });
   await page.locator(".thread-search input").fill("on");
-  await tell(view([{ key: "n", turnId: "t", rev: 0, body: { kind: "note", severity: "info", text: "changed" } }]));
+  await tell(conversation([{ key: "n", turnId: "t", rev: 0, body: { kind: "note", severity: "info", text: "changed" } }]));
   check("the list of conversations stays when a conversation changes", await page.locator(".thread-list").isVisible());
   equal("and the focus stays where it is", await focused(), "Search conversations");
   await tell({ type: "unsent", token: 99 });
@@ -77,6 +60,21 @@ export async function play(editor) {
   await tell({ type: "sent", token: again.token });
   await tell({ type: "unsent", token: again.token });
   equal("what was sent does not come back", await text.inputValue(), "");
+
+  // What is dropped: a picture, and a file of the editor's explorer, in a window of this machine and in a remote one.
+  const drop = (uris) => page.locator(".composer").evaluate(async (box, [url, list]) => {
+    const data = new DataTransfer();
+    if (list === "") data.items.add(new File([await (await fetch(url)).blob()], "dot.png", { type: "image/png" }));
+    else data.setData("text/uri-list", list);
+    box.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
+  }, [PNG, uris]);
+  await drop("");
+  check("a picture can be dropped", await until("the picture", () => page.locator(".picture img").isVisible(), 10000).catch(() => false));
+  await page.locator(".picture button").click();
+  equal("and taken out again", await page.locator(".picture").count(), 0);
+  await drop("file:///w/a%20b.py\r\nvscode-remote://ssh-remote%2Bhost/w/c.py\r\nhttps://example.org/d.py");
+  equal("a dropped file is mentioned, a page of the web is not", (await text.inputValue()).trim(), "@\"/w/a b.py\" @/w/c.py");
+  await text.fill("");
 
   await tell({ type: "events", events: [{ method: "countersign/mcp/elicitationRequested", params: { threadId: "T", turnId: "t", seq: 2, elicitation: { id: "E", threadId: "T", turnId: "t", itemId: "i", server: "s", requestId: 1, message: "Log in", mode: "url", url: "https://example.org/", elicitationId: "e" } } }] });
   await page.locator(".question.open button", { hasText: "Open link" }).click();

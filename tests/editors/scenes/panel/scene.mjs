@@ -1,5 +1,5 @@
 // A conversation in the chat view: mentions, reasoning, plan, a command that asks, a question, a proposal; what the model wrote does no
-// harm; another turn is stopped; and all of it is there again after the window was loaded anew. Shows S-014, S-106, S-127, S-427.
+// harm; another turn is stopped; and all of it is there again after the window was loaded anew. Shows S-014, S-106, S-127, S-322, S-326, S-427.
 import { check, equal } from "../../checks.mjs";
 import { before, onDisk, requests, until } from "../../stage.mjs";
 
@@ -78,6 +78,14 @@ export async function play(editor) {
   const again = await editor.frame();
   check("after a reload the conversation is there again", await until("the conversation", () => again.locator(".row-note", { hasText: "You stopped this turn" }).isVisible(), 60000).catch(() => false), await again.locator("body").innerText());
   check("and so is the draft", await until("the draft", async () => (await again.locator(".composer textarea").inputValue()) === "a draft", 20000).catch(() => false), await again.locator(".composer textarea").inputValue());
+
+  const box = again.locator(".composer textarea");
+  await box.fill("");
+  await box.press("ArrowUp");
+  equal("what was written is kept", await until("the words", async () => (await box.inputValue()) === "and now slowly" && "and now slowly", 10000).catch(() => box.inputValue()), "and now slowly");
+  await box.press("ArrowUp");
+  check("and goes back from the last", /what is wrong\?$/.test(await box.inputValue()), await box.inputValue());
+  await box.fill("");
 
   await again.locator("header button[aria-label='Conversations']").click();
   const entry = again.locator(".thread").first();

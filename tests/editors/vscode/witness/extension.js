@@ -54,10 +54,36 @@ exports.activate = (context) => {
   for (const [name, theme] of Object.entries({ light: "Default Light Modern", dark: "Default Dark Modern", contrast: "Default High Contrast" })) {
     context.subscriptions.push(vscode.commands.registerCommand(`witness.theme.${name}`, () => vscode.workspace.getConfiguration("workbench").update("colorTheme", theme, true)));
   }
+  context.subscriptions.push(vscode.commands.registerCommand("witness.saveAlways", () => vscode.workspace.getConfiguration("countersign").update("proposals.save", "always", true)));
+  context.subscriptions.push(vscode.workspace.registerFileSystemProvider("loft", loft(), { isCaseSensitive: true }));
+  context.subscriptions.push(vscode.commands.registerCommand("witness.addProject", () => vscode.workspace.updateWorkspaceFolders(vscode.workspace.workspaceFolders.length, 0, { uri: vscode.Uri.file(process.env.JOURNEY_PROJECT) })));
+  context.subscriptions.push(vscode.commands.registerCommand("witness.removeProject", () => vscode.workspace.updateWorkspaceFolders(vscode.workspace.workspaceFolders.length - 1, 1)));
   context.subscriptions.push(...languageServer());
   vscode.workspace.textDocuments.forEach(lint);
   record();
 };
+
+/** A file system that is on no disk, as that of a repository which is only looked at: one file in one folder. */
+function loft() {
+  const text = Buffer.from("Up here is nothing that a command could see.\n");
+  const stat = (uri) => {
+    if (uri.path === "/attic") return { type: vscode.FileType.Directory, ctime: 0, mtime: 0, size: 0 };
+    if (uri.path === "/attic/letter.txt") return { type: vscode.FileType.File, ctime: 0, mtime: 0, size: text.length };
+    throw vscode.FileSystemError.FileNotFound(uri);
+  };
+  const refuse = (uri) => { throw vscode.FileSystemError.NoPermissions(uri); };
+  return {
+    onDidChangeFile: new vscode.EventEmitter().event,
+    watch: () => new vscode.Disposable(() => undefined),
+    stat,
+    readDirectory: (uri) => (uri.path === "/attic" ? [["letter.txt", vscode.FileType.File]] : refuse(uri)),
+    readFile: (uri) => (stat(uri).type === vscode.FileType.File ? text : refuse(uri)),
+    createDirectory: refuse,
+    writeFile: refuse,
+    delete: refuse,
+    rename: refuse,
+  };
+}
 
 /** What a language server for Python would tell, by the words alone. The name "slow" is never answered for. */
 function languageServer() {

@@ -1,0 +1,30 @@
+/**
+ * The folders of the window: which of them the agent can work in, and which one a new conversation gets.
+ */
+import * as vscode from "vscode";
+
+/** Commands and the sandbox need files on a disk: a folder of another file system is none of these. */
+export function foldersOnDisk(): vscode.WorkspaceFolder[] {
+  return (vscode.workspace.workspaceFolders ?? []).filter((folder) => folder.uri.scheme === "file");
+}
+
+/** Names of the folders that the agent does not see. */
+export function foldersElsewhere(): string[] {
+  return (vscode.workspace.workspaceFolders ?? []).filter((folder) => folder.uri.scheme !== "file").map((folder) => folder.name);
+}
+
+/** The folder for a new conversation; the person is asked where there are several and none is in use. Null if they chose none. */
+export async function folderForConversation(): Promise<string | undefined | null> {
+  const folders = foldersOnDisk();
+  const active = vscode.window.activeTextEditor?.document.uri;
+  const ofActive = active === undefined ? undefined : vscode.workspace.getWorkspaceFolder(active);
+  if (ofActive?.uri.scheme === "file") {
+    return ofActive.uri.fsPath;
+  }
+  if (folders.length <= 1) {
+    return folders[0]?.uri.fsPath;
+  }
+  const items = folders.map((folder) => ({ label: folder.name, description: folder.uri.fsPath, path: folder.uri.fsPath }));
+  const picked = await vscode.window.showQuickPick(items, { title: "New conversation", placeHolder: "In which folder is the agent to work?" });
+  return picked === undefined ? null : picked.path;
+}

@@ -1,0 +1,91 @@
+// By keys alone: the selected lines into the composer, from change to change, a decision in the diff. No key does anything where it makes no
+// sense. What is accepted is saved as the setting says: never, or always. Code of an answer goes into the file. And the last turn is taken
+// back from the chat. Shows S-257.
+import { check, equal } from "../../checks.mjs";
+import { before, onDisk, toldOf, until } from "../../stage.mjs";
+
+export const wants = { settings: { "countersign.proposals.save": "never" } };
+
+export async function play(editor) {
+  const { page, workbench } = editor;
+  await editor.open("cart.py");
+  const chat = await editor.openChat();
+  const text = chat.locator(".composer textarea");
+  const toasts = () => page.locator(".notification-toast").allInnerTexts();
+  const caret = (name, line) => until(`the cursor in ${name}:${line}`, () => editor.active()?.name === name && editor.active()?.line === line, 10000).catch(() => false);
+  await workbench.focusEditor();
+  await workbench.goTo(13, 5);
+  await page.keyboard.press("Alt+]");
+  await page.keyboard.press("Control+Alt+Enter");
+  await page.keyboard.press("Shift+End");
+  await page.keyboard.press("Control+Alt+l");
+  check("a key puts the selected lines into the composer", await until("the mention", async () => (await text.inputValue()).trim() === "@cart.py#L13", 10000).catch(() => false), await text.inputValue());
+  check("and the focus", await until("the focus", () => chat.evaluate(() => document.activeElement?.tagName === "TEXTAREA"), 10000).catch(() => false));
+  check("where nothing waits, the keys for changes say and do nothing", (await toasts()).length === 0 && editor.held("cart.py").text === before("cart.py"), await toasts());
+  await text.press("End");
+  await page.keyboard.insertText("mend it");
+  await page.keyboard.press("Enter");
+  const waits = chat.locator(".proposal.waits");
+  await until("the proposal", () => waits.locator("button", { hasText: "Accept all" }).isVisible(), 60000);
+
+  await workbench.focusEditor();
+  await workbench.goTo(1, 1);
+  await page.keyboard.press("Alt+]");
+  check("a key leads to the next change", await caret("cart.py", 13), editor.active());
+  await page.keyboard.press("Control+Alt+Enter");
+  await page.keyboard.press("Alt+]");
+  const tab = page.locator(".tab", { hasText: "prices.py (proposed)" }).first();
+  check("and on to the next file, as it would be", await until("the diff", () => tab.isVisible(), 20000).catch(() => false));
+  await until("the cursor in the diff", () => editor.active()?.name === "prices.py", 10000).catch(() => undefined);
+  check("the key that accepts is for the diff alone", (await waits.locator(".hunk-accepted").count()) === 0, await waits.innerText());
+  await editor.shot("diff");
+  await page.keyboard.press("Control+Alt+Enter");
+  check("there it accepts the file", await until("the decision", async () => (await waits.locator(".hunk-accepted").count()) === 1, 20000).catch(() => false), await chat.locator("body").innerText());
+  await page.keyboard.press("Alt+]");
+  await until("the diff of the other file", () => page.locator(".tab.active", { hasText: "cart.py (proposed)" }).first().isVisible(), 20000).catch(() => undefined);
+  await until("the cursor in the diff", () => editor.active()?.name === "cart.py", 10000).catch(() => undefined);
+  await page.keyboard.press("Control+Alt+Enter");
+  check("and the next", await until("the change", () => editor.held("cart.py").text.includes("return total\n"), 30000).catch(() => false), editor.held("cart.py").text);
+  const run = chat.locator(".question.open button", { hasText: "Run once" });
+  await until("the command or its answer", async () => (await run.isVisible()) || (await chat.locator(".row-agentMessage", { hasText: "Mended" }).isVisible()), 60000);
+  if (await run.isVisible()) await run.click();
+  await until("the answer", () => chat.locator(".row-agentMessage", { hasText: "Mended, as you decided." }).isVisible(), 60000);
+  check("who wants nothing saved finds nothing saved", editor.held("cart.py").dirty && onDisk("cart.py") === before("cart.py"), { dirty: editor.held("cart.py").dirty, disk: onDisk("cart.py") });
+  check("and the command that came after saw the disk as it is", /totl/.test(toldOf("look") ?? ""), toldOf("look"));
+  await until("the end of the turn", async () => !(await chat.locator(".activity").isVisible()), 30000);
+
+  await editor.command("Witness: Save Always");
+  await workbench.open("cart.py");
+  await workbench.focusEditor();
+  await workbench.goTo(1, 1);
+  await page.keyboard.insertText("# mine\n");
+  await until("the typed text", () => editor.held("cart.py").text.startsWith("# mine\n"), 10000);
+  await editor.say(chat, "and the tax");
+  await until("the proposal", () => waits.locator("button", { hasText: "Accept all" }).isVisible(), 60000);
+  await waits.locator("button", { hasText: "Accept all" }).click();
+  check("who wants all saved finds it saved, with what they had typed", await until("the file", () => onDisk("cart.py").startsWith("# mine\n") && onDisk("cart.py").includes("VAT = 7"), 20000).catch(() => false), onDisk("cart.py"));
+  await until("the answer", () => chat.locator(".row-agentMessage", { hasText: "The tax is lower now." }).isVisible(), 60000);
+  await until("the end of the turn", async () => !(await chat.locator(".activity").isVisible()), 30000);
+
+  // Code of an answer: at the cursor, and in the place of what is selected, which the editor's own preview asks about.
+  const code = chat.locator(".row-agentMessage figure.code").last();
+  await workbench.focusEditor();
+  await workbench.goTo(2, 1);
+  await code.locator("button", { hasText: "Insert" }).click();
+  check("code of an answer can be put in at the cursor", await until("the code", () => editor.held("cart.py").text.startsWith("# mine\nPENNIES = True\n"), 10000).catch(() => false), editor.held("cart.py").text);
+  await workbench.focusEditor();
+  await workbench.goTo(1, 1);
+  await page.keyboard.press("Shift+End");
+  await code.locator("button", { hasText: "Apply" }).click();
+  const preview = await until("the preview", () => workbench.preview(), 20000).catch(() => undefined);
+  check("or in the place of what is selected, once the person has seen it", preview?.rows.some((row) => row.includes("cart.py")) === true && editor.held("cart.py").text.startsWith("# mine\n"), preview?.rows);
+  await preview?.tickAll();
+  await preview?.apply();
+  check("and then it is there", await until("the code", () => editor.held("cart.py").text.startsWith("PENNIES = True\nPENNIES = True\n"), 10000).catch(() => false), editor.held("cart.py").text);
+  await editor.say(chat, "/undo");
+  check("the last turn can be taken back from the chat", await until("the text", () => editor.held("cart.py").text.includes("VAT = 19"), 30000).catch(() => false), editor.held("cart.py").text);
+  check("which leaves what was typed and the turn before", editor.held("cart.py").text.startsWith("PENNIES = True\n") && editor.held("cart.py").text.includes("return total\n"), editor.held("cart.py").text);
+  check("and the chat says so", await until("the words", () => chat.locator(".row-undo", { hasText: "cart.py" }).isVisible(), 20000).catch(() => false), await chat.locator("body").innerText());
+  await editor.shot("undone");
+  equal("one undoes, and no more", onDisk("prices.py").includes("50"), true);
+}
