@@ -60,19 +60,3 @@ async fn another_model_can_be_chosen() {
     work.done().await;
     assert_eq!(work.model.requests()[1].model(), "other-model");
 }
-
-/// *Summarise the conversation*: asks for a summary. *Close* does nothing.
-#[tokio::test]
-async fn a_conversation_that_is_too_long_can_be_summed_up() {
-    let error = || json!({"code": "context_length_exceeded", "message": "Too long."});
-    let script = json!([failing(400, error()), failing(400, error()), [{"say": "A SUMMARY"}]]);
-    let work = work(script).await;
-    let question = work.question().await;
-    let buttons = titles(&question);
-    assert_eq!(buttons, ["Summarise the conversation", "Choose another model", "Close"]);
-    let before = work.model.requests().len();
-    work.press(&question, "Summarise");
-    let requests = work.model.wait_for_requests(before + 1).await;
-    assert_eq!(requests[before].headers["x-countersign-task"], "compaction");
-    work.idle("a.txt").await;
-}
