@@ -44,6 +44,7 @@ mod sampling;
 mod schedules;
 pub mod servers;
 pub mod settings;
+mod small;
 mod stored;
 pub mod stream;
 pub mod subagents;
@@ -89,6 +90,20 @@ const LAST_STEPS: Duration = Duration::from_millis(300);
 /// Milliseconds since the epoch.
 pub(crate) fn now_ms() -> i64 {
     jiff::Timestamp::now().as_millisecond()
+}
+
+/// A time as people say it: `14:05`, with the day where that is not today.
+pub(crate) fn clock(at_ms: i64) -> String {
+    clock_in(at_ms, now_ms(), &jiff::tz::TimeZone::system())
+}
+
+fn clock_in(at_ms: i64, now_ms: i64, zone: &jiff::tz::TimeZone) -> String {
+    let there = |at: i64| jiff::Timestamp::from_millisecond(at).map(|at| at.to_zoned(zone.clone()));
+    match (there(at_ms), there(now_ms)) {
+        (Ok(at), Ok(now)) if at.date() == now.date() => at.strftime("%H:%M").to_string(),
+        (Ok(at), _) => at.strftime("%Y-%m-%d %H:%M").to_string(),
+        (Err(_), _) => "an unknown time".to_owned(),
+    }
 }
 
 /// Why a request to the agent was refused.

@@ -102,14 +102,33 @@ impl Default for Limits {
     }
 }
 
+/// Who is asked for work beside the conversation; what is absent is the thread's.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Helper {
+    pub model: Option<String>,
+    /// Id of a provider that is known.
+    pub provider: Option<String>,
+}
+
+impl Helper {
+    /// Whether the thread's own model is meant.
+    pub fn is_thread(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// The effective values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     pub home: PathBuf,
     /// Absent: the provider's default.
     pub model: Option<String>,
-    /// The model of reviews; absent: the thread's.
-    pub review_model: Option<String>,
+    /// Who reviews.
+    pub review_by: Helper,
+    /// Who sums up long conversations.
+    pub compact_by: Helper,
+    /// Who says how risky a command is, and answers questions in the person's place.
+    pub approvals_by: Helper,
     /// Id of a provider; see [`Config::provider`].
     pub model_provider: String,
     /// Whether someone chose the provider, so that no local server is looked for in its place.

@@ -26,6 +26,7 @@ mod limits;
 pub mod local;
 mod names;
 pub mod post;
+mod reading;
 mod responses;
 pub mod retry;
 pub mod socket;

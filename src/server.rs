@@ -603,7 +603,7 @@ impl Server {
     }
 
     async fn model_list(&self, params: ModelListParams) -> Result<ModelListResult> {
-        Ok(model::list(self.0.session()?, &params)?)
+        Ok(model::list(self.0.session()?, &params).await?)
     }
 
     async fn model_set_default(&self, params: ModelSetDefaultParams) -> Result<ModelSetDefaultResult> {

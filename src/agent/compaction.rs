@@ -6,21 +6,23 @@
 //! summary is there.
 
 mod fit;
-mod fold;
-mod measure;
+pub(super) mod fold;
+pub(super) mod measure;
 #[cfg(test)]
 mod tests;
 
 use super::consult::{self, Said, Unanswered};
 use super::history::History;
 use super::mode;
+use super::provider::Provider;
 use super::sampling::{self, Broken};
+use super::small::Fit;
 use super::thread::whole;
 use super::turn::{Ended, Turn};
 use crate::ids::ItemId;
 use crate::model::item::ResponseItem;
 use crate::model::retry::Retry;
-use crate::model::{ErrorKind, ModelError, ModelRequest, Task};
+use crate::model::{ErrorKind, ModelError, ModelRequest, Task, catalogue};
 use crate::protocol::item::{CompactionReason, ItemStatus, PlanStep, PlanStepStatus, ThreadItem};
 use crate::protocol::model::TokenUsage;
 use crate::protocol::settings::{Mode, ReasoningSummary};
@@ -178,7 +180,8 @@ async fn replace(turn: &Arc<Turn>) -> Result<(String, u32), Broken> {
     let fold = Fold::of(before.items());
     let replaced = fold.replaced;
     let told = History::new(before.items()[..replaced].to_vec());
-    let said = summary(turn, told.for_model()).await?;
+    let told = told.for_model();
+    let said = summary(turn, Fit::of(turn, &told).input(told)).await?;
     let budget = budget(turn);
     let summary = fold::cut(said.text.trim(), budget * measure::BYTES_PER_TOKEN);
     let (project, surroundings) = context(turn);
@@ -229,16 +232,20 @@ fn budget(turn: &Turn) -> usize {
 /// that.
 async fn summary(turn: &Arc<Turn>, whole: Arc<Vec<ResponseItem>>) -> Result<Said, Broken> {
     let prompt = ResponseItem::user(turn.config.compact_prompt.as_deref().unwrap_or(PROMPT).trim());
-    let mut told = match measure::room_for_items(turn, &prompt) {
+    let helper = helper(turn).await?;
+    let mut told = match measure::room_for_items(turn, helper.context_window, &prompt) {
         Some(most) => fit::within(&whole, most),
         None => whole,
     };
-    let mut retry = Retry::new(turn.provider().client.provider());
+    let mut retry = Retry::new(helper.client.provider());
     let mut empty = 0;
     loop {
-        let refused = match attempt(turn, &told, &prompt).await? {
+        let refused = match attempt(turn, &helper, &told, &prompt).await? {
             Ok(said) => {
-                note_limits(turn, &said);
+                // Another provider's allowance is not the thread's.
+                if helper.client.is_like(&turn.provider().client) {
+                    note_limits(turn, &said);
+                }
                 if !said.text.trim().is_empty() {
                     return Ok(said);
                 }
@@ -263,16 +270,38 @@ async fn summary(turn: &Arc<Turn>, whole: Arc<Vec<ResponseItem>>) -> Result<Said
     }
 }
 
+/// Who sums up.
+async fn helper(turn: &Arc<Turn>) -> Result<Provider, Broken> {
+    let found = tokio::select! {
+        biased;
+        () = turn.cancel.cancelled() => return Err(Broken::Stopped),
+        found = Provider::helper(turn, &turn.config.compact_by) => found,
+    };
+    found.map_err(|problem| Broken::Failed(problem.into_error()))
+}
+
 /// One request for a summary. The outer error ends the turn.
 async fn attempt(
     turn: &Arc<Turn>,
+    helper: &Provider,
     told: &Arc<Vec<ResponseItem>>,
     prompt: &ResponseItem,
 ) -> Result<Result<Said, Unanswered>, Broken> {
-    let mut input = Vec::with_capacity(told.len() + 1);
-    input.extend_from_slice(told);
+    let own = turn.provider();
+    let is_own = helper.client.is_like(&own.client);
+    // Sealed thoughts mean nothing to another provider.
+    let keeps = |item: &&ResponseItem| is_own || !matches!(item, ResponseItem::Reasoning { .. });
+    let mut input: Vec<ResponseItem> = told.iter().filter(keeps).cloned().collect();
     input.push(prompt.clone());
     let request = ModelRequest {
+        model: helper.model.clone(),
+        parallel_tool_calls: catalogue::calls_side_by_side(&helper.model),
+        effort: turn
+            .settings
+            .effort
+            .clone()
+            .filter(|_| is_own && helper.model == own.model),
+        service_tier: turn.settings.service_tier.clone().filter(|_| is_own),
         input: Arc::new(input),
         // What it is told of its thinking helps nobody here.
         summary: ReasoningSummary::None,
@@ -281,7 +310,7 @@ async fn attempt(
         ..sampling::request(turn)
     };
     sampling::before_request(turn).await?;
-    let asked = consult::ask(&turn.provider().client, &request, MOST_TEXT);
+    let asked = consult::ask(&helper.client, &request, MOST_TEXT);
     tokio::select! {
         biased;
         () = turn.cancel.cancelled() => Err(Broken::Stopped),

@@ -11,6 +11,7 @@ mod mentioned;
 pub mod mentions;
 mod place;
 
+pub(super) use editor::OPENING as EDITOR_OPENING;
 pub(super) use instructions::OPENING as CHANGED_INSTRUCTIONS;
 pub use instructions::{Known, read as read_instructions};
 
@@ -22,6 +23,7 @@ use super::turn::Turn;
 use crate::model::item::ResponseItem;
 use crate::protocol::item::{LineRange, SentContext, UserInput};
 use crate::tools::image;
+pub(super) use mentioned::OPENING as MENTIONS_OPENING;
 use place::Ground;
 use std::cell::Cell;
 use std::sync::Arc;

@@ -85,6 +85,10 @@ pub struct Data {
     pub told_weaker: bool,
     /// They were told that not all tools of servers are offered.
     pub told_tools_left_out: bool,
+    /// What they were told of a small window.
+    pub told_small: Option<String>,
+    /// When the first of the inputs is sent that wait for a time, in milliseconds since the epoch.
+    pub sends_at_ms: Option<i64>,
     /// What the automatic reviewer has found.
     pub reviews: Reviews,
     /// What the model is to be told before it is asked again.
@@ -138,6 +142,8 @@ impl Conversation {
             told_no_snapshot: false,
             told_weaker: false,
             told_tools_left_out: false,
+            told_small: None,
+            sends_at_ms: None,
             reviews: Reviews::default(),
             notes: Vec::new(),
             reports: HashMap::new(),

@@ -194,10 +194,10 @@ impl Turn {
         specs
     }
 
-    /// Whether the provider may search the web for the model. Only one of the two wire APIs knows of it.
+    /// Whether the provider may search the web for the model. Chat Completions knows nothing of it.
     fn searches_the_web(&self) -> bool {
         let wire = self.provider.get().map(|provider| provider.client.provider().wire_api);
-        self.config.web_search() && !self.is_apart() && wire == Some(WireApi::Responses)
+        self.config.web_search() && !self.is_apart() && matches!(wire, Some(WireApi::Responses | WireApi::Anthropic))
     }
 
     /// Tools of ours that this conversation does not have, each with the reason, in words.

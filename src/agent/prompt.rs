@@ -60,7 +60,7 @@ pub struct Environment {
     lines: Vec<(String, String)>,
 }
 
-const ENVIRONMENT_START: &str = "<environment_context>\n";
+pub(super) const ENVIRONMENT_START: &str = "<environment_context>\n";
 const ENVIRONMENT_END: &str = "</environment_context>";
 
 impl Environment {

@@ -1,10 +1,12 @@
 //! Which model answers a turn: the configured provider, its key, its window; or a local server where no key is there.
 
 use super::desk::Desk;
+use super::turn::Turn;
 use crate::account::{CommandLogin, Terms};
-use crate::config::{Config, provider::Provider as Settings};
+use crate::config::{Config, Helper, provider::Provider as Settings};
 use crate::model::credential::Credential;
 use crate::model::{ModelClient, ModelError, catalogue, local};
+use crate::protocol::model::Model;
 use crate::protocol::settings::ThreadSettings;
 use crate::protocol::turn::{TurnError, TurnErrorKind};
 use std::collections::VecDeque;
@@ -13,6 +15,8 @@ use std::time::Duration;
 
 /// How long local servers may take to say that they are there.
 const DETECTION: Duration = Duration::from_millis(300);
+/// How long a provider may take to list its models for a person who chooses one.
+const LISTING: Duration = Duration::from_secs(3);
 /// Tokens up to which a window counts as small: instructions and all tools fill a large part of it.
 const SMALL_WINDOW: u32 = 16_384;
 /// The model asked for where the configuration names none and the provider is OpenAI.
@@ -25,6 +29,16 @@ pub enum Unresolved {
     Final(TurnError),
     /// The provider was asked what it serves and failed; with its settings, which say how often to try again.
     Provider(ModelError, Box<Settings>),
+}
+
+impl Unresolved {
+    /// For the end of a turn that cannot go on without it.
+    pub(super) fn into_error(self) -> TurnError {
+        match self {
+            Self::Final(error) => error,
+            Self::Provider(error, _) => error.turn_error(),
+        }
+    }
 }
 
 /// Clients kept for later turns. More providers than this are hardly in use at a time.
@@ -59,6 +73,35 @@ impl Clients {
     }
 }
 
+/// A thread's settings with another model or provider for work beside its conversation. A provider that is named without a
+/// model answers with its own default.
+pub(super) fn helped_by(helper: &Helper, settings: ThreadSettings) -> ThreadSettings {
+    let is_elsewhere = helper
+        .provider
+        .as_ref()
+        .is_some_and(|id| *id != settings.model_provider);
+    let own = match is_elsewhere {
+        true => String::new(),
+        false => settings.model.clone(),
+    };
+    ThreadSettings {
+        model: helper.model.clone().unwrap_or(own),
+        model_provider: helper.provider.clone().unwrap_or(settings.model_provider),
+        ..settings
+    }
+}
+
+/// The configuration without the window that it gives the thread's model.
+pub(super) fn without_window(config: &Arc<Config>) -> Arc<Config> {
+    match config.context_window {
+        None => config.clone(),
+        Some(_) => Arc::new(Config {
+            context_window: None,
+            ..Config::clone(config)
+        }),
+    }
+}
+
 #[derive(Clone)]
 pub struct Provider {
     pub client: ModelClient,
@@ -74,14 +117,20 @@ pub struct Provider {
 }
 
 impl Provider {
+    /// Who does work beside a turn's conversation: the turn's own model, where nobody else is named.
+    pub(super) async fn helper(turn: &Turn, helper: &Helper) -> Result<Self, Unresolved> {
+        let settings = helped_by(helper, turn.settings.clone());
+        match turn.provider.get() {
+            Some(own) if helper.is_thread() || settings == turn.settings => Ok(own.clone()),
+            _ => Self::resolve(&without_window(&turn.config), &settings, &turn.desk).await,
+        }
+    }
+
     /// Finds what the settings name. A missing key is no error here: where nothing was chosen a local server may stand
     /// in, and else the first request says which variable is missing.
     pub async fn resolve(config: &Config, settings: &ThreadSettings, desk: &Desk) -> Result<Self, Unresolved> {
         let Desk {
-            env,
-            user_agent,
-            clients,
-            ..
+            user_agent, clients, ..
         } = desk;
         let id = &settings.model_provider;
         let provider = config.provider(id).map_err(|error| {
@@ -92,18 +141,7 @@ impl Provider {
                 actions: Vec::new(),
             })
         })?;
-        let terms = Terms {
-            login: &config.login,
-            provider,
-            env,
-        };
-        let (credential, base_url) = match &provider.auth {
-            Some(command) => {
-                let login = CommandLogin::new(command, env, desk.secrets.clone());
-                (Credential::Login(Arc::new(login)), provider.base_url.clone())
-            }
-            None => desk.account.credential(terms),
-        };
+        let (credential, base_url) = credential(config, provider, desk);
         let wants_one = provider.env_key.is_some() || provider.requires_openai_auth;
         if wants_one
             && credential == Credential::None
@@ -113,14 +151,7 @@ impl Provider {
             let client = clients.share(ModelClient::new(&found.provider, None, user_agent));
             return Ok(Self::new(config, client, found.model).look_at_window().await);
         }
-        let headers = provider.env_http_headers.iter();
-        let headers = headers.filter_map(|(name, variable)| Some((name.clone(), env.get(variable)?.clone())));
-        let provider = &Settings {
-            base_url,
-            ..provider.clone()
-        };
-        let client = ModelClient::with_credential(provider, credential, user_agent).with_headers(headers);
-        let client = clients.share(client);
+        let client = client(provider, credential, base_url, desk);
         let model = match settings.model.as_str() {
             "" if id == "openai" => DEFAULT_MODEL.to_owned(),
             "" => first_model(&client, provider).await?,
@@ -166,6 +197,85 @@ impl Provider {
             is_loaded: false,
         }
     }
+}
+
+/// How we are known to a provider, and where it answers us: by its program, else by the account or a key.
+fn credential(config: &Config, provider: &Settings, desk: &Desk) -> (Credential, String) {
+    let terms = Terms {
+        login: &config.login,
+        provider,
+        env: &desk.env,
+    };
+    match &provider.auth {
+        Some(command) => {
+            let login = CommandLogin::new(command, &desk.env, desk.secrets.clone());
+            (Credential::Login(Arc::new(login)), provider.base_url.clone())
+        }
+        None => desk.account.credential(terms),
+    }
+}
+
+/// The client of a provider, the same for all turns that have the same settings.
+fn client(provider: &Settings, credential: Credential, base_url: String, desk: &Desk) -> ModelClient {
+    let headers = provider.env_http_headers.iter();
+    let headers = headers.filter_map(|(name, variable)| Some((name.clone(), desk.env.get(variable)?.clone())));
+    let provider = &Settings {
+        base_url,
+        ..provider.clone()
+    };
+    let client = ModelClient::with_credential(provider, credential, &desk.user_agent).with_headers(headers);
+    desk.clients.share(client)
+}
+
+/// The models of a provider as far as they are known without asking it, the configured one among them. Empty for a provider
+/// that is not known.
+pub fn known(config: &Config, id: &str, desk: &Desk) -> Vec<Model> {
+    let current = config.model.as_deref().unwrap_or_default();
+    known_beside(config, id, current, desk)
+}
+
+fn known_beside(config: &Config, id: &str, current: &str, desk: &Desk) -> Vec<Model> {
+    let Ok(provider) = config.provider(id) else {
+        return Vec::new();
+    };
+    let paid_by = desk.account.paid_by(Terms {
+        login: &config.login,
+        provider,
+        env: &desk.env,
+    });
+    catalogue::offered(paid_by, id, provider, current)
+}
+
+/// The same, and what the provider says itself: it is asked for a moment, unless it is OpenAI, whose table is ours.
+pub async fn offered(config: Arc<Config>, id: String, current: String, desk: Arc<Desk>) -> Vec<Model> {
+    let id_read = id.clone();
+    // A login is read from the disk, and a client reads the system's certificates.
+    let prepared = tokio::task::spawn_blocking(move || {
+        let provider = config.provider(&id_read).ok()?;
+        let asked = catalogue::is_listed(provider).then(|| {
+            let (credential, base_url) = credential(&config, provider, &desk);
+            client(provider, credential, base_url, &desk)
+        });
+        let known = known_beside(&config, &id_read, &current, &desk);
+        Some((provider.clone(), current, known, asked))
+    });
+    let Ok(Some((provider, current, mut known, asked))) = prepared.await else {
+        return Vec::new();
+    };
+    if let Some(client) = asked {
+        match tokio::time::timeout(LISTING, catalogue::list_remote(&client)).await {
+            Ok(Ok(listed)) => {
+                for model in listed.into_iter().filter(|model| local::talks(&model.id)) {
+                    if known.iter().all(|known| known.id != model.id) {
+                        known.push(catalogue::describe(&model.id, &id, &provider, &current));
+                    }
+                }
+            }
+            Ok(Err(error)) => tracing::info!(%error, provider = id, "the provider's models are not known"),
+            Err(_) => tracing::info!(provider = id, "the provider did not list its models in time"),
+        }
+    }
+    known
 }
 
 /// The model of a provider that serves what it has, such as a local server, where none is configured.

@@ -18,10 +18,10 @@ pub use findings::{Findings, Lying};
 use super::AgentError;
 use super::apart::Apart;
 use super::prompt::{self, Environment};
+use super::provider;
 use super::sampling;
 use super::thread::whole;
 use super::turn::{Ended, Turn, TurnParts};
-use crate::config::Config;
 use crate::exec::git::Stop;
 use crate::ids::ItemId;
 use crate::model::item::ResponseItem;
@@ -63,20 +63,17 @@ pub fn check(target: &ReviewTarget) -> Result<(), AgentError> {
 /// What a review's turn is made of, in the place of what its thread would make one of: the person's model and instructions
 /// for reviews, and of all that may be done only the reading.
 pub(super) fn parts(parts: TurnParts) -> TurnParts {
-    let config = match &parts.config.review_model {
-        // The window in the configuration is that of the other model.
-        Some(model) if *model != parts.settings.model => Arc::new(Config {
-            context_window: None,
-            ..Config::clone(&parts.config)
-        }),
-        _ => parts.config.clone(),
+    let settings = provider::helped_by(&parts.config.review_by, parts.settings.clone());
+    // The window in the configuration is that of the other model.
+    let config = match settings == parts.settings {
+        true => parts.config.clone(),
+        false => provider::without_window(&parts.config),
     };
     let settings = ThreadSettings {
-        model: config.review_model.clone().unwrap_or(parts.settings.model),
         effort: Some(EFFORT.to_owned()),
         summary: ReasoningSummary::Detailed,
         sandbox_policy: SandboxPolicy::ReadOnly { network_access: false },
-        ..parts.settings
+        ..settings
     };
     TurnParts {
         config,

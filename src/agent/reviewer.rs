@@ -6,6 +6,7 @@
 
 mod answer;
 
+use super::provider::Provider;
 use super::turn::Turn;
 use super::{consult, prompt, sampling};
 use crate::ids::ItemId;
@@ -204,11 +205,11 @@ impl Turn {
         if !self.config.assess_risk || !matches!(approval, Approval::Command(_)) {
             return None;
         }
-        let request = self.model_request(&action_of(approval), RISK_INSTRUCTIONS, "risk", &answer::risk_schema())?;
+        let request = self.model_request(&action_of(approval), RISK_INSTRUCTIONS, "risk", &answer::risk_schema());
         let said = tokio::select! {
             biased;
             () = self.cancel.cancelled() => return None,
-            said = tokio::time::timeout(RISK_LIMIT, self.ask_model(&request)) => said,
+            said = tokio::time::timeout(RISK_LIMIT, self.ask_model(request)) => said,
         };
         match said {
             Ok(Ok(text)) => answer::risk(&text),
@@ -230,22 +231,13 @@ impl Turn {
 
     async fn review_once(&self, action: &GuardianAction) -> Result<Verdict, String> {
         let request = self.model_request(action, INSTRUCTIONS, "review", &answer::verdict_schema());
-        let request = request.ok_or("there is no model to ask")?;
-        let text = self.ask_model(&request).await?;
+        let text = self.ask_model(request).await?;
         answer::verdict(&text).ok_or_else(|| "the reviewer's answer could not be understood".to_owned())
     }
 
-    /// A request that has nothing in common with the conversation's own.
-    fn model_request(
-        &self,
-        action: &GuardianAction,
-        instructions: &str,
-        what: &str,
-        schema: &Value,
-    ) -> Option<ModelRequest> {
-        let provider = self.provider.get()?;
-        Some(ModelRequest {
-            model: provider.model.clone(),
+    /// A request that has nothing in common with the conversation's own; who answers it is found out when it is sent.
+    fn model_request(&self, action: &GuardianAction, instructions: &str, what: &str, schema: &Value) -> ModelRequest {
+        ModelRequest {
             instructions: instructions.to_owned(),
             input: Arc::new(vec![prompt::message("user", self.case(action))]),
             summary: ReasoningSummary::None,
@@ -256,13 +248,19 @@ impl Turn {
             task: Task::Approval,
             watch: sampling::watch(self),
             ..ModelRequest::default()
-        })
+        }
     }
 
     /// One attempt: all that the model says.
-    async fn ask_model(&self, request: &ModelRequest) -> Result<String, String> {
-        let provider = self.provider.get().ok_or("there is no model to ask")?;
-        let said = consult::ask(&provider.client, request, MOST_TEXT)
+    async fn ask_model(&self, request: ModelRequest) -> Result<String, String> {
+        let provider = Provider::helper(self, &self.config.approvals_by)
+            .await
+            .map_err(|problem| problem.into_error().message)?;
+        let request = ModelRequest {
+            model: provider.model,
+            ..request
+        };
+        let said = consult::ask(&provider.client, &request, MOST_TEXT)
             .await
             .map_err(|error| error.to_string())?;
         match said.is_cut {

@@ -7,6 +7,7 @@ use super::context::{self, Gathered};
 use super::mail;
 use super::pending::Input;
 use super::prompt;
+use super::small::{self, Fit};
 use super::turn::{Ended, Turn};
 use crate::ids::ItemId;
 use crate::model::catalogue;
@@ -92,7 +93,12 @@ async fn next_round(turn: &Arc<Turn>, room: &mut Room) -> Result<bool, Broken> {
 
 /// Puts into the history what has come for the model meanwhile.
 async fn listen(turn: &Arc<Turn>) {
-    take_input(turn, turn.pending.take(), false).await;
+    let said = turn.pending.take();
+    let has_said = !said.is_empty();
+    take_input(turn, said, false).await;
+    if has_said {
+        small::tell(turn);
+    }
     if !turn.is_apart() {
         mail::read(turn, turn.pending.take_mail());
         super::restore::tell_model(turn);
@@ -290,14 +296,11 @@ fn schema(turn: &Turn) -> Option<serde_json::Value> {
 pub(super) fn request(turn: &Turn) -> ModelRequest {
     // On its own: the lock is not to be held while anything else is made.
     let input = turn.with_history(|history| history.for_model());
-    let instructions = match turn.is_apart() {
-        true => turn.base_instructions.clone(),
-        false => prompt::instructions(&turn.base_instructions, turn.settings.personality),
-    };
+    let fit = Fit::of(turn, &input);
     ModelRequest {
         model: turn.provider().model.clone(),
-        instructions,
-        input,
+        instructions: fit.instructions_of(turn),
+        input: fit.input(input),
         tools: turn.tool_specs(),
         parallel_tool_calls: catalogue::calls_side_by_side(&turn.provider().model),
         effort: turn.settings.effort.clone(),

@@ -1,6 +1,7 @@
 //! A thread is an actor: it owns its settings and its running turn in one task and is reached by messages, taken in order.
 
 mod actor;
+mod later;
 mod promised;
 mod queue;
 mod rollback;
@@ -108,6 +109,8 @@ pub struct Start {
     pub by_agent: bool,
     /// See [`Input::spoken`].
     pub spoken: bool,
+    /// In the queue it waits for this time, in milliseconds since the epoch.
+    pub not_before_ms: Option<i64>,
 }
 
 impl Start {

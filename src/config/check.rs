@@ -118,9 +118,17 @@ impl<'a> Checker<'a> {
                     self.warn(message, node.line);
                 }
                 Some(key) => {
-                    if !key.used {
-                        let message = format!("`{}` is known but not used yet.", path.join("."));
-                        self.note(message, node.line);
+                    match key.without_effect {
+                        // Whoever sets it counts on it, so they are told without looking into the file.
+                        Some(why) => {
+                            let message = format!("`{}` is known, but has no effect here: {why}.", path.join("."));
+                            self.warn(message, node.line);
+                        }
+                        None if !key.used => {
+                            let message = format!("`{}` is known but not used yet.", path.join("."));
+                            self.note(message, node.line);
+                        }
+                        None => {}
                     }
                     if let Some(value) = self.value(key.kind, node, path) {
                         kept.insert(name.clone(), value);

@@ -9,7 +9,7 @@ use super::network::Network;
 use super::otel::{Feedback, Otel};
 use super::permissions::{self, Profiles};
 use super::provider::{OPENAI_URL, Provider};
-use super::{Config, Edits, History, Limits, Realtime, mcp};
+use super::{Config, Edits, Helper, History, Limits, Realtime, mcp};
 use crate::protocol::config::ConfigWarning;
 use crate::protocol::settings::{SandboxMode, SandboxPolicy};
 use serde::de::DeserializeOwned;
@@ -43,18 +43,33 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
         _ => compact_prompt,
     };
     let (permissions, default_permissions) = permission_profiles(merged, warnings);
+    let known = providers(values, warnings);
     let empty = Map::new();
     let sandbox_table = values.get("sandbox").and_then(Value::as_object).unwrap_or(&empty);
     Config {
         home: home.to_owned(),
         model: text(values, "model"),
-        review_model: text(values, "review_model"),
+        review_by: helper(merged, &known, &["review_model"], &["review_model_provider"], warnings),
+        compact_by: helper(
+            merged,
+            &known,
+            &["compact_model"],
+            &["compact_model_provider"],
+            warnings,
+        ),
+        approvals_by: helper(
+            merged,
+            &known,
+            &["approvals", "model"],
+            &["approvals", "model_provider"],
+            warnings,
+        ),
         model_provider: text(values, "model_provider").unwrap_or_else(|| "openai".to_owned()),
         model_provider_chosen: merged
             .origins
             .get("model_provider")
             .is_some_and(|origin| origin != "built-in"),
-        providers: providers(values, warnings),
+        providers: known,
         login: Login::read(values, warnings),
         mcp_servers: mcp::servers(
             values,
@@ -244,6 +259,39 @@ fn providers(values: &Map<String, Value>, warnings: &mut Vec<ConfigWarning>) -> 
         providers.insert(id.clone(), provider);
     }
     providers
+}
+
+/// Who does work beside the conversation, by the ways to the keys of model and provider. A provider that is not known is
+/// told of and not used, nor is its model: it would mean nothing to another.
+fn helper(
+    merged: &Merged,
+    known: &BTreeMap<String, Provider>,
+    model: &[&str],
+    provider: &[&str],
+    warnings: &mut Vec<ConfigWarning>,
+) -> Helper {
+    let at = |way: &[&str]| {
+        let mut values = &merged.values;
+        let (last, tables) = way.split_last()?;
+        for table in tables {
+            values = values.get(*table)?.as_object()?;
+        }
+        text(values, last)
+    };
+    let (model, id) = (at(model), at(provider));
+    if let Some(id) = id.as_ref().filter(|id| !known.contains_key(*id)) {
+        let known = known.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+        warnings.push(ConfigWarning {
+            message: format!(
+                "`{}`: there is no model provider {id:?}, so the thread's is used. Known are: {known}. Add \
+                 [model_providers.{id}] to config.toml, or choose another.",
+                provider.join(".")
+            ),
+            ..merged.place(provider)
+        });
+        return Helper::default();
+    }
+    Helper { model, provider: id }
 }
 
 fn sandbox(values: &Map<String, Value>) -> SandboxPolicy {

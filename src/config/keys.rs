@@ -70,11 +70,21 @@ pub(super) struct Key {
     pub(super) meaning: &'static str,
     /// What holds without it, in words, where no built-in value says so.
     pub(super) otherwise: Option<&'static str>,
+    /// Why it has no effect, to be followed by what to do, where somebody who sets it would count on one.
+    pub(super) without_effect: Option<&'static str>,
     /// Other names for the very same.
     pub(super) also: &'static [&'static str],
 }
 
 impl Key {
+    /// What is said of a key that changes nothing; nothing for one that does.
+    pub(super) fn idle(&self) -> Option<String> {
+        match self.without_effect {
+            Some(why) => Some(format!("Known, but has no effect here: {why}.")),
+            None => (!self.used).then(|| "Known, and not used yet.".to_owned()),
+        }
+    }
+
     const fn new(name: &'static str, kind: Kind, scope: Scope, meaning: &'static str) -> Self {
         Self {
             name,
@@ -83,6 +93,7 @@ impl Key {
             used: true,
             meaning,
             otherwise: None,
+            without_effect: None,
             also: &[],
         }
     }
@@ -90,6 +101,13 @@ impl Key {
     const fn or(self, otherwise: &'static str) -> Self {
         Self {
             otherwise: Some(otherwise),
+            ..self
+        }
+    }
+
+    const fn no_effect(self, why: &'static str) -> Self {
+        Self {
+            without_effect: Some(why),
             ..self
         }
     }
@@ -164,6 +182,21 @@ pub(super) const KEYS: &[Key] = &[
         "review_model",
         Kind::Name,
         "The model of reviews; without it the thread's.",
+    ),
+    person(
+        "review_model_provider",
+        Kind::Name,
+        "Id of the provider that reviews; without it the thread's. Name its model as `review_model`.",
+    ),
+    anyone(
+        "compact_model",
+        Kind::Name,
+        "The model that sums up long conversations; without it the thread's.",
+    ),
+    person(
+        "compact_model_provider",
+        Kind::Name,
+        "Id of the provider that sums up; without it the thread's. Name its model as `compact_model`.",
     ),
     person(
         "model_provider",
@@ -546,7 +579,9 @@ const PROVIDER: &[Key] = &[
         "The key itself; better in a variable (`env_key`).",
     ),
     person("auth", Kind::Table(PROVIDER_AUTH), "A program that prints the key."),
-    later("aws", Kind::Any, "Signing for Amazon Bedrock."),
+    later("aws", Kind::Any, "Signing for Amazon Bedrock.").no_effect(
+        "requests are not signed for Amazon Bedrock: put a gateway in between that takes a key, and name it in `base_url`",
+    ),
     person(
         "wire_api",
         Kind::Choice(&["responses", "chat", "anthropic"]),
@@ -582,7 +617,8 @@ const PROVIDER: &[Key] = &[
         "websocket_connect_timeout_ms",
         Kind::Count,
         "How long a WebSocket may take to open.",
-    ),
+    )
+    .no_effect(NO_WEBSOCKETS),
     person(
         "requires_openai_auth",
         Kind::Flag,
@@ -594,8 +630,11 @@ const PROVIDER: &[Key] = &[
         Kind::Table(PROVIDER_TLS),
         "The certificate that shows who you are, and whom to trust.",
     ),
-    later("supports_websockets", Kind::Flag, "Whether it speaks by WebSocket."),
+    later("supports_websockets", Kind::Flag, "Whether it speaks by WebSocket.").no_effect(NO_WEBSOCKETS),
 ];
+
+/// Of what providers say of web sockets.
+const NO_WEBSOCKETS: &str = "answers are always streamed over HTTP, which every provider speaks: leave it out";
 
 const PROVIDER_AUTH: &[Key] = &[
     person("command", Kind::Name, "The program."),
@@ -799,12 +838,24 @@ const LOGIN: &[Key] = &[
     person("timeout_sec", Kind::Seconds, "How long a login may take.").or("600"),
 ];
 
-const APPROVALS_TABLE: &[Key] = &[person(
-    "assess_risk",
-    Kind::Flag,
-    "Have a model say how risky a command is before you are asked.",
-)
-.or("false")];
+const APPROVALS_TABLE: &[Key] = &[
+    person(
+        "assess_risk",
+        Kind::Flag,
+        "Have a model say how risky a command is before you are asked.",
+    )
+    .or("false"),
+    person(
+        "model",
+        Kind::Name,
+        "The model that says so, and that answers in your place (`approvals_reviewer`); without it the thread's.",
+    ),
+    person(
+        "model_provider",
+        Kind::Name,
+        "Id of the provider of that model; without it the thread's.",
+    ),
+];
 
 const USER_COMMANDS: &[Key] = &[person("sandboxed", Kind::Flag, "Run them in the thread's sandbox.").or("false")];
 

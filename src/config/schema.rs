@@ -49,8 +49,8 @@ pub(super) fn described(key: &Key) -> String {
     if let Some(otherwise) = key.otherwise {
         text.push_str(&format!(" Without it: {otherwise}."));
     }
-    if !key.used {
-        text.push_str(" Known, and not used yet.");
+    if let Some(idle) = key.idle() {
+        text.push_str(&format!(" {idle}"));
     }
     text
 }
@@ -146,8 +146,8 @@ fn rows(keys: &'static [Key], way: &mut Vec<String>, text: &mut String) {
                 .filter(|_| way.len() == 1 && key.used)
                 .map(|word| format!(" {word}")),
         );
-        if !key.used {
-            meaning.push_str(" *Known, and not used yet.*");
+        if let Some(idle) = key.idle() {
+            meaning.push_str(&format!(" *{idle}*"));
         }
         for other in key.also {
             meaning.push_str(&format!(" Also `{other}`."));

@@ -7,10 +7,11 @@ mod waiting;
 use super::chat;
 use super::command::{self, Place};
 use super::prompt;
+use crate::agent::clock;
 use crate::lsp::convert;
 use crate::protocol::item::LineRange;
 use crate::protocol::turn::{EditorContext, EditorDiagnostic};
-use crate::server::presenter::FINDINGS_SOURCE;
+use crate::server::presenter::{FINDINGS_SOURCE, again_title};
 use crate::server::session::Session;
 use crate::workspace::uri;
 use lsp_types::{
@@ -118,6 +119,20 @@ pub async fn actions(session: &Session, params: &CodeActionParams) -> CodeAction
     }
     if wanted(SOURCE) && session.agent().live().iter().any(|thread| thread.running().is_some()) {
         actions.push(action("Stop the agent", SOURCE, command::STOP, &()));
+    }
+    if wanted(SOURCE) {
+        for thread in session.agent().live() {
+            let which = super::thread::Which {
+                thread_id: Some(thread.id().clone()),
+            };
+            if let Some(at) = thread.may_send_again_at() {
+                actions.push(action(&again_title(at), SOURCE, command::SEND_AGAIN, &which));
+            }
+            if let Some(at) = thread.sends_at() {
+                let title = format!("Do not send again at {}", clock(at));
+                actions.push(action(&title, SOURCE, command::DO_NOT_SEND, &which));
+            }
+        }
     }
     if wanted(SOURCE) && !session.agent().desk().terminals.running(None).is_empty() {
         actions.push(action(

@@ -46,6 +46,8 @@ pub const NEW_THREAD: &str = "countersign.newThread";
 pub const UNDO: &str = "countersign.undoLastTurn";
 pub const SHOW_DIFF: &str = "countersign.showTurnDiff";
 pub const COMPACT: &str = "countersign.compactThread";
+pub const SEND_AGAIN: &str = "countersign.sendAgain";
+pub const DO_NOT_SEND: &str = "countersign.doNotSend";
 pub const OPEN_THREAD: &str = "countersign.openThread";
 pub const FORK_THREAD: &str = "countersign.forkThread";
 pub const ROLL_BACK: &str = "countersign.rollBack";
@@ -100,6 +102,14 @@ const COMMANDS: &[(&str, Run)] = &[
     }),
     (COMPACT, |session, arguments| {
         thread::compact_last(session, optional(COMPACT, arguments)?.unwrap_or_default());
+        Ok(())
+    }),
+    (SEND_AGAIN, |session, arguments| {
+        thread::send_again(session, optional(SEND_AGAIN, arguments)?.unwrap_or_default());
+        Ok(())
+    }),
+    (DO_NOT_SEND, |session, arguments| {
+        thread::do_not_send(session, optional(DO_NOT_SEND, arguments)?.unwrap_or_default());
         Ok(())
     }),
     (REVIEW_CHANGES, |session, arguments| {

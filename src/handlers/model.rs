@@ -1,34 +1,31 @@
 //! `countersign/model/…`.
 
-use crate::account::Terms;
-use crate::agent::AgentError;
+use crate::agent::{AgentError, provider};
 use crate::config::edit::Edit;
 use crate::lsp::error::RequestError;
-use crate::model::catalogue;
 use crate::protocol::error::INVALID_CURSOR;
 use crate::protocol::model::{Model, ModelListParams, ModelListResult, ModelSetDefaultParams, ModelSetDefaultResult};
 use crate::server::session::Session;
+use std::sync::Arc;
 
-pub fn list(session: &Session, params: &ModelListParams) -> Result<ModelListResult, RequestError> {
-    let config = session
-        .agent()
-        .load_config(None, None)
+pub async fn list(session: &Session, params: &ModelListParams) -> Result<ModelListResult, RequestError> {
+    let agent = session.agent().clone();
+    let loaded = tokio::task::spawn_blocking(move || agent.load_config(None, None)).await;
+    let config = loaded
+        .map_err(|error| RequestError::internal(error.to_string()))?
         .map_err(AgentError::from)?
         .config;
-    let models = match config.provider(&config.model_provider) {
-        Ok(provider) => catalogue::offered(
-            session.agent().desk().account.paid_by(Terms {
-                login: &config.login,
-                provider,
-                env: &session.agent().desk().env,
-            }),
-            &config.model_provider,
-            provider,
-            config.model.as_deref().unwrap_or_default(),
-        ),
-        Err(_) => Vec::new(),
+    let (id, current) = (config.model_provider.clone(), config.model.clone().unwrap_or_default());
+    let desk = session.agent().desk().clone();
+    page(provider::offered(Arc::new(config), id, current, desk).await, params)
+}
+
+/// What is known of the provider's models without asking it: for what is offered while somebody types.
+pub(super) fn known(session: &Session) -> Vec<Model> {
+    let Ok(loaded) = session.agent().load_config(None, None) else {
+        return Vec::new();
     };
-    page(models, params)
+    provider::known(&loaded.config, &loaded.config.model_provider, session.agent().desk())
 }
 
 pub async fn set_default(
@@ -109,6 +106,7 @@ fn page(models: Vec<Model>, params: &ModelListParams) -> Result<ModelListResult,
 mod tests {
     use super::*;
     use crate::config::provider::Provider;
+    use crate::model::catalogue;
 
     fn models(number: usize) -> Vec<Model> {
         let describe = |index: usize| catalogue::describe(&format!("m{index}"), "acme", &Provider::default(), "m0");

@@ -19,8 +19,8 @@ pub async fn add(session: &Session, params: TurnQueueAddParams) -> Result<TurnQu
         output_schema: params.output_schema,
         metadata: params.metadata.unwrap_or_default(),
         client_id: params.client_user_message_id,
-        by_agent: false,
-        spoken: false,
+        not_before_ms: params.not_before_ms,
+        ..Start::default()
     };
     let mut result = TurnQueueAddResult {
         queued: None,

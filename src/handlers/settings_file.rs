@@ -4,7 +4,6 @@
 use crate::config::open::{self, Names, Offer, Role, Sort};
 use crate::handlers::model;
 use crate::lsp::convert;
-use crate::protocol::model::ModelListParams;
 use crate::server::session::Session;
 use crate::workspace::{Document, Range, position};
 use lsp_types::{
@@ -30,13 +29,7 @@ pub async fn complete(session: &Session, document: Document, role: Role, at: Pos
     let encoding = session.workspace().encoding();
     let text = document.text();
     let byte = position::byte_at(&document.rope, convert::position(at), encoding);
-    let params = ModelListParams {
-        cursor: None,
-        limit: None,
-    };
-    let models = model::list(session, &params)
-        .map(|models| models.data)
-        .unwrap_or_default();
+    let models = model::known(session);
     let (agent, path) = (session.agent().clone(), document.path().map(ToOwned::to_owned));
     let offers = tokio::task::spawn_blocking(move || {
         let loaded = path.and_then(|path| agent.load_open(&role, &path, &text).ok());

@@ -4,6 +4,7 @@ use super::sandbox;
 use crate::agent::Opened;
 use crate::agent::person::OwnCommand;
 use crate::agent::stream::Stream;
+use crate::agent::thread::ThreadHandle;
 use crate::ids::{SubscriptionId, ThreadId};
 use crate::lsp::error::RequestError;
 use crate::protocol::agent::{ThreadSendParams, ThreadSendResult};
@@ -13,6 +14,8 @@ use crate::protocol::thread::*;
 use crate::server::call::after_reply;
 use crate::server::presenter::Severity;
 use crate::server::session::Session;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -205,6 +208,35 @@ pub struct Which {
 
 /// Has a conversation summed up, in the background; its turn shows as any other.
 pub(super) fn compact_last(session: &Session, which: Which) {
+    in_thread(session, which, |thread| {
+        async move {
+            let started = thread.compact().await;
+            started.map(|_| None).map_err(|error| error.to_string())
+        }
+        .boxed()
+    });
+}
+
+/// Has the message of a turn that an allowance stopped sent again once that is open.
+pub(super) fn send_again(session: &Session, which: Which) {
+    in_thread(session, which, |thread| {
+        async move { thread.send_again().await.map(Some) }.boxed()
+    });
+}
+
+/// Takes that back.
+pub(super) fn do_not_send(session: &Session, which: Which) {
+    in_thread(session, which, |thread| {
+        async move { thread.do_not_send().await.map(Some) }.boxed()
+    });
+}
+
+/// Does something with a conversation, in the background, and shows what it says.
+fn in_thread(
+    session: &Session,
+    which: Which,
+    work: fn(ThreadHandle) -> BoxFuture<'static, Result<Option<String>, String>>,
+) {
     let session = session.clone();
     tokio::spawn(async move {
         let agent = session.agent();
@@ -213,15 +245,17 @@ pub(super) fn compact_last(session: &Session, which: Which) {
             None => {
                 let live = agent.live().into_iter();
                 let last = live.max_by_key(|thread| thread.snapshot(false).updated_at_ms);
-                last.ok_or_else(|| "No conversation is open, so there is nothing to sum up.".to_owned())
+                last.ok_or_else(|| "No conversation is open.".to_owned())
             }
         };
-        let started = match thread {
-            Ok(thread) => thread.compact().await.map_err(|error| error.to_string()),
+        let done = match thread {
+            Ok(thread) => work(thread).await,
             Err(message) => Err(message),
         };
-        if let Err(message) = started {
-            session.presenter().message(Severity::Error, &message);
+        match done {
+            Ok(Some(message)) => session.presenter().message(Severity::Info, &message),
+            Ok(None) => {}
+            Err(message) => session.presenter().message(Severity::Error, &message),
         }
     });
 }

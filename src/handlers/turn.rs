@@ -24,6 +24,7 @@ pub async fn start(session: &Session, params: TurnStartParams) -> Result<TurnSta
             client_id: params.client_user_message_id,
             by_agent: false,
             spoken: params.spoken,
+            not_before_ms: None,
         })
         .await?;
     thread.keep_typed(&typed);

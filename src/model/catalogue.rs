@@ -300,6 +300,11 @@ pub fn offered(login: Login, provider_id: &str, provider: &Provider, current: &s
         .collect()
 }
 
+/// Whether the provider itself knows best what it offers: all but OpenAI, whose list names far more than can be talked to.
+pub fn is_listed(provider: &Provider) -> bool {
+    !is_openai(&provider.base_url)
+}
+
 /// A model as its provider lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemoteModel {

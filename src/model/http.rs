@@ -13,6 +13,10 @@ pub(super) const CONNECT_LIMIT: Duration = Duration::from_secs(15);
 /// Redirects that are followed for a tool server.
 const MOST_REDIRECTS: usize = 5;
 
+/// The kinds of proxies that are spoken to. Names are looked up here for `socks5` and `socks4`, and by the proxy for the
+/// others.
+const PROXIES: &[&str] = &["http", "https", "socks5", "socks5h", "socks4", "socks4a"];
+
 /// What is said where nothing may leave this machine.
 pub(super) const OFFLINE: &str = "Countersign is offline, so nothing is sent beyond this machine";
 
@@ -35,9 +39,14 @@ pub(super) fn builder(url: &str, network: &Network, tls: &Tls) -> Result<ClientB
         }
     } else if let Some(proxy) = proxy(url, network) {
         let shown = public_proxy(&proxy);
-        if !proxy.starts_with("http://") && !proxy.starts_with("https://") {
+        let scheme = proxy
+            .split_once("://")
+            .map_or("", |(scheme, _)| scheme)
+            .to_ascii_lowercase();
+        if !PROXIES.contains(&scheme.as_str()) {
             return Err(format!(
-                "the proxy {shown} is of a kind that is not spoken here; name one that begins with http://"
+                "the proxy {shown} is of a kind that is not spoken here; name one that begins with http://, https://, \
+                 socks5:// or socks5h://"
             ));
         }
         let proxy = Proxy::all(&proxy).map_err(|_| format!("the proxy {shown} is no address"))?;

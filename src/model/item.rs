@@ -251,3 +251,25 @@ impl ToolSpec {
         }
     }
 }
+
+/// Items for the tests of the wires.
+#[cfg(test)]
+pub(super) mod samples {
+    use super::{ContentPart, ResponseItem, ToolOutputPayload};
+
+    pub(in crate::model) fn call(call_id: &str, arguments: &str) -> ResponseItem {
+        ResponseItem::FunctionCall {
+            id: None,
+            name: "f".into(),
+            arguments: arguments.into(),
+            call_id: call_id.into(),
+        }
+    }
+
+    pub(in crate::model) fn output(call_id: &str, parts: Vec<ContentPart>) -> ResponseItem {
+        ResponseItem::FunctionCallOutput {
+            call_id: call_id.into(),
+            output: ToolOutputPayload::Parts(parts),
+        }
+    }
+}

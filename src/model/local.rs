@@ -74,6 +74,12 @@ pub async fn detect(candidates: &[Candidate], limit: Duration) -> Option<Found> 
     futures::future::join_all(asked).await.into_iter().flatten().next()
 }
 
+/// Whether a model is one to talk to, by its name.
+pub fn talks(model: &str) -> bool {
+    let model = model.to_lowercase();
+    !["embed", "rerank", "whisper"].iter().any(|word| model.contains(word))
+}
+
 async fn ask(candidate: &Candidate, limit: Duration) -> Option<Found> {
     let provider = Provider {
         name: candidate.name.clone(),
@@ -88,12 +94,7 @@ async fn ask(candidate: &Candidate, limit: Duration) -> Option<Found> {
     let client = ModelClient::new(&provider, None, &ModelClient::user_agent());
     let listed = catalogue::list_within(&client, limit).await.ok()?;
     let models: Vec<String> = listed.into_iter().map(|model| model.id).collect();
-    let talks = |model: &&String| {
-        !["embed", "rerank", "whisper"]
-            .iter()
-            .any(|word| model.to_lowercase().contains(word))
-    };
-    let model = models.iter().find(talks)?.clone();
+    let model = models.iter().find(|model| talks(model))?.clone();
     Some(Found {
         id: candidate.id.clone(),
         provider,

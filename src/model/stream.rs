@@ -2,6 +2,7 @@
 
 use crate::model::error::{Endpoint, ErrorKind, KeyFrom, ModelError};
 use crate::model::failure::{Asked, plain};
+use crate::model::reading::Reading;
 use crate::model::sse::{MAX_EVENT_BYTES, SseEvent, SseParser};
 use crate::model::watch::{Ending, Exchange};
 use crate::model::{ModelEvent, anthropic, chat, json, responses};
@@ -170,11 +171,7 @@ impl ModelStream {
 
     /// Events whose data could not be read so far.
     pub fn skipped(&self) -> u64 {
-        match &self.decoder {
-            Decoder::Responses(decoder) => decoder.skipped(),
-            Decoder::Chat(decoder) => decoder.skipped(),
-            Decoder::Anthropic(decoder) => decoder.skipped(),
-        }
+        self.reading().skipped
     }
 
     /// The provider's name for the request, for its support.
@@ -183,10 +180,14 @@ impl ModelStream {
     }
 
     fn completed(&self) -> bool {
+        self.reading().completed
+    }
+
+    fn reading(&self) -> &Reading {
         match &self.decoder {
-            Decoder::Responses(decoder) => decoder.completed(),
-            Decoder::Chat(decoder) => decoder.completed(),
-            Decoder::Anthropic(decoder) => decoder.completed(),
+            Decoder::Responses(decoder) => &decoder.reading,
+            Decoder::Chat(decoder) => &decoder.reading,
+            Decoder::Anthropic(decoder) => &decoder.reading,
         }
     }
 

@@ -16,6 +16,9 @@ pub struct QueuedInput {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_user_message_id: Option<String>,
     pub queued_at_ms: i64,
+    /// It waits for this time (milliseconds since the epoch), and lets others go first until then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_before_ms: Option<i64>,
 }
 
 /// What waits, in the order in which it will be said.
@@ -24,8 +27,8 @@ pub struct QueuedInput {
 #[serde(rename_all = "camelCase")]
 pub struct TurnQueue {
     pub inputs: Vec<QueuedInput>,
-    /// Nothing is taken from the queue until `turn/queue/resume`: the person stopped a turn, or one failed. Never of an
-    /// empty queue.
+    /// Nothing is taken from the queue until `turn/queue/resume`, but for what waits for a time: the person stopped a turn, or
+    /// one failed. Never of an empty queue.
     pub paused: bool,
 }
 
@@ -49,6 +52,10 @@ pub struct TurnQueueAddParams {
     /// Echoed as `clientId` on the user message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_user_message_id: Option<String>,
+    /// Its turn begins at this time (milliseconds since the epoch) at the earliest, also where the queue is paused: for
+    /// `waitUntil` of an error. It is gone with the thread, which says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_before_ms: Option<i64>,
 }
 
 /// Exactly one of the two.

@@ -19,6 +19,7 @@ mod words;
 
 pub use crate::server::outbound::Severity;
 use crate::server::outbound::without_links;
+pub use failed::again_title;
 pub use findings::{FINDINGS_SOURCE, finding_diagnostic, severity_of};
 pub use questions::title as approval_title;
 

@@ -1,6 +1,7 @@
 //! The agent over its real parts: the real program, real commands in their sandbox, the rehearsal model over HTTP, and a
 //! client that holds the server to its word.
 
+mod again;
 mod always;
 mod approval;
 mod catalogue;
@@ -13,6 +14,7 @@ mod dispatch;
 mod editor;
 mod feedback;
 mod grants;
+mod helpers;
 mod injected;
 mod instructions;
 mod interrupt;
@@ -42,6 +44,7 @@ mod review;
 mod reviewer;
 mod settings;
 mod shutdown;
+mod small;
 mod stage;
 mod steer;
 mod stored;

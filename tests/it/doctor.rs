@@ -270,3 +270,32 @@ fn tool_servers_are_listed_and_a_login_is_explained() {
     assert_eq!(code, Some(1));
     assert!(text.contains("There are: good, web"), "{text}");
 }
+
+/// A program that gives the key is run, and what it says is told; the key itself is not.
+#[cfg(unix)]
+#[test]
+fn a_program_that_gives_the_key_is_tried() {
+    let config = |script: &str| {
+        format!(
+            "model = \"m\"\nmodel_provider = \"acme\"\n[model_providers.acme]\nname = \"Acme\"\n\
+             base_url = \"https://model.example/v1\"\n[model_providers.acme.auth]\ncommand = \"/bin/sh\"\n\
+             args = [\"-c\", \"{script}\"]\n"
+        )
+    };
+    for (script, state, words) in [
+        ("echo a-secret-key", "ok", "12 characters"),
+        ("echo no network to ask >&2; exit 3", "fail", "no network to ask"),
+        ("true", "fail", "gives no token"),
+    ] {
+        let machine = Machine::new().config(&config(script));
+        let (_, report) = machine.report();
+        let check = check(&report, "model");
+        assert_eq!(check["state"], state, "{check}");
+        let all = check.to_string();
+        assert!(
+            all.contains(words) && all.contains("/bin/sh") && all.contains("Acme"),
+            "{all}"
+        );
+        assert!(!report.to_string().contains("a-secret-key"), "{report}");
+    }
+}

@@ -3,6 +3,7 @@
 
 mod actions;
 mod asking;
+mod failed;
 mod hints;
 mod inputs;
 mod one_off;

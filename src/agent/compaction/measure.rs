@@ -3,12 +3,13 @@
 //! The provider's own count comes first. What has come since, and everything where the provider counts nothing, is
 //! estimated: four bytes of text to a token, and a fixed number for an image.
 
+use crate::agent::small::Fit;
 use crate::agent::turn::Turn;
 use crate::config::Config;
 use crate::model::item::{ContentPart, LocalShellAction, ReasoningPart, ResponseItem, ToolOutputPayload, ToolSpec};
 
 /// Bytes of text in a token, roughly, whatever the language.
-pub(super) const BYTES_PER_TOKEN: usize = 4;
+pub(in crate::agent) const BYTES_PER_TOKEN: usize = 4;
 /// An image of the size that people paste.
 const IMAGE: usize = 1600;
 /// Share of the window that a summary may need, as a divisor.
@@ -16,7 +17,7 @@ const ROOM_FOR_ANSWER: usize = 12;
 /// What stands around an item: its kind, its role, its ids.
 const FRAME: usize = 4;
 
-pub(super) fn text(text: &str) -> usize {
+pub(in crate::agent) fn text(text: &str) -> usize {
     text.len().div_ceil(BYTES_PER_TOKEN)
 }
 
@@ -24,7 +25,7 @@ pub(super) fn items<'a>(items: impl IntoIterator<Item = &'a ResponseItem>) -> us
     items.into_iter().map(item).sum()
 }
 
-pub(super) fn item(item: &ResponseItem) -> usize {
+pub(in crate::agent) fn item(item: &ResponseItem) -> usize {
     let reasoning = |parts: &[ReasoningPart]| -> usize {
         let texts = parts.iter().filter_map(|part| match part {
             ReasoningPart::SummaryText { text }
@@ -76,7 +77,8 @@ fn parts(content: &[ContentPart]) -> usize {
 fn around(turn: &Turn) -> usize {
     let tools = turn.tool_specs();
     let described = |tool: ToolSpec| serde_json::to_string(&tool).map_or(0, |described| text(&described));
-    text(&turn.base_instructions) + tools.into_iter().map(described).sum::<usize>()
+    let fit = turn.with_history(|history| Fit::of(turn, history.items()));
+    text(&fit.instructions_of(turn)) + tools.into_iter().map(described).sum::<usize>()
 }
 
 /// Tokens that the next request would take.
@@ -84,7 +86,8 @@ pub(super) fn in_window(turn: &Turn) -> u32 {
     let (counted, since) = {
         let data = turn.conversation.data();
         let (counted, since) = data.history.since_count();
-        (counted, items(since))
+        let fit = Fit::of(turn, data.history.items());
+        (counted, since.iter().map(|one| fit.size(one)).sum::<usize>())
     };
     let before = counted.map_or_else(|| around(turn), |tokens| tokens as usize);
     u32::try_from(before + since).unwrap_or(u32::MAX)
@@ -100,8 +103,10 @@ pub(super) fn anew(turn: &Turn, provider_counts: bool) -> u32 {
 
 /// How many tokens of the history, by the estimate, can go along with a request for a summary. None: all of it, or nobody
 /// knows.
-pub(super) fn room_for_items(turn: &Turn, prompt: &ResponseItem) -> Option<usize> {
-    let window = turn.provider().context_window? as usize;
+///
+/// `window`: tokens that fit into the window of the model that sums up.
+pub(super) fn room_for_items(turn: &Turn, window: Option<u32>, prompt: &ResponseItem) -> Option<usize> {
+    let window = window? as usize;
     // The summary itself needs some of it.
     let room = window - window / ROOM_FOR_ANSWER;
     let (counted, estimated) = {

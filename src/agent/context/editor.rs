@@ -12,6 +12,8 @@ use crate::protocol::turn::{EditorContext, EditorDiagnostic};
 use std::fmt::Write;
 use std::path::Path;
 
+/// How the message begins.
+pub(in crate::agent) const OPENING: &str = "<editor_context>";
 /// Files that are named.
 const MOST_FILES: usize = 30;
 const MOST_PROBLEMS: usize = 50;
@@ -145,7 +147,7 @@ pub(super) fn read(
         }
     }
     if !text.is_empty() {
-        let text = format!("<editor_context>\n{text}</editor_context>");
+        let text = format!("{OPENING}\n{text}</editor_context>");
         told.messages.push(prompt::message("user", text));
     }
     last

@@ -9,6 +9,8 @@ use crate::protocol::turn::EditorContext;
 use crate::tools::list_dir;
 use std::path::{Path, PathBuf};
 
+/// How the message begins.
+pub(in crate::agent) const OPENING: &str = "<countersign_mentions>";
 /// Bytes of one file, or of one listing.
 const MOST_OF_ONE: usize = 48 << 10;
 /// Bytes of all that one input points at.
@@ -280,7 +282,7 @@ impl Sheet {
         crate::agent::prompt::message(
             "user",
             format!(
-                "<countersign_mentions>\nThe person's next message points at what follows. Texts are as the editor shows them at \
+                "{OPENING}\nThe person's next message points at what follows. Texts are as the editor shows them at \
                  this moment.\n{}</countersign_mentions>",
                 self.text
             ),

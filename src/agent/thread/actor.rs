@@ -4,7 +4,7 @@ use super::promised::{Opening, Promised, Words};
 use super::queue::{Change, Queue};
 use super::running::Running;
 use super::task::{Task, WhenBusy};
-use super::{Added, Op, Parts, Shared, Start, Started, rollback, whole};
+use super::{Added, Op, Parts, Shared, Start, Started, later, rollback, whole};
 use crate::agent::conversation::{Conversation, Subject};
 use crate::agent::desk::Desk;
 use crate::agent::mail::Mail;
@@ -12,7 +12,7 @@ use crate::agent::pending::Input;
 use crate::agent::person::{self, OwnCommand, Queued};
 use crate::agent::prompt::BASE_INSTRUCTIONS;
 use crate::agent::turn::{Ended, Turn, TurnParts};
-use crate::agent::{AgentError, mode, permissions, review, sampling, settings};
+use crate::agent::{AgentError, mode, now_ms, permissions, review, sampling, settings};
 use crate::config::permissions::Profile;
 use crate::config::{Config, Loaded};
 use crate::ids::TurnId;
@@ -80,7 +80,16 @@ impl Actor {
 
     /// Until the thread is closed, or nobody holds it any more.
     pub(super) async fn run(mut self, mut messages: mpsc::Receiver<Op>) {
-        while let Some(op) = messages.recv().await {
+        loop {
+            let next = tokio::select! {
+                biased;
+                next = messages.recv() => next,
+                () = later::reached(self.next_time()) => {
+                    self.go_on();
+                    continue;
+                }
+            };
+            let Some(op) = next else { break };
             match op {
                 Op::StartTurn { start, reply } => {
                     let _gone = reply.send(self.start_turn(start));
@@ -209,7 +218,7 @@ impl Actor {
             return;
         }
         self.keep_mail();
-        while let Some(start) = self.queue.take() {
+        while let Some(start) = self.queue.take(now_ms()) {
             self.show_queue();
             match self.start_turn(start.clone()) {
                 Ok(_begins) => return,
@@ -283,12 +292,20 @@ impl Actor {
             settings::changed(&self.config, &self.settings, change)?;
         }
         self.forget_ended();
-        if self.running.is_none() && self.next.is_empty() && self.queue.is_empty() {
+        let may_begin = start.not_before_ms.is_none_or(|at| at <= now_ms());
+        let is_next = self.running.is_none() && self.next.is_empty() && self.queue.holds_nobody_up();
+        if may_begin && is_next {
             return Ok(Added::Begins(self.start_turn(start)?));
         }
         let queued = self.queue.add(start)?;
         self.show_queue();
         Ok(Added::Waits(queued))
+    }
+
+    /// When an idle thread has something to say that waits for its time.
+    fn next_time(&self) -> Option<i64> {
+        let is_idle = self.running.is_none() && self.next.is_empty();
+        is_idle.then(|| self.queue.times().min()).flatten()
     }
 
     fn change_queue(&mut self, change: Change) -> Result<TurnQueue, AgentError> {
@@ -309,6 +326,7 @@ impl Actor {
 
     fn show_queue(&self) {
         let queue = self.queue.shown();
+        self.conversation.data().sends_at_ms = self.queue.times().min();
         self.conversation
             .publish(None, EventKind::TurnQueueChanged(TurnQueueChanged { queue }));
     }
@@ -654,6 +672,14 @@ impl Actor {
     }
 
     async fn close(&mut self) {
+        for at in self.queue.times() {
+            let words = format!(
+                "The message that was to be sent at {} was not sent: its conversation was closed before. Send it again once the \
+                 conversation is open.",
+                crate::agent::clock(at)
+            );
+            self.conversation.warn(None, words);
+        }
         if let Some(running) = self.running.take() {
             let turn = running.turn.clone();
             running.end(InterruptedBy::Shutdown).await;

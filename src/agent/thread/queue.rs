@@ -43,13 +43,15 @@ impl Waiting {
             input: self.start.content.clone(),
             client_user_message_id: self.start.client_id.clone(),
             queued_at_ms: self.queued_at_ms,
+            not_before_ms: self.start.not_before_ms,
         }
     }
 }
 
 impl Queue {
-    pub(super) fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
+    /// Whether nothing waits but for a time.
+    pub(super) fn holds_nobody_up(&self) -> bool {
+        self.waiting.iter().all(|waiting| waiting.start.not_before_ms.is_some())
     }
 
     pub(super) fn shown(&self) -> TurnQueue {
@@ -73,14 +75,26 @@ impl Queue {
         Ok(shown)
     }
 
-    /// The first, unless the person wants to say themselves when it goes on.
-    pub(super) fn take(&mut self) -> Option<Start> {
-        let first = (!self.paused && !self.waiting.is_empty()).then(|| self.waiting.remove(0));
-        first.map(|first| first.start)
+    /// The first that may begin by now. If the person wants to say themselves when it goes on, only what waited for a time.
+    pub(super) fn take(&mut self, now_ms: i64) -> Option<Start> {
+        let may = |waiting: &Waiting| match waiting.start.not_before_ms {
+            Some(at) => at <= now_ms,
+            None => !self.paused,
+        };
+        let at = self.waiting.iter().position(may)?;
+        let taken = self.waiting.remove(at).start;
+        self.paused &= !self.waiting.is_empty();
+        Some(taken)
+    }
+
+    /// The times that inputs wait for.
+    pub(super) fn times(&self) -> impl Iterator<Item = i64> {
+        self.waiting.iter().filter_map(|waiting| waiting.start.not_before_ms)
     }
 
     /// What was taken and cannot begin goes to the front again, and nothing is taken until the person has looked at it.
-    pub(super) fn put_back(&mut self, start: Start) {
+    pub(super) fn put_back(&mut self, mut start: Start) {
+        start.not_before_ms = None;
         let id = QueuedId::fresh();
         let queued_at_ms = now_ms();
         self.waiting.insert(
@@ -96,7 +110,7 @@ impl Queue {
 
     /// Nothing is taken until it is resumed. True if that is news.
     pub(super) fn pause(&mut self) -> bool {
-        let news = !self.paused && !self.waiting.is_empty();
+        let news = !self.paused && !self.holds_nobody_up();
         self.paused |= news;
         news
     }
@@ -141,6 +155,30 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What waits for a time lets others go first, is taken when it is due, also from a queue that is paused, and pauses
+    /// nothing.
+    #[test]
+    fn what_waits_for_a_time_holds_nobody_up() {
+        let at = |text: &str, at: i64| Start {
+            not_before_ms: Some(at),
+            ..start(text)
+        };
+        let mut queue = Queue::default();
+        queue.add(at("later", 500)).expect("room");
+        assert!(queue.holds_nobody_up() && !queue.pause() && queue.take(499).is_none());
+        queue.add(start("now")).expect("room");
+        assert!(!queue.holds_nobody_up() && queue.times().eq([500]));
+        assert_eq!(queue.take(0).map(|start| start.content), Some(start("now").content));
+        queue.add(start("paused")).expect("room");
+        assert!(queue.pause() && queue.take(499).is_none());
+        let late = queue.take(500).expect("it is due");
+        assert_eq!(late.content, start("later").content);
+        assert!(queue.take(i64::MAX).is_none(), "the rest is paused");
+        // One that could not begin waits for the person, and is not tried again at once.
+        queue.put_back(late);
+        assert!(queue.take(i64::MAX).is_none() && queue.times().next().is_none());
+    }
 
     fn start(text: &str) -> Start {
         Start {
@@ -194,7 +232,7 @@ mod tests {
     fn it_is_taken_from_the_front_unless_it_is_paused() {
         let (mut queue, ids) = filled(&["a", "b", "c"]);
         assert!(queue.pause() && !queue.pause());
-        assert!(queue.take().is_none());
+        assert!(queue.take(0).is_none());
         let input = start("B").content;
         let edit = Change::Edit {
             id: ids[1].clone(),
@@ -205,7 +243,7 @@ mod tests {
         assert!(queue.change(Change::Remove(ids[0].clone())).is_err());
         assert!(queue.change(Change::Resume).expect("any time"));
         assert!(!queue.change(Change::Resume).expect("any time"));
-        assert_eq!(queue.take().map(|start| start.content), Some(start("B").content));
+        assert_eq!(queue.take(0).map(|start| start.content), Some(start("B").content));
         assert!(queue.pause());
         assert!(queue.change(Change::Clear).expect("any time"));
         assert_eq!(queue.shown(), TurnQueue::default(), "an empty queue is not paused");

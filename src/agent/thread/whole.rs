@@ -7,7 +7,7 @@ use crate::agent::prompt::Environment;
 use crate::agent::provider::{Provider, Unresolved};
 use crate::agent::sampling;
 use crate::agent::turn::{Ended, Turn};
-use crate::agent::{in_words, mode, undo};
+use crate::agent::{in_words, mode, small, undo};
 use crate::model::retry::Retry;
 use crate::protocol::turn::{TurnError, TurnErrorKind};
 use std::sync::Arc;
@@ -114,15 +114,8 @@ pub(in crate::agent) async fn find_provider(turn: &Turn, mut begin: impl FnMut(O
             ),
         });
     }
-    if provider.is_small() {
-        turn.warn(format!(
-            "{} takes {} tokens as it is loaded, so it is offered only the tools that matter most. Load it with a larger \
-             context, or set model_context_window in config.toml.",
-            provider.model,
-            provider.context_window.unwrap_or_default()
-        ));
-    }
     let _first = turn.provider.set(provider);
+    small::tell(turn);
     Ok(())
 }
 

@@ -1,11 +1,12 @@
 //! The checks, in the order in which they are shown.
 
 use super::{Check, Machine, State, editors};
-use crate::account::{self, Account, Held};
+use crate::account::{self, Account, CommandLogin, Held};
 use crate::cli::{login, mcp};
-use crate::config::provider::Provider;
+use crate::config::provider::{AuthCommand, Provider};
 use crate::config::{self, Config, Loaded, Sources};
 use crate::exec::{rules, support};
+use crate::model::credential::Login as _;
 use crate::model::error::KeyFrom;
 use crate::model::local::{self, Candidate};
 use crate::protocol::config::ConfigWarning;
@@ -216,6 +217,9 @@ fn model(machine: &Machine, config: &Config) -> Check {
         Some(model) => format!("{model} of {}", provider.name),
         None => provider.name.clone(),
     };
+    if let Some(command) = &provider.auth {
+        return auth_program(NAME, &of, command, machine);
+    }
     let terms = login::terms(config, machine.env.clone());
     if let Held::Account(_)
     | Held::Key {
@@ -291,6 +295,25 @@ fn model(machine: &Machine, config: &Config) -> Check {
     }
 }
 
+/// The program that gives the provider's key, run as a turn would.
+fn auth_program(name: &'static str, of: &str, command: &AuthCommand, machine: &Machine) -> Check {
+    let secrets = Secrets::default();
+    let login = CommandLogin::new(command, &machine.env, secrets.clone());
+    let program = &command.command;
+    match block_on(login.current()) {
+        Some(Ok(bearer)) => {
+            let length = bearer.token.chars().count();
+            let summary = format!("{of}, key from `{program}`, which gave one of {length} characters");
+            Check::new(name, State::Ok, summary)
+        }
+        Some(Err(trouble)) => Check::new(name, State::Fail, format!("no key for {of}: `{program}` gave none")).with([
+            secrets.mask(&trouble.to_string()).into_owned(),
+            "Mend the program, or `auth` of the provider in config.toml; then run this again.".to_owned(),
+        ]),
+        None => Check::new(name, State::Fail, format!("`{program}` could not be started")),
+    }
+}
+
 /// How one is logged in, where the provider takes a login.
 fn login_check(machine: &Machine, config: &Config) -> Option<Check> {
     const NAME: &str = "login";
@@ -309,11 +332,13 @@ fn login_check(machine: &Machine, config: &Config) -> Option<Check> {
 }
 
 fn ask(candidates: &[Candidate]) -> Option<local::Found> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .ok()?;
-    runtime.block_on(local::detect(candidates, LOCAL_LIMIT))
+    block_on(local::detect(candidates, LOCAL_LIMIT))?
+}
+
+/// None if the system gives no runtime.
+fn block_on<T>(work: impl Future<Output = T>) -> Option<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    Some(runtime.ok()?.block_on(work))
 }
 
 fn candidate(id: &str, provider: &Provider) -> Candidate {

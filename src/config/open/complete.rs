@@ -411,10 +411,12 @@ fn values(way: &[String], span: &Range<usize>, names: &Names) -> Vec<Offer> {
         Kind::Choice(words) => texts(words),
         Kind::Approval => texts(keys::APPROVALS),
         Kind::Exporter => texts(keys::NO_EXPORTERS),
-        _ if !at_top => Vec::new(),
+        _ if !at_top && way[0] != "approvals" => Vec::new(),
         _ => match key.name {
-            "model" | "review_model" => names.models.iter().map(|(id, name)| text(id, name)).collect(),
-            "model_provider" => all(&names.providers),
+            "model" | "review_model" | "compact_model" => {
+                names.models.iter().map(|(id, name)| text(id, name)).collect()
+            }
+            "model_provider" | "review_model_provider" | "compact_model_provider" => all(&names.providers),
             "profile" => all(&names.profiles),
             "default_permissions" => all(&names.permissions),
             "model_reasoning_effort" => texts(&EFFORTS),

@@ -49,8 +49,8 @@ fn words(place: At, way: &[String], loaded: &Loaded) -> String {
         if let Some(word) = schema::may_set(key.scope) {
             text.push_str(&format!("\n\n{word}"));
         }
-        if !key.used {
-            text.push_str("\n\nKnown, and not used yet.");
+        if let Some(idle) = key.idle() {
+            text.push_str(&format!("\n\n{idle}"));
         }
     }
     text

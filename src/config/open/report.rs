@@ -111,6 +111,7 @@ fn place(text: &str, statements: &[Statement], starts: &[usize], line: Option<u3
         "cannot stand",
         "another name",
         "known but not used",
+        "known, but has no effect",
     ];
     if of_key.iter().any(|words| message.contains(words)) {
         let part = statement.parts.iter().rev().find(|part| part.name == name);

@@ -5,7 +5,6 @@ use crate::chat::document::Chat;
 use crate::chat::line::{self, Writing};
 use crate::handlers::{model, prompt};
 use crate::lsp::convert;
-use crate::protocol::model::ModelListParams;
 use crate::protocol::prompt::PromptListParams;
 use crate::server::session::Session;
 use crate::workspace::{Document, position};
@@ -157,13 +156,7 @@ fn values(session: &Session, key: &str) -> Vec<CompletionItem> {
             .map(|(mode, detail)| item(line::mode_name(mode).to_owned(), Some(detail.to_owned())))
             .into(),
         "model" => {
-            let params = ModelListParams {
-                cursor: None,
-                limit: None,
-            };
-            let models = model::list(session, &params)
-                .map(|models| models.data)
-                .unwrap_or_default();
+            let models = model::known(session);
             models
                 .into_iter()
                 .map(|model| item(model.id, Some(model.display_name)))

@@ -2,6 +2,7 @@
 //! are offered anywhere in the document.
 
 use super::{Answer, Approve, Which};
+use crate::agent::clock;
 use crate::chat::document::Chat;
 use crate::chat::text::inline;
 use crate::handlers::command::{self, Decide, ShowProposal};
@@ -10,7 +11,7 @@ use crate::protocol::approval::{Approval, ApprovalDecision};
 use crate::protocol::proposal::{Proposal, ProposalDecision};
 use crate::protocol::question::UserInputRequest;
 use crate::server::chats::{Seen, is_chat};
-use crate::server::presenter::{approval_title, change};
+use crate::server::presenter::{again_title, approval_title, change};
 use crate::server::session::Session;
 use crate::workspace::{Document, position};
 use lsp_types::{CodeAction, CodeActionKind, CodeLens, Command, Position, Range};
@@ -102,6 +103,17 @@ fn offers(session: &Session, uri: &str, text: &str) -> Vec<Offer> {
         offers.push(offer("Agent: Stop", command::CHAT_STOP, &which, composer));
     }
     if let Some(thread) = &thread {
+        let which_thread = thread::Which {
+            thread_id: Some(thread.id().clone()),
+        };
+        if let Some(at) = thread.may_send_again_at() {
+            let title = format!("Agent: {}", again_title(at));
+            offers.push(offer(title, command::SEND_AGAIN, &which_thread, composer));
+        }
+        if let Some(at) = thread.sends_at() {
+            let title = format!("Agent: Do not send again at {}", clock(at));
+            offers.push(offer(title, command::DO_NOT_SEND, &which_thread, composer));
+        }
         for approval in desk.approvals.pending(Some(thread.id())) {
             let at = place(&chat, &seen, approval.id().as_str()).unwrap_or(composer);
             approval_offers(&approval, at, &mut offers);
@@ -115,9 +127,6 @@ fn offers(session: &Session, uri: &str, text: &str) -> Vec<Offer> {
             proposal_offers(&proposal, at, &mut offers);
         }
         if !running && chat.sections.len() > 1 {
-            let which_thread = thread::Which {
-                thread_id: Some(thread.id().clone()),
-            };
             offers.push(offer("Agent: Compact", command::COMPACT, &which_thread, composer));
             offers.push(offer(
                 "Agent: Begin a new conversation",

@@ -9,6 +9,8 @@ use serde_json::{Map, Value, json};
 
 /// Tokens that are left for the answer beside the thoughts.
 const ROOM_TO_ANSWER: u32 = 4096;
+/// Searches of the web in one answer: with more it may pause in their midst, which cannot be gone on from here.
+const MOST_SEARCHES: u32 = 8;
 /// What it takes for `service_tier`.
 const TIERS: [&str; 2] = ["auto", "standard_only"];
 
@@ -91,7 +93,9 @@ fn thinking(request: &ModelRequest, most: u32, body: &mut Map<String, Value>) {
 /// This API has no free-form tools: their text goes through one parameter.
 fn tool(tool: &ToolSpec) -> Value {
     match tool {
-        ToolSpec::WebSearch {} => json!({"type": "web_search_20250305", "name": "web_search"}),
+        ToolSpec::WebSearch {} => {
+            json!({"type": "web_search_20250305", "name": "web_search", "max_uses": MOST_SEARCHES})
+        }
         ToolSpec::Function {
             name,
             description,
@@ -265,6 +269,7 @@ fn plain_id(id: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::item::samples::{call, output};
     use std::sync::Arc;
 
     fn request(model: &str, input: Vec<ResponseItem>) -> ModelRequest {
@@ -279,22 +284,6 @@ mod tests {
 
     fn sent(request: &ModelRequest) -> Value {
         serde_json::from_slice(&body(request).expect("serialises")).expect("is JSON")
-    }
-
-    fn call(call_id: &str, arguments: &str) -> ResponseItem {
-        ResponseItem::FunctionCall {
-            id: None,
-            name: "f".into(),
-            arguments: arguments.into(),
-            call_id: call_id.into(),
-        }
-    }
-
-    fn output(call_id: &str, parts: Vec<ContentPart>) -> ResponseItem {
-        ResponseItem::FunctionCallOutput {
-            call_id: call_id.into(),
-            output: ToolOutputPayload::Parts(parts),
-        }
     }
 
     fn thought(sealed: Option<&str>) -> ResponseItem {

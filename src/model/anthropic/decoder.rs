@@ -5,6 +5,7 @@ use crate::model::error::ErrorKind;
 use crate::model::failure::{Asked, Report};
 use crate::model::item::{ContentPart, ReasoningPart, ResponseItem};
 use crate::model::names::Names;
+use crate::model::reading::Reading;
 use crate::model::sse::SseEvent;
 use crate::model::{ModelEvent, json, wire};
 use crate::protocol::model::TokenUsage;
@@ -48,8 +49,7 @@ pub(in crate::model) struct Decoder {
     stop_reason: Option<String>,
     /// Some text was for the person.
     spoke: bool,
-    completed: bool,
-    skipped: u64,
+    pub(in crate::model) reading: Reading,
 }
 
 impl Decoder {
@@ -63,24 +63,13 @@ impl Decoder {
             usage: None,
             stop_reason: None,
             spoke: false,
-            completed: false,
-            skipped: 0,
+            reading: Reading::default(),
         }
-    }
-
-    /// Whether the answer is complete.
-    pub(in crate::model) fn completed(&self) -> bool {
-        self.completed
     }
 
     /// The model has said its last word; only the closing mark is still to come, if it does.
     pub(in crate::model) fn finished(&self) -> bool {
         self.stop_reason.is_some()
-    }
-
-    /// Events whose data could not be read.
-    pub(in crate::model) fn skipped(&self) -> u64 {
-        self.skipped
     }
 
     pub(in crate::model) fn event(
@@ -89,17 +78,7 @@ impl Decoder {
         asked: Asked<'_>,
         out: &mut Events,
     ) -> Result<(), ErrorKind> {
-        let data = event.data.trim();
-        if self.completed || data.is_empty() || data == "[DONE]" {
-            return Ok(());
-        }
-        let Some(value) = json::parse(data).filter(Value::is_object) else {
-            self.skipped += 1;
-            tracing::warn!(
-                event = event.event,
-                bytes = data.len(),
-                "skipped an event whose data is no JSON object"
-            );
+        let Some(value) = self.reading.object(event) else {
             return Ok(());
         };
         let kind = json::text(&value, &["type"])
@@ -156,7 +135,7 @@ impl Decoder {
 
     /// The stream has ended without its closing mark.
     pub(in crate::model) fn end(&mut self, out: &mut Events) -> Result<(), ErrorKind> {
-        if self.completed {
+        if self.reading.completed {
             return Ok(());
         }
         match self.finished() {
@@ -447,11 +426,17 @@ impl Decoder {
                     message: String::new(),
                 });
             }
+            // It would go on from results of searches, which are not kept.
+            Some("pause_turn") => {
+                return Err(ErrorKind::Incomplete {
+                    reason: "pause_turn".to_owned(),
+                });
+            }
             Some("refusal") if !self.spoke => return Err(ErrorKind::Refused),
             None if !self.created => return Err(ErrorKind::StreamEnded { reason: None }),
             _ => {}
         }
-        self.completed = true;
+        self.reading.completed = true;
         out.push_back(ModelEvent::Completed {
             response_id: self.response_id.take(),
             usage: self.usage,

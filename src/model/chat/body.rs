@@ -284,6 +284,7 @@ fn reasoning_text(parts: &[ReasoningPart]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::item::samples::{call, output};
     use crate::protocol::settings::ReasoningSummary;
     use std::sync::Arc;
 
@@ -298,22 +299,6 @@ mod tests {
             metadata: Default::default(),
             turn_id: "turn-1".into(),
             ..ModelRequest::default()
-        }
-    }
-
-    fn call(call_id: &str, arguments: &str) -> ResponseItem {
-        ResponseItem::FunctionCall {
-            id: None,
-            name: "f".into(),
-            arguments: arguments.into(),
-            call_id: call_id.into(),
-        }
-    }
-
-    fn output(call_id: &str, parts: Vec<ContentPart>) -> ResponseItem {
-        ResponseItem::FunctionCallOutput {
-            call_id: call_id.into(),
-            output: ToolOutputPayload::Parts(parts),
         }
     }
 

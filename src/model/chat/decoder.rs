@@ -4,6 +4,7 @@ use crate::model::error::ErrorKind;
 use crate::model::failure::{Asked, Report};
 use crate::model::item::{ReasoningPart, ResponseItem};
 use crate::model::names::Names;
+use crate::model::reading::{DONE, Reading};
 use crate::model::sse::SseEvent;
 use crate::model::{ModelEvent, json, wire};
 use crate::protocol::model::TokenUsage;
@@ -37,8 +38,7 @@ pub(in crate::model) struct Decoder {
     finish_reason: Option<String>,
     /// Some text was for the person.
     spoke: bool,
-    completed: bool,
-    skipped: u64,
+    pub(in crate::model) reading: Reading,
 }
 
 impl Decoder {
@@ -55,24 +55,13 @@ impl Decoder {
             usage: None,
             finish_reason: None,
             spoke: false,
-            completed: false,
-            skipped: 0,
+            reading: Reading::default(),
         }
-    }
-
-    /// Whether the answer is complete.
-    pub(in crate::model) fn completed(&self) -> bool {
-        self.completed
     }
 
     /// The model has said its last word; only usage and the closing mark are still to come, if they do.
     pub(in crate::model) fn finished(&self) -> bool {
         self.finish_reason.is_some()
-    }
-
-    /// Events whose data could not be read.
-    pub(in crate::model) fn skipped(&self) -> u64 {
-        self.skipped
     }
 
     pub(in crate::model) fn event(
@@ -81,11 +70,7 @@ impl Decoder {
         asked: Asked<'_>,
         out: &mut Events,
     ) -> Result<(), ErrorKind> {
-        let data = event.data.trim();
-        if self.completed || data.is_empty() {
-            return Ok(());
-        }
-        if data == "[DONE]" {
+        if event.data.trim() == DONE && !self.reading.completed {
             if !self.created {
                 return Err(ErrorKind::StreamEnded {
                     reason: Some("nothing came before its end".to_owned()),
@@ -93,13 +78,7 @@ impl Decoder {
             }
             return self.complete(out);
         }
-        let Some(value) = json::parse(data).filter(Value::is_object) else {
-            self.skipped += 1;
-            tracing::warn!(
-                event = event.event,
-                bytes = data.len(),
-                "skipped an event whose data is no JSON object"
-            );
+        let Some(value) = self.reading.object(event) else {
             return Ok(());
         };
         if value.get("error").is_some_and(|error| !error.is_null()) || event.event.as_deref() == Some("error") {
@@ -133,7 +112,7 @@ impl Decoder {
 
     /// The stream has ended without its closing mark.
     pub(in crate::model) fn end(&mut self, out: &mut Events) -> Result<(), ErrorKind> {
-        if self.completed {
+        if self.reading.completed {
             return Ok(());
         }
         if self.finish_reason.is_none() {
@@ -340,7 +319,7 @@ impl Decoder {
         for call in std::mem::take(&mut self.calls).into_iter().filter(is_something) {
             self.finish_call(call, out);
         }
-        self.completed = true;
+        self.reading.completed = true;
         out.push_back(ModelEvent::Completed {
             response_id: self.response_id.take(),
             usage: self.usage,

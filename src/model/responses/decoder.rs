@@ -5,6 +5,7 @@ use crate::model::error::ErrorKind;
 use crate::model::failure::{Asked, Report};
 use crate::model::item::{ContentPart, ReasoningPart, ResponseItem};
 use crate::model::names::Names;
+use crate::model::reading::Reading;
 use crate::model::sse::SseEvent;
 use crate::model::{ModelEvent, json, wire};
 use crate::protocol::model::RateLimits;
@@ -51,8 +52,7 @@ pub(in crate::model) struct Decoder {
     records: Vec<Record>,
     names: Names,
     created: bool,
-    completed: bool,
-    skipped: u64,
+    pub(in crate::model) reading: Reading,
 }
 
 type Events = std::collections::VecDeque<ModelEvent>;
@@ -63,19 +63,8 @@ impl Decoder {
             records: Vec::new(),
             names,
             created: false,
-            completed: false,
-            skipped: 0,
+            reading: Reading::default(),
         }
-    }
-
-    /// Whether the answer is complete.
-    pub(in crate::model) fn completed(&self) -> bool {
-        self.completed
-    }
-
-    /// Events whose data could not be read.
-    pub(in crate::model) fn skipped(&self) -> u64 {
-        self.skipped
     }
 
     pub(in crate::model) fn event(
@@ -84,17 +73,7 @@ impl Decoder {
         asked: Asked<'_>,
         out: &mut Events,
     ) -> Result<(), ErrorKind> {
-        let data = event.data.trim();
-        if self.completed || data.is_empty() || data == "[DONE]" {
-            return Ok(());
-        }
-        let Some(value) = json::parse(data).filter(Value::is_object) else {
-            self.skipped += 1;
-            tracing::warn!(
-                event = event.event,
-                bytes = data.len(),
-                "skipped an event whose data is no JSON object"
-            );
+        let Some(value) = self.reading.object(event) else {
             return Ok(());
         };
         let kind = json::text(&value, &["type"])
@@ -117,7 +96,7 @@ impl Decoder {
         }
         if let Some(kind) = json::text(&value, &["type"]).map(str::to_owned) {
             self.value(&kind, value, asked, out)?;
-            if self.completed {
+            if self.reading.completed {
                 return Ok(());
             }
             return Err(ErrorKind::StreamEnded { reason: None });
@@ -135,7 +114,7 @@ impl Decoder {
 
     /// The stream has ended without saying that the answer is complete.
     pub(in crate::model) fn end(&mut self) -> Result<(), ErrorKind> {
-        if self.completed {
+        if self.reading.completed {
             Ok(())
         } else {
             Err(ErrorKind::StreamEnded { reason: None })
@@ -185,7 +164,7 @@ impl Decoder {
             }
             "" if value.get("output").is_some_and(Value::is_array) => return self.finish(&value, asked, out),
             "" => {
-                self.skipped += 1;
+                self.reading.skipped += 1;
                 tracing::warn!("skipped an event without a type");
             }
             kind => tracing::trace!(kind, "an event of no use here"),
@@ -415,7 +394,7 @@ impl Decoder {
             Some("incomplete") => return Err(incomplete(response)),
             _ => {}
         }
-        self.completed = true;
+        self.reading.completed = true;
         out.push_back(ModelEvent::Completed {
             response_id: json::text(response, &["id"]).map(str::to_owned),
             usage: wire::usage(response.get("usage")),

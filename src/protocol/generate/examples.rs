@@ -632,6 +632,7 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
             output_schema: None,
             metadata: Some([("ticket".to_owned(), "SUMS-12".to_owned())].into()),
             client_user_message_id: None,
+            not_before_ms: None,
         }),
         value(TurnQueueAddResult {
             queued: queue().inputs.pop(),
@@ -1489,6 +1490,7 @@ fn queue() -> TurnQueue {
             }],
             client_user_message_id: None,
             queued_at_ms: AT_MS,
+            not_before_ms: None,
         }],
         paused: false,
     }

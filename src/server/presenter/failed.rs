@@ -1,14 +1,15 @@
 //! Shows why a turn failed, and offers what may help.
 
 use super::{Presenter, Severity};
-use crate::account::OwnTerms;
+use crate::agent::{clock, provider};
 use crate::ids::ThreadId;
-use crate::model::catalogue;
 use crate::protocol::settings::SettingsOverride;
 use crate::protocol::turn::{ErrorAction, TurnError};
+use std::sync::Arc;
 
 const COMPACT: &str = "Summarise the conversation";
 const CHANGE: &str = "Choose another model";
+const AGAIN: &str = "Send again";
 const CLOSE: &str = "Close";
 /// Models that are offered at a time.
 const MOST_MODELS: usize = 6;
@@ -28,21 +29,28 @@ pub(super) fn show(presenter: &Presenter, thread: &ThreadId, error: &TurnError) 
 }
 
 /// What is done for the person by a press of a button; the others are told in the message.
-fn titles(actions: &[ErrorAction]) -> Vec<&'static str> {
+fn titles(actions: &[ErrorAction]) -> Vec<String> {
     let title = |action: &ErrorAction| match action {
-        ErrorAction::Compact => Some(COMPACT),
-        ErrorAction::ChangeModel => Some(CHANGE),
-        ErrorAction::WaitUntil { .. } | ErrorAction::LogIn => None,
+        ErrorAction::Compact => Some(COMPACT.to_owned()),
+        ErrorAction::ChangeModel => Some(CHANGE.to_owned()),
+        ErrorAction::WaitUntil { at } => Some(again_title(*at)),
+        ErrorAction::LogIn => None,
     };
     actions.iter().filter_map(title).collect()
 }
 
-async fn ask(presenter: Presenter, thread: ThreadId, message: String, titles: Vec<&'static str>) {
-    let titles = titles.into_iter().chain([CLOSE]);
+/// The title of what sends a message again once it can be answered; for every place where that is offered.
+pub fn again_title(at_ms: i64) -> String {
+    format!("{AGAIN} at {}", clock(at_ms))
+}
+
+async fn ask(presenter: Presenter, thread: ThreadId, message: String, titles: Vec<String>) {
+    let titles = titles.iter().map(String::as_str).chain([CLOSE]);
     let chosen = presenter.choose(Severity::Error, &message, titles).await;
     let done = match chosen.as_deref() {
         Some(COMPACT) => compact(&presenter, &thread).await,
         Some(CHANGE) => change_model(&presenter, &thread).await,
+        Some(again) if again.starts_with(AGAIN) => send_again(&presenter, &thread).await,
         _ => Ok(()),
     };
     if let Err(problem) = done {
@@ -53,6 +61,13 @@ async fn ask(presenter: Presenter, thread: ThreadId, message: String, titles: Ve
 async fn compact(presenter: &Presenter, thread: &ThreadId) -> Result<(), String> {
     let handle = presenter.shared.agent.get(thread).map_err(|error| error.to_string())?;
     handle.compact().await.map(drop).map_err(|error| error.to_string())
+}
+
+async fn send_again(presenter: &Presenter, thread: &ThreadId) -> Result<(), String> {
+    let handle = presenter.shared.agent.get(thread).map_err(|error| error.to_string())?;
+    let done = handle.send_again().await?;
+    presenter.message(Severity::Info, &done);
+    Ok(())
 }
 
 /// The models that are known of the thread's provider; from the next turn on the chosen one answers.
@@ -67,17 +82,9 @@ async fn change_model(presenter: &Presenter, thread: &ThreadId) -> Result<(), St
         .map_err(|error| error.to_string())?
         .config;
     let id = &settings.model_provider;
-    let provider = config.provider(id).map_err(|error| error.to_string())?;
+    let name = config.provider(id).map_err(|error| error.to_string())?.name.clone();
     let desk = presenter.shared.agent.desk().clone();
-    let terms = OwnTerms {
-        login: config.login.clone(),
-        provider: provider.clone(),
-        env: desk.env.clone(),
-    };
-    // A login is read from the disk.
-    let paid_by = tokio::task::spawn_blocking(move || desk.account.paid_by(terms.terms())).await;
-    let paid_by = paid_by.map_err(|error| error.to_string())?;
-    let models = catalogue::offered(paid_by, id, provider, &settings.model);
+    let models = provider::offered(Arc::new(config), id.clone(), settings.model.clone(), desk).await;
     let others: Vec<String> = models
         .into_iter()
         .map(|model| model.id)
@@ -86,10 +93,10 @@ async fn change_model(presenter: &Presenter, thread: &ThreadId) -> Result<(), St
     if others.is_empty() {
         return Err(format!(
             "No other model of {} is known. Name one as `model` in config.toml, or in the thread's settings.",
-            provider.name
+            name
         ));
     }
-    let question = format!("Which model of {} is to answer from now on?", provider.name);
+    let question = format!("Which model of {name} is to answer from now on?");
     let titles = others.iter().take(MOST_MODELS).map(String::as_str);
     let chosen = presenter.choose(Severity::Info, &question, titles).await;
     let Some(model) = chosen.filter(|chosen| others.contains(chosen)) else {

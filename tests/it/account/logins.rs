@@ -193,6 +193,31 @@ async fn a_code_that_is_typed_anywhere_logs_in() {
     );
 }
 
+/// An authorisation server that is asked too often says so: it is asked less often from then on, and the login goes on.
+#[tokio::test]
+async fn a_server_that_is_asked_too_often_is_asked_more_slowly() {
+    let scene = Scene::new().await;
+    let slow_down = || Manner::Says(400, json!({"error": "slow_down"}));
+    scene.authority.behave("poll", slow_down());
+    let begun = scene.call("login/start", json!({"type": "deviceCode"})).await;
+    scene.authority.asked_times("poll", 1).await;
+    let asked = std::time::Instant::now();
+    scene.authority.behave("poll", Manner::Well);
+    scene.authority.type_code(begun["userCode"].as_str().expect("a code"));
+    assert_eq!(
+        scene.completed().await,
+        json!({"loginId": begun["loginId"], "success": true})
+    );
+    // Five seconds are added (RFC 8628, 3.5); without them it would have been asked after one.
+    assert!(
+        asked.elapsed() >= std::time::Duration::from_secs(5),
+        "{:?}",
+        asked.elapsed()
+    );
+    assert_eq!(scene.authority.asked("poll"), 2);
+    assert_eq!(scene.updated().await["authMethod"], "account");
+}
+
 /// Shows S-346.
 #[tokio::test]
 async fn a_login_is_cancelled_by_its_id_only() {

@@ -3,6 +3,8 @@
 
 use super::scene::{Scene, Setting};
 use crate::support::authority::{Manner, browse};
+use crate::support::collector::Collector;
+use crate::support::mcp::{Web, reading};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -22,11 +24,21 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 #[tokio::test]
 async fn secrets_show_nowhere() {
     const KEY: &str = "sk-a-key-that-shows-nowhere";
+    const BEARER: &str = "a-bearer-of-a-tool-server";
+    const COLLECTOR: &str = "a-password-of-a-collector";
+    let collector = Collector::http().await;
+    let telemetry = collector.exporter("logs", ", headers = { \"x-key\" = \"${COLLECTOR_KEY}\" }");
+    let tools = Web::start(json!({"token": BEARER, "tools": [reading("look")]})).await;
+    let tools_url = tools.url.clone();
     let call =
         |id: &str, command: Value| json!([{"call": {"tool": "shell", "arguments": {"command": command}, "id": id}}]);
     let prepare = |authority: &crate::support::authority::Authority, setting: &mut Setting| {
         let token = authority.access();
-        setting.top = "approval_policy = \"never\"\nsandbox_mode = \"workspace-write\"".to_owned();
+        setting.top = format!(
+            "approval_policy = \"never\"\nsandbox_mode = \"workspace-write\"\n\
+             otel = {{ log_user_prompt = true, exporter = {telemetry} }}\n\
+             mcp_servers = {{ docs = {{ url = \"{tools_url}\", bearer_token_env_var = \"DOCS_TOKEN\" }} }}"
+        );
         let echo = json!({"error": {"message": format!("Unknown token {token}")}});
         setting.script = Some(json!([
             {"when": {"header": {"authorization": token}}, "repeat": true,
@@ -34,6 +46,7 @@ async fn secrets_show_nowhere() {
             call("env", json!(["env"])),
             call("cat", json!(["sh", "-c", "cat \"$HOME\"/home/auth.json \"$HOME\"/home/private/* ../home/private/auth.json 2>&1; ls -la"])),
             {"outputs": [{"call": {"tool": "read_file", "arguments": {"path": "/var/tmp/none"}, "id": "none"}}]},
+            {"outputs": [{"call": {"tool": "mcp__docs__look", "arguments": {}, "id": "look"}}]},
             [{"say": "Done."}],
             {"repeat": true, "outputs": [{"fail": {"status": 401, "body": {"error": {"message": "No."}}}}]},
         ]));
@@ -44,7 +57,13 @@ async fn secrets_show_nowhere() {
     };
     let trace = tempfile::NamedTempFile::new().expect("a file");
     let setting = Setting {
-        env: vec![("COUNTERSIGN_LOG".to_owned(), "trace".to_owned())],
+        env: [
+            ("COUNTERSIGN_LOG", "trace"),
+            ("DOCS_TOKEN", BEARER),
+            ("COLLECTOR_KEY", COLLECTOR),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into(),
         args: vec!["--trace-file".to_owned(), trace.path().display().to_string()],
         ..setting
     };
@@ -116,8 +135,24 @@ async fn secrets_show_nowhere() {
             .any(|(place, text)| place == "request 3" && text.contains("PATH=")),
         "the environment was seen"
     );
+    // What the collector was sent, but for the header that it is for, and what the tools were.
+    let received = collector.received();
+    assert!(!received.is_empty(), "telemetry was sent");
+    for sent in &received {
+        assert_eq!(sent.headers["x-key"], COLLECTOR);
+        let body = String::from_utf8_lossy(&sent.body).into_owned();
+        places.push((format!("telemetry {}", sent.path), body));
+    }
+    let looked = model.requests().iter().find_map(|request| request.output("look"));
+    assert!(
+        looked.is_some_and(|output| !output.contains("unsupported call")),
+        "the tool was there"
+    );
+    for seen in tools.seen() {
+        places.push(("the tool server".to_owned(), seen.body.to_string()));
+    }
     let mut secrets = authority.secrets();
-    secrets.push(KEY.to_owned());
+    secrets.extend([KEY, BEARER, COLLECTOR].map(str::to_owned));
     assert!(secrets.len() > 6);
     for (place, text) in &places {
         for secret in secrets.iter().map(String::as_str) {

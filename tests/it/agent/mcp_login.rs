@@ -30,6 +30,12 @@ struct Ledger {
     page: BTreeMap<String, String>,
     revoked: Vec<String>,
     faults: Vec<String>,
+    /// How often a token was renewed.
+    refreshed: usize,
+    /// What renewals are answered with, in the place of a token.
+    ill: Option<(StatusCode, &'static str)>,
+    /// Renewals wait for it.
+    gate: Option<Arc<tokio::sync::Semaphore>>,
 }
 
 struct Issuer {
@@ -107,6 +113,10 @@ async fn authorize(State(desk): State<Desk>, RawQuery(query): RawQuery) -> Redir
 
 async fn token(State(desk): State<Desk>, body: String) -> Response {
     let sent = fields(&body);
+    let gate = desk.ledger.lock().expect("whole").gate.clone();
+    if let Some(gate) = gate.filter(|_| sent["grant_type"] == "refresh_token") {
+        gate.acquire().await.expect("open").forget();
+    }
     let mut ledger = desk.ledger.lock().expect("whole");
     let asked = ledger.page.clone();
     let mut check = |what: &str, holds: bool| {
@@ -137,6 +147,10 @@ async fn token(State(desk): State<Desk>, body: String) -> Response {
         }
         "refresh_token" => {
             check("refresh", sent["refresh_token"] == REFRESH);
+            if let Some(ill) = ledger.ill {
+                return ill.into_response();
+            }
+            ledger.refreshed += 1;
             json!({"access_token": SECOND, "expires_in": 3600})
                 .to_string()
                 .into_response()
@@ -370,4 +384,152 @@ async fn what_is_no_place_to_log_in_to_is_said() {
         assert!(error.message.contains(words), "{server}: {error:?}");
     }
     plain.done();
+}
+
+/// A login that has run out, as an earlier session kept it.
+fn kept(home: &std::path::Path, web: &Web, issuer: &Issuer) -> std::path::PathBuf {
+    let folder = home.join("private");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let login = json!({
+        "url": web.url, "token_endpoint": format!("{}/token", issuer.url), "resource": web.url,
+        "client_id": "client-1", "access_token": FIRST, "refresh_token": REFRESH, "expires_at": 1,
+    });
+    let path = folder.join(".credentials.json");
+    std::fs::write(&path, json!({"logins": {"docs": login}}).to_string()).expect("written");
+    path
+}
+
+fn list(home: &std::path::Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_countersign"));
+    command.args(["mcp", "list"]).env_clear();
+    command.env("COUNTERSIGN_HOME", home).current_dir(home);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+/// Programs that share a home folder renew a token once: the second waits for the first, and takes what that got.
+#[tokio::test(flavor = "multi_thread")]
+async fn programs_side_by_side_renew_a_login_once() {
+    let issuer = Issuer::start(|_| {}).await;
+    let web = server(&issuer).await;
+    let home = tempfile::tempdir().expect("a folder");
+    std::fs::write(home.path().join("config.toml"), table(&web)).expect("written");
+    let path = kept(home.path(), &web, &issuer);
+    issuer.ledger.lock().expect("whole").page = fields(&format!("resource={}", web.url));
+    // Nobody is answered before all could have asked.
+    let gate = Arc::new(tokio::sync::Semaphore::new(0));
+    issuer.ledger.lock().expect("whole").gate = Some(gate.clone());
+    let lists: Vec<_> = (0..3)
+        .map(|_| list(home.path()).spawn().expect("the program"))
+        .collect();
+    let lock = home.path().join("private/.credentials.lock");
+    // Each program has the lock's file open while it renews, or waits for the one that does.
+    let waiting = || {
+        let open = |child: &std::process::Child| {
+            let files = std::fs::read_dir(format!("/proc/{}/fd", child.id()))
+                .into_iter()
+                .flatten();
+            let mut links = files.flatten().filter_map(|fd| std::fs::read_link(fd.path()).ok());
+            links.any(|link| link == lock.canonicalize().unwrap_or_default())
+        };
+        lists.iter().all(open)
+    };
+    super::stage::eventually("all want to renew", waiting).await;
+    gate.add_permits(100);
+    for list in lists {
+        let output = list.wait_with_output().expect("an end");
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(said, "docs: look\n", "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    assert_eq!(issuer.ledger.lock().expect("whole").refreshed, 1);
+    assert!(std::fs::read_to_string(path).expect("the logins").contains(SECOND));
+    issuer.done();
+}
+
+/// What passes is no logout: the login stays as it is, and is renewed when the authorisation server is well again. What the
+/// server says for good ends it, and the person is told to log in.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failure_that_passes_keeps_the_login() {
+    let issuer = Issuer::start(|_| {}).await;
+    let web = server(&issuer).await;
+    let home = tempfile::tempdir().expect("a folder");
+    std::fs::write(home.path().join("config.toml"), table(&web)).expect("written");
+    let path = kept(home.path(), &web, &issuer);
+    issuer.ledger.lock().expect("whole").page = fields(&format!("resource={}", web.url));
+    let before = std::fs::read_to_string(&path).expect("the logins");
+    let run = || {
+        let output = list(home.path()).output().expect("the program");
+        String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+    };
+    for ill in [
+        StatusCode::SERVICE_UNAVAILABLE,
+        StatusCode::TOO_MANY_REQUESTS,
+        StatusCode::INTERNAL_SERVER_ERROR,
+    ] {
+        issuer.ledger.lock().expect("whole").ill = Some((ill, ""));
+        let said = run();
+        assert!(
+            said.contains("was not renewed") && !said.contains("docs: look"),
+            "{ill}: {said}"
+        );
+        assert_eq!(std::fs::read_to_string(&path).expect("the logins"), before, "{ill}");
+    }
+    issuer.ledger.lock().expect("whole").ill = Some((StatusCode::BAD_REQUEST, "{\"error\": \"invalid_grant\"}"));
+    let said = run();
+    assert!(said.contains("countersign mcp login docs"), "{said}");
+    issuer.ledger.lock().expect("whole").ill = None;
+    assert_eq!(run(), "docs: look\n");
+    assert!(std::fs::read_to_string(&path).expect("the logins").contains(SECOND));
+    issuer.done();
+}
+
+/// Whoever begins a login anew has given up the one before: that ends, says so, and its page leads nowhere.
+#[tokio::test]
+async fn a_login_that_is_begun_again_ends_the_one_before() {
+    let issuer = Issuer::start(|_| {}).await;
+    let web = server(&issuer).await;
+    let setting = Setting {
+        tables: table(&web),
+        ..Setting::default()
+    };
+    let stage = Stage::with(json!([]), setting).await;
+    for told in ["mcp/status", "error"] {
+        stage.client.ignore(&format!("countersign/{told}"));
+    }
+    let begin = async || {
+        let begun = stage
+            .client
+            .call("countersign/mcp/login", json!({"server": "docs"}))
+            .await;
+        begun["url"].as_str().expect("an address").to_owned()
+    };
+    let ended = async || {
+        let told = stage
+            .client
+            .expect_notification("countersign/mcp/login/completed")
+            .await;
+        (
+            told["success"] == true,
+            told["error"].as_str().unwrap_or_default().to_owned(),
+        )
+    };
+    let abandoned = begin().await;
+    let second = begin().await;
+    let (success, why) = ended().await;
+    assert!(!success && !why.is_empty(), "{why}");
+    let late = browse(&abandoned).await;
+    assert!(
+        late.is_err() || late.is_ok_and(|(status, _)| status >= 400),
+        "nobody waits there"
+    );
+    let path = stage.client.home().join("private/.credentials.json");
+    assert!(!path.exists(), "nothing is kept of it");
+    let (code, page) = browse(&second).await.expect("a page");
+    assert_eq!(code, 200, "{page}");
+    assert!(ended().await.0);
+    assert!(std::fs::read_to_string(&path).expect("the logins").contains(REFRESH));
+    issuer.done();
 }

@@ -2,6 +2,7 @@
 
 use super::stage::{Setting, Stage, bash, command_output, eventually, say, write};
 use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\nnot really";
 
@@ -257,5 +258,94 @@ async fn a_command_that_may_write_waits_for_the_snapshot_unless_that_is_switched
         assert_eq!(stage.finish(&turn).await.status(), "completed");
         let (output, _) = command_output(&stage.requests(2)[1], "c1");
         assert_eq!(output, expected);
+    }
+}
+
+/// A provider that keeps what it is asked with, lists one model, and answers nothing else.
+async fn listening() -> (String, Arc<Mutex<Vec<(String, String, String)>>>) {
+    let heard: Arc<Mutex<Vec<(String, String, String)>>> = Arc::default();
+    let told = heard.clone();
+    let app = axum::Router::new().fallback(
+        async move |uri: axum::http::Uri, headers: axum::http::HeaderMap, body: String| {
+            let key = headers.get("authorization").or_else(|| headers.get("x-api-key"));
+            let key = key.and_then(|key| key.to_str().ok()).unwrap_or_default().to_owned();
+            told.lock().expect("whole").push((uri.path().to_owned(), key, body));
+            match uri.path() {
+                "/v1/models" => {
+                    let models = json!({"data": [{"id": "listed"}, {"id": "some-embedding"}]});
+                    (axum::http::StatusCode::OK, models.to_string())
+                }
+                _ => (axum::http::StatusCode::BAD_REQUEST, "{}".to_owned()),
+            }
+        },
+    );
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("an address");
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    (format!("http://{address}/v1"), heard)
+}
+
+/// Over Anthropic's wire the provider searches, so often at most that it does not pause in the midst of an answer.
+#[tokio::test]
+async fn the_web_is_offered_over_anthropics_wire() {
+    for (feature, is_offered) in [("web_search = true", true), ("web_search = false", false)] {
+        let (base_url, heard) = listening().await;
+        let setting = Setting {
+            provider: "wire_api = \"anthropic\"".into(),
+            tables: format!("[features]\n{feature}"),
+            base_url: Some(base_url),
+            ..Setting::default()
+        };
+        let stage = Stage::with(json!([]), setting).await;
+        let thread = stage.thread().await;
+        assert_eq!(stage.run(&thread, "Go").await.status(), "failed");
+        let heard = heard.lock().expect("whole");
+        let body: Value = serde_json::from_str(&heard[0].2).expect("JSON");
+        let tools = body["tools"].as_array().expect("tools");
+        let search = tools.iter().find(|tool| tool["type"] == "web_search_20250305");
+        assert_eq!(search.is_some(), is_offered, "{tools:?}");
+        if let Some(search) = search {
+            assert_eq!(
+                (&search["name"], &search["max_uses"]),
+                (&json!("web_search"), &json!(8))
+            );
+        }
+    }
+}
+
+/// The models that a provider lists itself are asked for with the key that its program gives; what cannot be talked to is not
+/// among them. Where it does not answer, what is configured is there all the same.
+#[cfg(unix)]
+#[tokio::test]
+async fn the_models_of_a_provider_are_asked_for_with_the_key_of_its_program() {
+    for (script, key, models) in [
+        (
+            "echo token-of-the-program",
+            "Bearer token-of-the-program",
+            &["rehearsal", "listed"][..],
+        ),
+        ("exit 3", "", &["rehearsal"]),
+    ] {
+        let (base_url, heard) = listening().await;
+        let setting = Setting {
+            tables: format!(
+                "[model_providers.rehearsal.auth]\ncommand = \"/bin/sh\"\nargs = [\"-c\", \"{script}\"]\ntimeout_ms = 20000"
+            ),
+            base_url: Some(base_url),
+            ..Setting::default()
+        };
+        let stage = Stage::with(json!([]), setting).await;
+        let list = stage.client.call("countersign/model/list", json!({})).await;
+        let listed: Vec<&str> = list["data"]
+            .as_array()
+            .expect("models")
+            .iter()
+            .filter_map(|model| model["id"].as_str())
+            .collect();
+        assert_eq!(listed, models, "{script}");
+        let heard = heard.lock().expect("whole");
+        let keys: Vec<&str> = heard.iter().map(|(_, key, _)| key.as_str()).collect();
+        assert!(keys.iter().all(|sent| *sent == key), "{keys:?}");
+        assert_eq!(keys.is_empty(), key.is_empty(), "without a key nothing is sent");
     }
 }

@@ -116,3 +116,64 @@ fn secrets_are_not_shown() {
     assert_eq!(shown.config["model_providers"]["a"]["base_url"], "http://a/v1");
     assert_eq!(place.load().config.providers["a"].http_headers["X"], "s3cret");
 }
+
+/// A provider for work beside the conversation that is not there is told of with its line, and the thread's is used; its
+/// model, which would mean nothing there, is not.
+#[test]
+fn a_helping_provider_that_is_not_known_is_told_of_and_not_used() {
+    for (text, line, key) in [
+        (
+            "model = 'm'\nreview_model = 'r'\nreview_model_provider = 'othr'\n",
+            3,
+            "review_model_provider",
+        ),
+        ("compact_model_provider = 'othr'\n", 1, "compact_model_provider"),
+        (
+            "[approvals]\nassess_risk = true\nmodel_provider = 'othr'\nmodel = 'a'\n",
+            3,
+            "approvals.model_provider",
+        ),
+    ] {
+        let loaded = Place::new().user(text).load();
+        let told = told(&loaded);
+        assert_eq!(told.len(), 1, "{told:?}");
+        let beginning =
+            format!("{line}: `{key}`: there is no model provider \"othr\", so the thread's is used. Known are: ");
+        assert!(told[0].starts_with(&beginning), "{told:?}");
+        let config = &loaded.config;
+        for helper in [&config.review_by, &config.compact_by, &config.approvals_by] {
+            assert!(helper.is_thread(), "{helper:?}");
+        }
+    }
+    let known = "compact_model_provider = 'mine'\n[model_providers.mine]\nbase_url = 'http://x/v1'\n";
+    let loaded = Place::new().user(known).load();
+    assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);
+    assert_eq!(loaded.config.compact_by.provider.as_deref(), Some("mine"));
+}
+
+/// Keys on which somebody would count, and that change nothing here: a warning with its line says why and what to do.
+#[test]
+fn keys_without_effect_are_told_of_with_the_reason() {
+    let text = "[model_providers.a]\nname = 'A'\nbase_url = 'http://x/v1'\nsupports_websockets = true\n\
+                websocket_connect_timeout_ms = 5\naws = { region = 'x' }\n";
+    let loaded = Place::new().user(text).load();
+    let told = told(&loaded);
+    let expected = [
+        (
+            "4: `model_providers.a.supports_websockets` is known, but has no effect here: ",
+            "leave it out",
+        ),
+        (
+            "5: `model_providers.a.websocket_connect_timeout_ms` is known, but",
+            "streamed over HTTP",
+        ),
+        (
+            "6: `model_providers.a.aws` is known, but has no effect here: ",
+            "`base_url`",
+        ),
+    ];
+    assert_eq!(told.len(), expected.len(), "{told:?}");
+    for (told, (beginning, words)) in told.iter().zip(expected) {
+        assert!(told.starts_with(beginning) && told.contains(words), "{told}");
+    }
+}

@@ -205,7 +205,22 @@ fn each_named_setting_is_read() {
             config.auto_compact_token_limit == Some(7)
         }),
         ("review_model = 'r'", |config| {
-            config.review_model.as_deref() == Some("r")
+            config.review_by.model.as_deref() == Some("r")
+        }),
+        ("review_model_provider = 'azure'", |config| {
+            config.review_by.provider.as_deref() == Some("azure")
+        }),
+        ("compact_model = 'c'", |config| {
+            config.compact_by.model.as_deref() == Some("c")
+        }),
+        ("compact_model_provider = 'azure'", |config| {
+            config.compact_by.provider.as_deref() == Some("azure")
+        }),
+        ("approvals = {model = 'a', model_provider = 'azure'}", |config| {
+            (
+                config.approvals_by.model.as_deref(),
+                config.approvals_by.provider.as_deref(),
+            ) == (Some("a"), Some("azure"))
         }),
         ("approval_policy = 'never'", |config| {
             config.approval_policy == ApprovalPolicy::Never

@@ -414,13 +414,130 @@ async fn a_proxy_is_gone_through_and_what_it_refuses_is_said() {
     let (kind, message) = problem(&configured(
         "https://model.example/v1",
         "",
-        &[("ALL_PROXY", "socks5://127.0.0.1:1")],
+        &[("ALL_PROXY", "gopher://127.0.0.1:1")],
     ))
     .await;
     assert!(
-        matches!(kind, ErrorKind::Setup { .. }) && message.contains("socks5://127.0.0.1:1"),
+        matches!(kind, ErrorKind::Setup { .. })
+            && message.contains("gopher://127.0.0.1:1")
+            && message.contains("socks5://"),
         "{message}"
     );
+}
+
+/// A SOCKS5 proxy (RFC 1928, RFC 1929) that connects everybody to one port of this machine; it lets in who knows the password,
+/// or anybody where there is none.
+async fn socks(password: Option<&'static str>, to: u16) -> (u16, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let port = listener.local_addr().expect("an address").port();
+    let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+    let told = asked.clone();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            // A client that goes away in the middle is no affair of the proxy's.
+            tokio::spawn(serve_socks(stream, password, to, told.clone()));
+        }
+    });
+    (port, asked)
+}
+
+async fn serve_socks(
+    mut stream: TcpStream,
+    password: Option<&'static str>,
+    to: u16,
+    told: Arc<Mutex<Vec<String>>>,
+) -> std::io::Result<()> {
+    assert_eq!(stream.read_u8().await?, 5, "the version");
+    let mut methods = vec![0; stream.read_u8().await?.into()];
+    stream.read_exact(&mut methods).await?;
+    let method = u8::from(password.is_some()) * 2;
+    if !methods.contains(&method) {
+        return stream.write_all(&[5, 0xff]).await;
+    }
+    stream.write_all(&[5, method]).await?;
+    if let Some(password) = password {
+        assert_eq!(stream.read_u8().await?, 1, "the version of names and passwords");
+        let mut said = Vec::new();
+        for _ in 0..2 {
+            let mut text = vec![0; stream.read_u8().await?.into()];
+            stream.read_exact(&mut text).await?;
+            said.push(String::from_utf8(text).expect("a text"));
+        }
+        let is_right = said == ["name", password];
+        stream.write_all(&[1, u8::from(!is_right)]).await?;
+        if !is_right {
+            return Ok(());
+        }
+    }
+    let mut head = [0; 4];
+    stream.read_exact(&mut head).await?;
+    let host = match head[3] {
+        1 => std::net::Ipv4Addr::from(stream.read_u32().await?).to_string(),
+        3 => {
+            let mut name = vec![0; stream.read_u8().await?.into()];
+            stream.read_exact(&mut name).await?;
+            String::from_utf8(name).expect("a name")
+        }
+        kind => panic!("an address of kind {kind}"),
+    };
+    let port = stream.read_u16().await?;
+    told.lock().expect("no panic").push(format!("{host}:{port}"));
+    stream.write_all(&[5, 0, 0, 1, 0, 0, 0, 0, 0, 0]).await?;
+    let mut there = TcpStream::connect(("127.0.0.1", to)).await?;
+    tokio::io::copy_bidirectional(&mut stream, &mut there).await.map(drop)
+}
+
+/// By `socks5h` the proxy looks the name up, by `socks5` this machine does; a password that is wrong is no way through.
+#[tokio::test]
+async fn a_socks_proxy_is_gone_through() {
+    let certificates = Certificates::new();
+    let authority = format!(
+        "[network]\nca_certificates = [\"{}\"]\n",
+        shown(&certificates.file("ca.pem"))
+    );
+    let tls = certificates.serve("remote", false);
+    let (port, asked) = socks(None, tls).await;
+    for variable in ["ALL_PROXY", "HTTPS_PROXY", "https_proxy"] {
+        let proxy = format!("socks5h://127.0.0.1:{port}");
+        let heard = hear(
+            &configured("https://model.example/v1", &authority, &[(variable, &proxy)]),
+            &ask(),
+        )
+        .await;
+        assert_eq!(
+            heard.short(),
+            ["message:hello over TLS"],
+            "{variable}: {:?}",
+            heard.error
+        );
+    }
+    assert_eq!(*asked.lock().expect("no panic"), ["model.example:443"; 3]);
+    let near = Raw::events(stream_of(&[message_done("near"), completed()]))
+        .serve()
+        .await;
+    let near = url::Url::parse(&near).expect("a URL").port().expect("a port");
+    let (port, asked) = socks(Some("secret-word"), near).await;
+    let proxy = format!("socks5://name:secret-word@127.0.0.1:{port}");
+    // An address that leads nowhere but through the proxy.
+    let client = configured("http://192.0.2.1/v1", "", &[("ALL_PROXY", &proxy)]);
+    assert_eq!(hear(&client, &ask()).await.short(), ["message:near"]);
+    assert_eq!(*asked.lock().expect("no panic"), ["192.0.2.1:80"]);
+    for proxy in [
+        format!("socks5://name:wrong-secret@127.0.0.1:{port}"),
+        "socks5h://127.0.0.1:9".to_owned(),
+    ] {
+        let client = configured("http://192.0.2.1/v1", "", &[("ALL_PROXY", &proxy)]);
+        let (kind, message) = problem(&client).await;
+        assert!(
+            matches!(kind, ErrorKind::Unreachable { .. } | ErrorKind::Proxy { .. }),
+            "{kind:?} {message}"
+        );
+        assert!(
+            message.contains("proxy") && !message.contains("wrong-secret"),
+            "{message}"
+        );
+    }
+    assert_eq!(asked.lock().expect("no panic").len(), 1, "nobody else got through");
 }
 
 #[tokio::test]
