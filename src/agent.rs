@@ -445,7 +445,7 @@ impl Agent {
             settings::check_folder(&cwd)?;
             let loaded = agent.load_config(Some(&cwd), config.as_ref())?;
             let settings = settings::initial(&loaded.config, cwd, &change)?;
-            let read = context::read_instructions(agent.desk(), &loaded.config, &settings);
+            let read = context::read_instructions(agent.desk(), &agent.desk().workspace, &loaded.config, &settings);
             Ok::<_, AgentError>((loaded, settings, read))
         });
         let (loaded, settings, (instructions, warnings, known)) = read.await?;

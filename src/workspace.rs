@@ -2,7 +2,8 @@
 //!
 //! [`Workspace`] holds the documents that the editor has open and the folders of the workspace. Reading goes
 //! through it, so that the agent works on unsaved text. A document is a rope: a copy of it is a snapshot that
-//! costs nothing and never changes. This room knows nothing of LSP and writes nothing to the disk.
+//! costs nothing and never changes. Where a client holds other texts for each conversation, a conversation has documents of its
+//! own ([`Workspace::begin_view`]). This room knows nothing of LSP and writes nothing to the disk.
 
 pub mod disk;
 pub mod document;
@@ -18,6 +19,7 @@ pub use document::Document;
 pub use kept::Kept;
 pub use position::{Edit, Encoding, Position, Range};
 
+use crate::ids::ThreadId;
 use edits::{Edits, RecentEdit};
 use ropey::Rope;
 use std::collections::HashMap;
@@ -34,8 +36,10 @@ pub struct Workspace(Arc<Inner>);
 struct Inner {
     /// Held for a few lines at a time and never while the disk is read: the editor's typing waits for it.
     state: Mutex<State>,
-    /// Rises with each open, edit, save, close and change of folders.
-    generation: watch::Sender<u64>,
+    /// Rises with each open, edit, save, close and change of folders, of any view.
+    generation: Arc<watch::Sender<u64>>,
+    /// Documents of conversations that have their own.
+    views: Mutex<HashMap<ThreadId, Workspace>>,
 }
 
 #[derive(Debug, Default)]
@@ -94,8 +98,53 @@ impl Workspace {
     pub fn new() -> Self {
         Self(Arc::new(Inner {
             state: Mutex::default(),
-            generation: watch::Sender::new(0),
+            generation: Arc::new(watch::Sender::new(0)),
+            views: Mutex::default(),
         }))
+    }
+
+    /// Gives a conversation documents of its own: none at first, over the same folders. One that has them keeps them.
+    pub fn begin_view(&self, of: &ThreadId) {
+        let fresh = || {
+            let state = self.state();
+            let (roots, encoding) = (state.roots.clone(), state.encoding);
+            Self(Arc::new(Inner {
+                state: Mutex::new(State {
+                    roots,
+                    encoding,
+                    ..State::default()
+                }),
+                generation: self.0.generation.clone(),
+                views: Mutex::default(),
+            }))
+        };
+        self.views().entry(of.clone()).or_insert_with(fresh);
+    }
+
+    /// What a conversation sees: the documents of its own, or those of all.
+    pub fn seen_by(&self, thread: &ThreadId) -> Self {
+        self.views().get(thread).unwrap_or(self).clone()
+    }
+
+    /// Lets one conversation see what another sees, for which it works.
+    pub fn share_view(&self, of: &ThreadId, with: &ThreadId) {
+        let mut views = self.views();
+        if let Some(view) = views.get(of).cloned() {
+            views.insert(with.clone(), view);
+        }
+    }
+
+    /// Whether two conversations see the same documents.
+    pub fn is_shared(&self, one: &ThreadId, other: &ThreadId) -> bool {
+        Arc::ptr_eq(&self.seen_by(one).0, &self.seen_by(other).0)
+    }
+
+    /// Ends a conversation's own documents, also for those that it shared them with.
+    pub fn end_view(&self, of: &ThreadId) {
+        let mut views = self.views();
+        if let Some(ended) = views.remove(of) {
+            views.retain(|_, view| !Arc::ptr_eq(&view.0, &ended.0));
+        }
     }
 
     /// Sets what columns of [`Workspace::edit`] count.
@@ -312,6 +361,10 @@ impl Workspace {
 
     fn bump(&self) {
         self.0.generation.send_modify(|generation| *generation += 1);
+    }
+
+    fn views(&self) -> MutexGuard<'_, HashMap<ThreadId, Self>> {
+        self.0.views.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

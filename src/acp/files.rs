@@ -4,7 +4,6 @@
 //! The client tells of no open documents, so a file counts as open while its buffer and the disk differ.
 
 use super::peer::Peer;
-use super::session::Session;
 use super::sessions::apart;
 use crate::agent::editor::{ApplyReply, Editor, EditorChange, EditorStep, Unsaved};
 use crate::ids::ThreadId;
@@ -12,9 +11,9 @@ use crate::workspace::{Workspace, disk, uri};
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, join_all};
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How long the client may take to read a buffer. The disk stands in for one that does not answer.
@@ -38,29 +37,9 @@ struct Shared {
     peer: Peer,
     workspace: Workspace,
     can: Mutex<Abilities>,
-    sessions: Mutex<BTreeMap<ThreadId, Place>>,
+    sessions: Mutex<BTreeSet<ThreadId>>,
     /// Files whose buffers are worth a look before files are searched: looked at, written or mentioned before. The latest last.
     known: Mutex<VecDeque<PathBuf>>,
-}
-
-/// Where a session works.
-struct Place {
-    roots: Vec<PathBuf>,
-    session: Weak<Session>,
-    /// Grows with each prompt of any session: who was asked last has the most.
-    asked: u64,
-}
-
-impl Place {
-    /// How deep the root lies that holds a file, in parts of its name.
-    fn nearness(&self, path: &Path) -> Option<usize> {
-        let holding = self.roots.iter().filter(|root| path.starts_with(root));
-        holding.map(|root| root.components().count()).max()
-    }
-
-    fn is_busy(&self) -> bool {
-        self.session.upgrade().is_some_and(|session| session.is_busy())
-    }
 }
 
 impl Files {
@@ -82,32 +61,19 @@ impl Files {
         *self.0.can.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn sessions(&self) -> MutexGuard<'_, BTreeMap<ThreadId, Place>> {
+    fn sessions(&self) -> MutexGuard<'_, BTreeSet<ThreadId>> {
         self.0.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A session with the folders that are its own.
-    pub(super) fn add_session(&self, id: &ThreadId, roots: &[PathBuf], session: &Arc<Session>) {
-        let mut sessions = self.sessions();
-        let place = Place {
-            roots: roots.to_vec(),
-            session: Arc::downgrade(session),
-            asked: sessions.get(id).map_or(0, |known| known.asked),
-        };
-        sessions.insert(id.clone(), place);
-    }
-
-    /// A session is being asked something.
-    pub(super) fn asked(&self, id: &ThreadId) {
-        let mut sessions = self.sessions();
-        let last = sessions.values().map(|place| place.asked).max().unwrap_or_default();
-        if let Some(place) = sessions.get_mut(id) {
-            place.asked = last + 1;
-        }
+    /// A session: what its client holds is seen by it alone.
+    pub(super) fn add_session(&self, id: &ThreadId) {
+        self.0.workspace.begin_view(id);
+        self.sessions().insert(id.clone());
     }
 
     pub(super) fn remove_session(&self, id: &ThreadId) {
         self.sessions().remove(id);
+        self.0.workspace.end_view(id);
     }
 
     /// Remembers files that the person or the agent has to do with.
@@ -127,24 +93,21 @@ impl Files {
         known.iter().filter(|path| path.starts_with(folder)).cloned().collect()
     }
 
-    /// The session that a file is worked on in: of those with the nearest root one that is at work, then the one that was
-    /// asked last. A file outside all roots was opened to one of those at work.
-    fn session_of(&self, path: &Path) -> Option<ThreadId> {
+    /// The session that a thread works in: its own, or that of the thread that it works for.
+    fn session_of(&self, thread: &ThreadId) -> Option<ThreadId> {
         let sessions = self.sessions();
-        let best = sessions
-            .iter()
-            .max_by_key(|(_, place)| (place.nearness(path), place.is_busy(), place.asked));
-        best.map(|(id, _)| id.clone())
+        let is_its = |session: &&ThreadId| *session == thread || self.0.workspace.is_shared(session, thread);
+        sessions.iter().find(is_its).cloned()
     }
 
-    /// Looks at the buffers of files that a prompt of a session mentions.
+    /// Looks at the buffers of files that a session has to do with.
     pub(super) async fn look_for(&self, session: &ThreadId, paths: Vec<PathBuf>) {
         self.note(paths.iter().map(PathBuf::as_path));
-        join_all(paths.into_iter().map(|path| self.look_at(path, Some(session.clone())))).await;
+        join_all(paths.into_iter().map(|path| self.look_at(path, session))).await;
     }
 
-    /// Looks at one file's buffer, and keeps its text where the disk has another. Without a session the nearest is asked.
-    async fn look_at(&self, path: PathBuf, session: Option<ThreadId>) {
+    /// Looks at one file's buffer in a session, and keeps its text there where the disk has another.
+    async fn look_at(&self, path: PathBuf, session: &ThreadId) {
         if !self.can().read || !path.is_absolute() {
             return;
         }
@@ -152,16 +115,13 @@ impl Files {
         if apart(move || place.is_dir()).await.unwrap_or(true) {
             return;
         }
-        let Some(session) = session.or_else(|| self.session_of(&path)) else {
-            return;
-        };
         let asked = self
             .0
             .peer
             .request("fs/read_text_file", json!({"sessionId": session, "path": path}));
         match tokio::time::timeout(READ_LIMIT, asked).await {
             Ok(Ok(answer)) => match answer["content"].as_str() {
-                Some(text) => self.seen(&path, text).await,
+                Some(text) => self.seen(session, &path, text).await,
                 None => tracing::warn!(path = %path.display(), "the client's answer has no content; the disk counts"),
             },
             // Most often a file that is not there.
@@ -172,9 +132,9 @@ impl Files {
         }
     }
 
-    /// What the client says that a file holds.
-    async fn seen(&self, path: &Path, text: &str) {
-        let (workspace, path, text) = (self.0.workspace.clone(), path.to_owned(), text.to_owned());
+    /// What the client says that a file holds in a session.
+    async fn seen(&self, session: &ThreadId, path: &Path, text: &str) {
+        let (workspace, path, text) = (self.0.workspace.seen_by(session), path.to_owned(), text.to_owned());
         let compared = tokio::task::spawn_blocking(move || {
             let place = uri::from_path(&path);
             let on_disk = disk::read_text(&path).is_ok_and(|on_disk| same(&on_disk, &text));
@@ -193,8 +153,7 @@ impl Files {
         }
     }
 
-    async fn write(&self, path: PathBuf, text: String) -> Result<(), String> {
-        let session = self.session_of(&path).ok_or("no session is open")?;
+    async fn write(&self, session: &ThreadId, path: PathBuf, text: String) -> Result<(), String> {
         let params = json!({"sessionId": session, "path": path, "content": text});
         let written = self.0.peer.request("fs/write_text_file", params);
         match tokio::time::timeout(WRITE_LIMIT, written).await {
@@ -203,7 +162,7 @@ impl Files {
             Err(_) => return Err("it did not answer in time".to_owned()),
         }
         // A claim: what is there now is asked for.
-        self.look_at(path, Some(session)).await;
+        self.look_at(path, session).await;
         Ok(())
     }
 }
@@ -228,26 +187,30 @@ fn edited(before: &str, edits: &[(std::ops::Range<usize>, String)]) -> String {
 }
 
 impl Editor for Files {
-    fn look(&self, paths: Vec<PathBuf>) -> BoxFuture<'static, ()> {
-        let files = self.clone();
+    fn look(&self, thread: &ThreadId, paths: Vec<PathBuf>) -> BoxFuture<'static, ()> {
+        let (files, session) = (self.clone(), self.session_of(thread));
         async move {
-            files.note(paths.iter().map(PathBuf::as_path));
-            join_all(paths.into_iter().map(|path| files.look_at(path, None))).await;
+            if let Some(session) = session {
+                files.look_for(&session, paths).await;
+            }
         }
         .boxed()
     }
 
-    fn look_below(&self, folder: PathBuf) -> BoxFuture<'static, ()> {
-        let files = self.clone();
+    fn look_below(&self, thread: &ThreadId, folder: PathBuf) -> BoxFuture<'static, ()> {
+        let (files, session) = (self.clone(), self.session_of(thread));
         async move {
-            let known = files.known_below(&folder);
-            join_all(known.into_iter().map(|path| files.look_at(path, None))).await;
+            if let Some(session) = session {
+                let known = files.known_below(&folder);
+                join_all(known.into_iter().map(|path| files.look_at(path, &session))).await;
+            }
         }
         .boxed()
     }
 
     fn apply(&self, change: EditorChange) -> BoxFuture<'static, ApplyReply> {
         let files = self.clone();
+        let session = change.thread.as_ref().and_then(|thread| self.session_of(thread));
         async move {
             let refuse = |reason: String| ApplyReply::Refused { reason: Some(reason) };
             if !files.can().write {
@@ -257,15 +220,18 @@ impl Editor for Files {
                         .to_owned(),
                 );
             }
+            let Some(session) = session else {
+                return refuse("the session that the change is for is closed".to_owned());
+            };
             let mut written: Vec<(PathBuf, String)> = Vec::new();
             for step in change.steps {
                 let EditorStep::Edit { path, before, edits, .. } = step else {
                     return refuse("it cannot rename or delete files for us".to_owned());
                 };
-                if let Err(reason) = files.write(path.clone(), edited(&before, &edits)).await {
+                if let Err(reason) = files.write(&session, path.clone(), edited(&before, &edits)).await {
                     // All or none: what was written is put back.
                     for (path, before) in written.into_iter().rev() {
-                        if let Err(reason) = files.write(path.clone(), before).await {
+                        if let Err(reason) = files.write(&session, path.clone(), before).await {
                             tracing::error!(path = %path.display(), reason, "a buffer could not be put back");
                         }
                     }
@@ -300,24 +266,6 @@ pub(super) fn abilities(capabilities: &Value) -> Abilities {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn of_several_roots_the_nearest_counts() {
-        let place = Place {
-            roots: vec!["/a".into(), "/b/c".into(), "/b/c/d".into()],
-            session: Weak::new(),
-            asked: 0,
-        };
-        let table = [
-            ("/a/x", Some(2)),
-            ("/b/c/d/x", Some(4)),
-            ("/b/c/x", Some(3)),
-            ("/b/x", None),
-        ];
-        for (path, near) in table {
-            assert_eq!(place.nearness(Path::new(path)), near, "{path}");
-        }
-    }
 
     #[test]
     fn edits_and_comparisons() {

@@ -86,11 +86,6 @@ impl Session {
         found.map(|(turn, _)| turn.clone())
     }
 
-    /// A prompt waits for the end of its turn.
-    pub(super) fn is_busy(&self) -> bool {
-        !self.state().waiting.is_empty()
-    }
-
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

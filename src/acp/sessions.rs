@@ -83,19 +83,17 @@ impl Server {
         let Opened { handle, .. } = self.agent.start_thread(start).await?;
         let mut result = options::state(&self.agent, &handle).await;
         result["sessionId"] = json!(handle.id());
-        self.add(handle, &folders);
+        self.add(handle);
         Ok(result)
     }
 
-    fn add(&self, handle: ThreadHandle, folders: &Folders) {
+    fn add(&self, handle: ThreadHandle) {
         let id = handle.id().clone();
+        self.files.add_session(&id);
         let (peer, agent, client) = (&self.peer, &self.agent, self.client());
-        let session = self
-            .sessions()
-            .entry(id.clone())
-            .or_insert_with(|| Session::begin(peer, agent, client, handle))
-            .clone();
-        self.files.add_session(&id, &folders.roots, &session);
+        self.sessions()
+            .entry(id)
+            .or_insert_with(|| Session::begin(peer, agent, client, handle));
     }
 
     /// With `tell` the conversation so far is told before the answer.
@@ -117,7 +115,7 @@ impl Server {
         }
         let told = self.bring(&handle, &folders, overrides, tell, stop).await;
         match &told {
-            Ok(_) => self.add(handle, &folders),
+            Ok(_) => self.add(handle),
             // Nobody has it: it would keep its file from whoever loads it next.
             Err(_) if !was_live => self.agent.close_thread(&id).await,
             Err(_) => {}
@@ -209,7 +207,6 @@ impl Server {
             UserInput::Mention { path, .. } => Some(path.clone()),
             _ => None,
         });
-        self.files.asked(session.thread.id());
         self.files.look_for(session.thread.id(), mentioned.collect()).await;
         if taken.stop.is_cancelled() {
             return Ok(Some(json!({"stopReason": "cancelled"})));

@@ -12,7 +12,7 @@ use super::desk::Desk;
 use super::proposals::Decided;
 use super::proposals::placing::{Now, Place, places_now};
 use crate::exec::Confinement;
-use crate::ids::{HunkId, ProposalId};
+use crate::ids::{HunkId, ProposalId, ThreadId};
 use crate::patch::hunk::{PlannedHunk, apply_hunks};
 use crate::patch::plan::{FilePlan, Plan};
 use crate::patch::{count_lines, lines_of};
@@ -38,6 +38,10 @@ const MOST_ATTEMPTS: usize = 3;
 #[derive(Clone)]
 pub struct Scope {
     pub desk: Arc<Desk>,
+    /// The conversation whose changes they are.
+    pub thread: ThreadId,
+    /// The texts that it sees.
+    pub workspace: Workspace,
     /// Absolute; files below it go by their short names.
     pub cwd: PathBuf,
     /// Where closed files may be written.
@@ -195,7 +199,7 @@ pub async fn run(scope: &Scope, id: &ProposalId, decided: &Decided) -> Outcome {
         return made_in_place(scope, &proposal, &plan, decided);
     }
     let paths = proposal.files.iter().map(|file| file.path.clone());
-    scope.desk.editor.look(paths.collect()).await;
+    scope.desk.editor.look(&scope.thread, paths.collect()).await;
     let mut attempt = 1;
     loop {
         // A file that the person has renamed meanwhile is followed.
@@ -204,7 +208,7 @@ pub async fn run(scope: &Scope, id: &ProposalId, decided: &Decided) -> Outcome {
             .proposals
             .decided(id)
             .unwrap_or((proposal.clone(), plan.clone()));
-        let (workspace, planned) = (scope.desk.workspace.clone(), plan.clone());
+        let (workspace, planned) = (scope.workspace.clone(), plan.clone());
         let (mut files, steps) = aside(move || {
             let mut files = first_results(&proposal, &planned);
             let mut steps = Vec::new();
@@ -226,7 +230,7 @@ pub async fn run(scope: &Scope, id: &ProposalId, decided: &Decided) -> Outcome {
             }
             Err(failure) => Some(failure.message),
         };
-        let (workspace, noted, cwd) = (scope.desk.workspace.clone(), steps.clone(), scope.cwd.clone());
+        let (workspace, noted, cwd) = (scope.workspace.clone(), steps.clone(), scope.cwd.clone());
         let done = error.is_none();
         let (changed, altered) = aside(move || {
             let change = |step: &Step| match done && step.document.is_none() {
@@ -279,9 +283,9 @@ fn made_in_place(scope: &Scope, proposal: &Proposal, plan: &Plan, decided: &Deci
     for (file, result) in plan.files.iter().zip(&mut files) {
         let unsaved = |document: Document| document.differs_from_disk();
         let now_at = file.move_to().unwrap_or(&file.path);
-        result.in_editor = scope.desk.workspace.document(now_at).is_some_and(unsaved);
+        result.in_editor = scope.workspace.document(now_at).is_some_and(unsaved);
         changed.push(Changed::now(
-            &scope.desk.workspace,
+            &scope.workspace,
             &file.path,
             file.move_to(),
             file.before.clone(),

@@ -94,7 +94,7 @@ pub async fn gather(turn: &Arc<Turn>, inputs: Vec<Input>) -> Vec<Gathered> {
 fn read(turn: &Turn, input: &Input, since: u64) -> Told {
     let reader = turn.reader();
     let ground = Ground {
-        workspace: &turn.desk.workspace,
+        workspace: &turn.workspace,
         cwd: &turn.settings.cwd,
         roots: &turn.roots,
         home: home_of(&turn.desk),

@@ -10,6 +10,8 @@ use std::path::PathBuf;
 /// One change to what the editor holds: everything in it, or nothing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EditorChange {
+    /// The conversation that it is for. Absent for what the server itself writes, as into a chat document.
+    pub thread: Option<ThreadId>,
     /// Shown in the editor's undo list, where it has one.
     pub label: String,
     pub steps: Vec<EditorStep>,
@@ -58,14 +60,14 @@ pub trait Editor: Send + Sync + 'static {
     /// Hands one change to the editor.
     fn apply(&self, change: EditorChange) -> BoxFuture<'static, ApplyReply>;
 
-    /// Looks at what the editor holds of these files, where it does not tell of that by itself. Comes before the agent reads
-    /// or changes them; they need not be there.
-    fn look(&self, _paths: Vec<PathBuf>) -> BoxFuture<'static, ()> {
+    /// Looks at what the editor holds of these files for a conversation, where it does not tell of that by itself. Comes before
+    /// the agent reads or changes them; they need not be there.
+    fn look(&self, _thread: &ThreadId, _paths: Vec<PathBuf>) -> BoxFuture<'static, ()> {
         std::future::ready(()).boxed()
     }
 
     /// The same for those below a folder that it may hold, before they are searched.
-    fn look_below(&self, _folder: PathBuf) -> BoxFuture<'static, ()> {
+    fn look_below(&self, _thread: &ThreadId, _folder: PathBuf) -> BoxFuture<'static, ()> {
         std::future::ready(()).boxed()
     }
 

@@ -31,7 +31,7 @@ use tokio_util::sync::CancellationToken;
 
 impl Host for Arc<Turn> {
     fn workspace(&self) -> &Workspace {
-        &self.desk.workspace
+        &self.workspace
     }
 
     fn cwd(&self) -> &Path {
@@ -45,11 +45,11 @@ impl Host for Arc<Turn> {
     }
 
     fn look_at(&self, path: &Path) -> BoxFuture<'_, ()> {
-        self.desk.editor.look(vec![path.to_owned()])
+        self.desk.editor.look(&self.conversation.id, vec![path.to_owned()])
     }
 
     fn look_below(&self, folder: &Path) -> BoxFuture<'_, ()> {
-        self.desk.editor.look_below(folder.to_owned())
+        self.desk.editor.look_below(&self.conversation.id, folder.to_owned())
     }
 
     fn home(&self) -> Option<PathBuf> {
@@ -306,6 +306,8 @@ impl Turn {
     pub fn scope(&self) -> Scope {
         Scope {
             desk: self.desk.clone(),
+            thread: self.conversation.id.clone(),
+            workspace: self.workspace.clone(),
             cwd: self.settings.cwd.clone(),
             confinement: self.patch_confinement(),
         }

@@ -166,10 +166,15 @@ impl Proposals {
         waiting
     }
 
+    /// The texts as the conversation sees them whose proposal it is.
+    fn seen_by(&self, proposal: &Proposal) -> Workspace {
+        self.shared.workspace.seen_by(&proposal.thread_id)
+    }
+
     /// Puts the hunks of an entry that nobody else sees where their text is.
     fn look(&self, entry: &mut Entry) {
         for index in 0..entry.plan.files.len() {
-            let now = Now::of(&self.shared.workspace, &entry.plan.files[index]);
+            let now = Now::of(&self.seen_by(&entry.proposal), &entry.plan.files[index]);
             entry.place(index, &now);
         }
     }
@@ -296,14 +301,12 @@ impl Proposals {
                 .entries
                 .iter()
                 .filter(|(_, entry)| entry.is_waiting() && which(entry));
-            waiting.map(|(id, entry)| (id.clone(), entry.plan.clone())).collect()
+            waiting
+                .map(|(id, entry)| (id.clone(), entry.plan.clone(), self.seen_by(&entry.proposal)))
+                .collect()
         };
-        for (id, plan) in found {
-            let files: Vec<Now> = plan
-                .files
-                .iter()
-                .map(|file| Now::of(&self.shared.workspace, file))
-                .collect();
+        for (id, plan, workspace) in found {
+            let files: Vec<Now> = plan.files.iter().map(|file| Now::of(&workspace, file)).collect();
             if let Some(entry) = self.lock().entries.get_mut(&id) {
                 for (index, now) in files.iter().enumerate() {
                     entry.place(index, now);
@@ -321,10 +324,11 @@ impl Proposals {
             let entry = entry.ok_or_else(|| ProposalError::Unknown(id.clone()))?;
             (Proposal::clone(&entry.proposal), entry.made.clone(), entry.plan.clone())
         };
+        let workspace = self.seen_by(&proposal);
         for ((file, made), planned) in proposal.files.iter_mut().zip(&made.files).zip(&plan.files) {
             file.before.clone_from(&made.before);
             file.after.clone_from(&made.after);
-            let now = Now::of(&self.shared.workspace, planned);
+            let now = Now::of(&workspace, planned);
             file.result = match proposal.status.is_waiting() {
                 true => result(file, planned, &now),
                 false => now.text(),
@@ -409,7 +413,7 @@ impl Proposals {
             // What was forgotten is looked at again.
             for index in 0..entry.plan.files.len() {
                 if !entry.placings[index].is_known() {
-                    let now = Now::of(&self.shared.workspace, &entry.plan.files[index]);
+                    let now = Now::of(&self.seen_by(&entry.proposal), &entry.plan.files[index]);
                     entry.place(index, &now);
                 }
             }

@@ -78,8 +78,9 @@ pub(super) async fn run(
     let parsed = parse(&text).map_err(|error| answer(&error))?;
     let base = crate::workspace::uri::clean(&turn.settings.cwd.join(workdir.as_deref().unwrap_or_default()));
     let named = parsed.sections.iter().map(|section| base.join(section.path()));
-    turn.desk.editor.look(readable(turn, named)).await;
-    let (workspace, cwd) = (turn.desk.workspace.clone(), turn.settings.cwd.clone());
+    let asked = readable(turn, named);
+    turn.desk.editor.look(&turn.conversation.id, asked).await;
+    let (workspace, cwd) = (turn.workspace.clone(), turn.settings.cwd.clone());
     let reading = turn.clone();
     let plan = move || {
         let closed = reading.closed();

@@ -123,6 +123,8 @@ async fn carry_out(shared: Arc<Shared>, waiting: Waiting, thread_id: ThreadId, b
         None => {
             let scope = Scope {
                 desk: desk.clone(),
+                thread: thread_id.clone(),
+                workspace: desk.workspace.seen_by(&thread_id),
                 cwd: bounds.cwd.clone(),
                 confinement: bounds.confinement(),
             };

@@ -203,7 +203,7 @@ async fn enter(turn: &Arc<Turn>, subject: Subject) {
     };
     // The findings of an earlier review of the same are over.
     turn.desk.findings.outdate(&about);
-    let (workspace, files) = (turn.desk.workspace.clone(), subject.files);
+    let (workspace, files) = (turn.workspace.clone(), subject.files);
     let before = tokio::task::spawn_blocking(move || Before::of(&workspace, &files)).await;
     let entered = Entered {
         words: subject.words.clone(),
@@ -301,7 +301,7 @@ fn read(turn: &Turn, text: &str) -> Option<(ReviewOutput, Vec<OpenFinding>)> {
     let whose = (&turn.conversation, &turn.id);
     let open = desk
         .findings
-        .add(whose, &entered.about, &mut findings, &entered.before, &desk.workspace);
+        .add(whose, &entered.about, &mut findings, &entered.before, &turn.workspace);
     let output = ReviewOutput {
         findings,
         overall_correctness: answer.verdict,

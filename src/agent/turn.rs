@@ -24,6 +24,7 @@ use crate::protocol::thread::ThreadStatus;
 use crate::protocol::turn::{
     InterruptedBy, Metadata, Turn as TurnRecord, TurnError, TurnKind, TurnStatus, UnansweredInput,
 };
+use crate::workspace::Workspace;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -42,6 +43,8 @@ pub struct Turn {
     pub id: TurnId,
     pub conversation: Arc<Conversation>,
     pub desk: Arc<Desk>,
+    /// The texts that the conversation sees.
+    pub workspace: Workspace,
     pub config: Arc<Config>,
     pub settings: ThreadSettings,
     /// What commands may do, as the settings name it; its symbols are looked up when a sandbox is made.
@@ -149,10 +152,12 @@ impl Turn {
         };
         let cancel = CancellationToken::new();
         let servers = super::servers::take_up(&desk, &conversation);
+        let workspace = desk.workspace.seen_by(&conversation.id);
         Self {
             id,
             conversation,
             desk,
+            workspace,
             config,
             settings,
             profile,

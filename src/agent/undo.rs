@@ -190,7 +190,7 @@ async fn undo(turn: Arc<Turn>, found: Vec<TurnRecord>, conflicts: UndoConflicts)
     let scope = turn.scope();
     let mut attempt = 1;
     let (planned, left) = loop {
-        let (workspace, records) = (turn.desk.workspace.clone(), found.clone());
+        let (workspace, records) = (turn.workspace.clone(), found.clone());
         let planned = aside(move || plan::plan(&workspace, &records, conflicts)).await;
         let refuse = |message: String, kept: bool| Done {
             turns: turns.clone(),

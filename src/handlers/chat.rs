@@ -10,11 +10,11 @@ pub mod threads;
 use super::command::Place;
 use crate::chat::SUFFIX;
 use crate::chat::document::YOU;
-use crate::ids::{ApprovalId, QuestionsId, ThreadId};
+use crate::ids::{ApprovalId, ProposalId, QuestionsId, ThreadId};
 use crate::lsp::error::RequestError;
 use crate::protocol::approval::{ApprovalDecision, ApprovalResponse};
 use crate::protocol::question::{UserAnswer, UserInputResponse};
-use crate::server::chats::is_chat;
+use crate::server::chats::{Refused, is_chat};
 use crate::server::presenter::Severity;
 use crate::server::session::Session;
 use crate::workspace::uri;
@@ -55,6 +55,18 @@ pub struct Approve {
     /// Words to the model, with `decline`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<String>,
+}
+
+/// A no to a question or to a change, with the words that are written in a chat document. One of the two is named.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Deny {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uri: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approval_id: Option<ApprovalId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proposal_id: Option<ProposalId>,
 }
 
 /// An answer to what the model wants to know.
@@ -107,6 +119,23 @@ pub fn send(session: &Session, which: &Which) -> Result<(), RequestError> {
 pub fn begin(session: &Session, which: &Which) -> Result<(), RequestError> {
     let uri = document(session, which)?;
     session.chats().begin(session, &uri);
+    Ok(())
+}
+
+/// # Errors
+/// Neither a question nor a change is named, or both; or no chat document is meant.
+pub fn deny(session: &Session, given: Deny) -> Result<(), RequestError> {
+    let uri = document(session, &Which { uri: given.uri })?;
+    let what = match (given.approval_id, given.proposal_id) {
+        (Some(id), None) => Refused::Question(id),
+        (None, Some(id)) => Refused::Change(id),
+        _ => {
+            return Err(RequestError::invalid_params(
+                "countersign.chatDeny takes one of approvalId and proposalId: name what you say no to.",
+            ));
+        }
+    };
+    session.chats().refuse(session, &uri, what);
     Ok(())
 }
 

@@ -62,6 +62,7 @@ pub const STOP_TERMINALS: &str = "countersign.stopTerminals";
 pub const OPEN_CHAT: &str = "countersign.openChat";
 pub const CHAT_SEND: &str = "countersign.chatSend";
 pub const CHAT_STOP: &str = "countersign.chatStop";
+pub const CHAT_DENY: &str = "countersign.chatDeny";
 pub const CHAT_NEW: &str = "countersign.chatNew";
 pub const APPROVE: &str = "countersign.approve";
 pub const ANSWER: &str = "countersign.answer";
@@ -156,6 +157,9 @@ const COMMANDS: &[(&str, Run)] = &[
     }),
     (CHAT_STOP, |session, arguments| {
         chat::stop(session, &optional(CHAT_STOP, arguments)?.unwrap_or_default())
+    }),
+    (CHAT_DENY, |session, arguments| {
+        chat::deny(session, first(CHAT_DENY, arguments)?)
     }),
     (CHAT_NEW, |session, arguments| {
         chat::begin(session, &optional(CHAT_NEW, arguments)?.unwrap_or_default())

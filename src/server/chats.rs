@@ -9,7 +9,7 @@ mod writer;
 
 use super::session::Session;
 use crate::chat::SUFFIX;
-use crate::ids::ThreadId;
+use crate::ids::{ApprovalId, ProposalId, ThreadId};
 use crate::protocol::turn::EditorContext;
 use crate::workspace::Document;
 use std::collections::BTreeMap;
@@ -41,6 +41,15 @@ enum Order {
     Send,
     /// The next message begins a new conversation.
     Begin,
+    /// What the person has written says why they do not want something.
+    Refuse(Refused),
+}
+
+/// What a person says no to.
+#[derive(Clone, Debug)]
+pub enum Refused {
+    Question(ApprovalId),
+    Change(ProposalId),
 }
 
 /// What the follower knows that lenses and code actions show.
@@ -116,6 +125,11 @@ impl Chats {
     /// The next message in a document begins a new conversation.
     pub fn begin(&self, session: &Session, uri: &str) {
         self.tell(session, uri, Order::Begin);
+    }
+
+    /// Says no, and gives the agent the words that the person has written as the reason.
+    pub fn refuse(&self, session: &Session, uri: &str, what: Refused) {
+        self.tell(session, uri, Order::Refuse(what));
     }
 
     /// What is known of a document's conversation.

@@ -1,7 +1,9 @@
 //! Conversations in a chat document: an editor without a plugin, the real server behind it.
 
+mod commands;
 mod journey;
 mod mend;
+mod pace;
 mod person;
 mod room;
 mod shape;

@@ -27,7 +27,7 @@ impl Aftermath {
 
     /// The lines of the change that became others since, by file; known a while later.
     pub async fn watch(self) -> Option<String> {
-        let mut changed = self.scope.desk.workspace.changed();
+        let mut changed = self.scope.workspace.changed();
         changed.mark_unchanged();
         tokio::time::sleep(WATCHED).await;
         if !changed.has_changed().unwrap_or_default() {
@@ -37,7 +37,7 @@ impl Aftermath {
             let Self { scope, steps } = self;
             let found = open_steps(&steps).filter_map(|(step, _)| {
                 let path = step.move_to.as_ref().unwrap_or(&step.path);
-                let lines = altered(&scope.desk.workspace, &scope.cwd, step)?;
+                let lines = altered(&scope.workspace, &scope.cwd, step)?;
                 Some(format!("{}:\n{lines}", scope.short_name(path)))
             });
             let found: Vec<_> = found.collect();

@@ -75,6 +75,7 @@ pub(in crate::agent) async fn change_in_editor(
     editor_steps: Vec<EditorStep>,
 ) -> Result<(), String> {
     let change = EditorChange {
+        thread: Some(scope.thread.clone()),
         label: "Countersign".to_owned(),
         steps: editor_steps,
     };
@@ -102,7 +103,7 @@ pub(in crate::agent) async fn change_in_editor(
 async fn happened(scope: &Scope, steps: &[Step]) -> Result<(), String> {
     if tokio::time::timeout(SETTLE, all_done(scope, steps)).await.is_ok() {
         for (step, _) in open_steps(steps) {
-            scope.desk.workspace.forget_edits(&step.path);
+            scope.workspace.forget_edits(&step.path);
         }
         return Ok(());
     }
@@ -116,7 +117,7 @@ async fn happened(scope: &Scope, steps: &[Step]) -> Result<(), String> {
 
 /// Waits until every open document holds its new text.
 async fn all_done(scope: &Scope, steps: &[Step]) {
-    let mut changed = scope.desk.workspace.changed();
+    let mut changed = scope.workspace.changed();
     while !open_steps(steps).all(|(step, _)| is_done(scope, step)) {
         // What happens on the disk is not announced.
         let _looked_again = tokio::time::timeout(LOOK, changed.changed()).await;
@@ -125,7 +126,7 @@ async fn all_done(scope: &Scope, steps: &[Step]) {
 
 /// Waits until the editor has sent nothing for a while.
 pub(in crate::agent) async fn quiet(scope: &Scope) {
-    let mut changed = scope.desk.workspace.changed();
+    let mut changed = scope.workspace.changed();
     let deadline = tokio::time::Instant::now() + SETTLE;
     while tokio::time::Instant::now() < deadline
         && matches!(tokio::time::timeout(QUIET, changed.changed()).await, Ok(Ok(())))
@@ -140,7 +141,7 @@ pub(in crate::agent) fn is_done(scope: &Scope, step: &Step) -> bool {
         // Some editors keep showing the text of a file that they have deleted.
         return is_gone(path);
     };
-    let Ok(now) = scope.desk.workspace.read(path) else {
+    let Ok(now) = scope.workspace.read(path) else {
         return false;
     };
     let before = step.now.as_deref().unwrap_or_default();

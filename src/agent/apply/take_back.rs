@@ -44,13 +44,17 @@ pub(in crate::agent) async fn take_back(scope: &Scope, steps: &[Step]) -> Left {
         return Left::Nothing;
     }
     let gone = async {
-        let mut changed = scope.desk.workspace.changed();
+        let mut changed = scope.workspace.changed();
         while left().any(|(_, inverse)| !inverse.is_empty()) {
             let _looked_again = tokio::time::timeout(LOOK, changed.changed()).await;
         }
     };
     let label = "Countersign: take back a change that failed".to_owned();
-    let answer = scope.desk.editor.apply(EditorChange { label, steps: back });
+    let answer = scope.desk.editor.apply(EditorChange {
+        thread: Some(scope.thread.clone()),
+        label,
+        steps: back,
+    });
     let all = async { tokio::join!(tokio::time::timeout(SETTLE, answer), gone) };
     match tokio::time::timeout(2 * SETTLE, all).await {
         Ok(_) => Left::TakenBack(names),
@@ -75,7 +79,7 @@ fn inverse(scope: &Scope, step: &Step) -> Vec<EditorStep> {
 /// The edit that takes a step's own lines out of a document again; nothing where none of them are there.
 fn inverse_edit(scope: &Scope, step: &Step, path: &Path) -> Option<EditorStep> {
     let (before, then) = (step.now.as_deref()?, step.then.as_deref()?);
-    let document = scope.desk.workspace.document(path)?;
+    let document = scope.workspace.document(path)?;
     let now = document.text();
     if now == before {
         return None;

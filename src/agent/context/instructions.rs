@@ -8,7 +8,7 @@ use crate::config::Config;
 use crate::config::instructions::{Instructions, Places, project_documents};
 use crate::model::item::{ContentPart, ResponseItem};
 use crate::protocol::settings::ThreadSettings;
-use crate::workspace::ReadError;
+use crate::workspace::{ReadError, Workspace};
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
 use std::fmt::Write;
@@ -48,14 +48,19 @@ enum Mark {
 
 /// The instructions for a thread as they stand, what the person should know of them, and what to remember once they are
 /// told.
-pub fn read(desk: &Desk, config: &Config, settings: &ThreadSettings) -> (Instructions, Vec<String>, Known) {
-    let marks = marks(desk, config, &settings.cwd);
+pub fn read(
+    desk: &Desk,
+    workspace: &Workspace,
+    config: &Config,
+    settings: &ThreadSettings,
+) -> (Instructions, Vec<String>, Known) {
+    let marks = marks(desk, workspace, config, &settings.cwd);
     let profile = permissions::profile(config, settings);
     // A project's file can be a link to anything.
     let reader = permissions::reader_in(desk, config, &profile, &settings.cwd);
     let problems = RefCell::new(Vec::new());
     let found = project_documents(config, &desk.home, &settings.cwd, &|path| {
-        one(desk, &reader, path).unwrap_or_else(|why| {
+        one(workspace, &reader, path).unwrap_or_else(|why| {
             let words = format!("The instructions in {} are not used: {why}.", path.display());
             problems.borrow_mut().push(words);
             None
@@ -79,8 +84,8 @@ pub fn read(desk: &Desk, config: &Config, settings: &ThreadSettings) -> (Instruc
     (found, warnings, known)
 }
 
-fn one(desk: &Desk, reader: &Reader, path: &Path) -> Result<Option<String>, String> {
-    match desk.workspace.read(path) {
+fn one(workspace: &Workspace, reader: &Reader, path: &Path) -> Result<Option<String>, String> {
+    match workspace.read(path) {
         // What is not there is not worth a look at who may read it.
         Err(ReadError::NotFound { .. } | ReadError::IsDirectory { .. }) => Ok(None),
         read => {
@@ -90,10 +95,10 @@ fn one(desk: &Desk, reader: &Reader, path: &Path) -> Result<Option<String>, Stri
     }
 }
 
-fn marks(desk: &Desk, config: &Config, cwd: &Path) -> Marks {
+fn marks(desk: &Desk, workspace: &Workspace, config: &Config, cwd: &Path) -> Marks {
     let told = desk.changed_instructions();
     let mark = |path: PathBuf| {
-        if let Some(document) = desk.workspace.document(&path) {
+        if let Some(document) = workspace.document(&path) {
             let mark = Mark::Open(document.uri().to_owned(), document.version);
             return Some((path, mark));
         }
@@ -161,10 +166,10 @@ pub(super) struct News {
 /// What there is to tell; nothing if all is as it was.
 pub(super) fn difference(turn: &Turn) -> Option<News> {
     let before = turn.conversation.data().instructions.clone();
-    if before.marks.as_ref() == Some(&marks(&turn.desk, &turn.config, &turn.settings.cwd)) {
+    if before.marks.as_ref() == Some(&marks(&turn.desk, &turn.workspace, &turn.config, &turn.settings.cwd)) {
         return None;
     }
-    let (_, warnings, known) = read(&turn.desk, &turn.config, &turn.settings);
+    let (_, warnings, known) = read(&turn.desk, &turn.workspace, &turn.config, &turn.settings);
     let message = (known.digest != before.digest).then(|| told(&before, &known));
     let warnings = warnings
         .into_iter()

@@ -25,22 +25,22 @@ impl Proposals {
             let found: Vec<_> = waiting
                 .map(|(id, entry)| {
                     let were_open: Vec<bool> = entry.placings.iter().map(super::placing::Placing::was_open).collect();
-                    (id.clone(), entry.plan.clone(), were_open)
+                    (id.clone(), entry.plan.clone(), were_open, self.seen_by(&entry.proposal))
                 })
                 .collect();
             state.following = !found.is_empty();
             found
         };
         let any = !waiting.is_empty();
-        for (id, plan, were_open) in waiting {
+        for (id, plan, were_open, workspace) in waiting {
             let files = plan.files.iter().zip(were_open).enumerate();
             // What happens on the disk is not announced; only what is or was open is looked at.
             let looked: Vec<(usize, Now)> = files
                 .filter_map(|(index, (file, was_open))| {
-                    let document = self.shared.workspace.document(&file.path);
+                    let document = workspace.document(&file.path);
                     match document {
                         Some(document) => Some((index, Now::Open(document))),
-                        None if was_open => Some((index, Now::of(&self.shared.workspace, file))),
+                        None if was_open => Some((index, Now::of(&workspace, file))),
                         None => None,
                     }
                 })

@@ -244,6 +244,8 @@ async fn play(acts: Vec<Act>) -> Result<(), TestCaseError> {
     let today = table.text();
     let scope = Scope {
         desk: table.desk.clone(),
+        thread: "t".into(),
+        workspace: table.desk.workspace.clone(),
         cwd: "/w".into(),
         confinement: Confinement::outside(),
     };
@@ -421,6 +423,8 @@ async fn a_preview_does_not_refuse_what_was_accepted_elsewhere() {
     assert!(!decided.in_place, "the first one is still to be written");
     let scope = Scope {
         desk: table.desk.clone(),
+        thread: "t".into(),
+        workspace: table.desk.workspace.clone(),
         cwd: "/w".into(),
         confinement: crate::exec::Confinement::outside(),
     };

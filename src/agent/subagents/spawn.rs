@@ -97,8 +97,11 @@ impl Agent {
         wish: &Spawn,
     ) -> Result<ThreadHandle, AgentError> {
         let settings = settings(turn, wish);
-        let (desk, config, own) = (self.desk().clone(), turn.config.clone(), settings.clone());
-        let read = aside(move || context::read_instructions(&desk, &config, &own));
+        // It sees what its parent sees.
+        self.desk().workspace.share_view(&turn.conversation.id, &id);
+        let (desk, workspace) = (self.desk().clone(), turn.workspace.clone());
+        let (config, own) = (turn.config.clone(), settings.clone());
+        let read = aside(move || context::read_instructions(&desk, &workspace, &config, &own));
         let (instructions, _told_to_the_parent, known) = read.await;
         let base = Some(turn.base_instructions.clone());
         let meta = SessionMeta {

@@ -308,6 +308,7 @@ async fn delete(scope: &Scope, planned: &[&Planned], tidy: &[PathBuf]) -> Vec<Pa
         return Vec::new();
     }
     let change = EditorChange {
+        thread: Some(scope.thread.clone()),
         label: "Countersign: undo".to_owned(),
         steps: planned
             .iter()

@@ -204,7 +204,7 @@ pub(in crate::agent) async fn watch(turn: &Arc<Turn>, argv: &[String], confined:
 
 /// The open documents as they are now.
 fn documents(turn: &Turn) -> HashMap<PathBuf, Document> {
-    let documents = turn.desk.workspace.documents();
+    let documents = turn.workspace.documents();
     let by_path = |document: Document| Some((document.path()?.to_owned(), document));
     documents.into_iter().filter_map(by_path).collect()
 }
@@ -427,7 +427,7 @@ fn is_entry(state: &State) -> bool {
 
 /// Whether what is new on the disk is what the person saved from the editor while the command ran.
 fn was_saved(turn: &Turn, then: &Document) -> bool {
-    let now = then.path().and_then(|path| turn.desk.workspace.document(path));
+    let now = then.path().and_then(|path| turn.workspace.document(path));
     let saved = now.filter(|now| now.saved_version != then.saved_version);
     saved.is_some_and(|now| !now.differs_from_disk())
 }

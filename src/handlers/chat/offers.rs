@@ -1,7 +1,7 @@
 //! What can be done in a chat document: the same as code actions and as lenses. Lenses stand where a question stands; code actions
 //! are offered anywhere in the document.
 
-use super::{Answer, Approve, Which};
+use super::{Answer, Approve, Deny, Which};
 use crate::agent::clock;
 use crate::chat::document::Chat;
 use crate::chat::text::inline;
@@ -62,7 +62,9 @@ pub fn lenses(session: &Session, document: &Document) -> Vec<CodeLens> {
 }
 
 pub fn actions(session: &Session, document: &Document, kind: &str) -> Vec<CodeAction> {
-    let offers = offers(session, document.uri(), &document.text());
+    let mut offers = offers(session, document.uri(), &document.text());
+    // What is done with the words that stand there comes first: a menu may show only its first rows.
+    offers.sort_by_key(|offer| ![command::CHAT_SEND, command::CHAT_DENY].contains(&offer.command));
     let action = |offer: Offer| CodeAction {
         title: offer.title.clone(),
         kind: Some(CodeActionKind::from(kind.to_owned())),
@@ -117,6 +119,14 @@ fn offers(session: &Session, uri: &str, text: &str) -> Vec<Offer> {
         for approval in desk.approvals.pending(Some(thread.id())) {
             let at = place(&chat, &seen, approval.id().as_str()).unwrap_or(composer);
             approval_offers(&approval, at, &mut offers);
+            if !chat.words().is_empty() {
+                let deny = Deny {
+                    approval_id: Some(approval.id().clone()),
+                    ..deny_in(uri)
+                };
+                let title = format!("Agent: Deny, with these words as the reason ({})", subject(&approval));
+                offers.push(offer(title, command::CHAT_DENY, &deny, at));
+            }
         }
         for request in &questions {
             let at = place(&chat, &seen, request.id.as_str()).unwrap_or(composer);
@@ -125,6 +135,14 @@ fn offers(session: &Session, uri: &str, text: &str) -> Vec<Offer> {
         for proposal in desk.proposals.list(Some(thread.id()), false) {
             let at = place(&chat, &seen, proposal.id.as_str()).unwrap_or(composer);
             proposal_offers(&proposal, at, &mut offers);
+            if !chat.words().is_empty() && change::waiting(&proposal).next().is_some() {
+                let deny = Deny {
+                    proposal_id: Some(proposal.id.clone()),
+                    ..deny_in(uri)
+                };
+                let title = format!("Agent: Reject, with these words as the reason ({})", names(&proposal));
+                offers.push(offer(title, command::CHAT_DENY, &deny, at));
+            }
         }
         if !running && chat.sections.len() > 1 {
             offers.push(offer("Agent: Compact", command::COMPACT, &which_thread, composer));
@@ -164,12 +182,24 @@ fn place(chat: &Chat<'_>, seen: &Seen, id: &str) -> Option<usize> {
         .map(|part| part.head.start)
 }
 
-fn approval_offers(approval: &Approval, at: usize, offers: &mut Vec<Offer>) {
-    let subject = match approval {
+fn deny_in(uri: &str) -> Deny {
+    Deny {
+        uri: Some(uri.to_owned()),
+        ..Deny::default()
+    }
+}
+
+/// What a question is about, in a few words.
+fn subject(approval: &Approval) -> String {
+    match approval {
         Approval::Command(command) => inline(&crate::exec::command::display(&command.command), 40),
         Approval::Permission(_) => "permission".to_owned(),
         Approval::Tool(tool) => inline(&tool.tool, 40),
-    };
+    }
+}
+
+fn approval_offers(approval: &Approval, at: usize, offers: &mut Vec<Offer>) {
+    let subject = subject(approval);
     let mut decisions = approval.available_decisions().to_vec();
     // What allows is never the first.
     decisions.sort_by_key(|decision| *decision != ApprovalDecision::Decline);
@@ -203,6 +233,15 @@ fn question_offers(request: &UserInputRequest, at: usize, offers: &mut Vec<Offer
     offers.push(offer("Agent: No answer", command::ANSWER, &nothing, at));
 }
 
+/// The first files of a change.
+fn names(proposal: &Proposal) -> String {
+    let files = proposal.files.iter().take(3);
+    let names: Vec<_> = files
+        .map(|file| inline(&file.path.file_name().unwrap_or_default().to_string_lossy(), 30))
+        .collect();
+    names.join(", ")
+}
+
 fn proposal_offers(proposal: &Proposal, at: usize, offers: &mut Vec<Offer>) {
     let waiting: Vec<_> = change::waiting(proposal).collect();
     if waiting.is_empty() {
@@ -220,13 +259,7 @@ fn proposal_offers(proposal: &Proposal, at: usize, offers: &mut Vec<Offer>) {
         path: None,
         hunk_id: None,
     };
-    let names: Vec<_> = proposal
-        .files
-        .iter()
-        .take(3)
-        .map(|file| inline(&file.path.file_name().unwrap_or_default().to_string_lossy(), 30))
-        .collect();
-    let names = names.join(", ");
+    let names = names(proposal);
     offers.push(offer(
         format!("Agent: Show the change ({names})"),
         command::SHOW_PROPOSAL,

@@ -155,6 +155,12 @@ impl Follower {
                 }
                 self.speak();
             }
+            Order::Refuse(what) => {
+                if let Err(trouble) = self.refuse(what) {
+                    self.message(&trouble);
+                }
+                self.speak();
+            }
             Order::Begin => {
                 self.leave();
                 self.view.seen().lost = true;

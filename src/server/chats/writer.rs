@@ -146,6 +146,7 @@ impl Writer {
         }
         let put: Vec<String> = edits.iter().map(|(_, text)| text.clone()).collect();
         let change = EditorChange {
+            thread: None,
             label: "Countersign".to_owned(),
             steps: vec![EditorStep::Edit {
                 path,

@@ -6,6 +6,8 @@ use crate::protocol::approval::{Approval, ApprovalDecision, ApprovalResponse, Pe
 use crate::protocol::method::{APPROVAL_COMMAND, APPROVAL_PERMISSION, APPROVAL_TOOL};
 use crate::protocol::permission::GrantScope;
 
+/// Leaves a question open that stands in a chat document, to be decided there.
+const IN_CHAT: &str = "Decide in the chat";
 /// Folders named on a button or in a question; of more, how many there are.
 const NAMED: usize = 8;
 
@@ -23,12 +25,16 @@ pub(super) async fn ask(presenter: Presenter, approval: Approval) {
             ApprovalResponse::decline()
         })
     } else {
-        by_message(&presenter, &approval).await
+        match by_message(&presenter, &approval).await {
+            Some(response) => response,
+            None => return,
+        }
     };
     presenter.shared.agent.desk().approvals.answer(approval.id(), response);
 }
 
-async fn by_message(presenter: &Presenter, approval: &Approval) -> ApprovalResponse {
+/// Nothing, where the person decides in the chat document that shows the question.
+async fn by_message(presenter: &Presenter, approval: &Approval) -> Option<ApprovalResponse> {
     let mut choices: Vec<_> = approval
         .available_decisions()
         .iter()
@@ -46,15 +52,19 @@ async fn by_message(presenter: &Presenter, approval: &Approval) -> ApprovalRespo
         None => message,
     };
     presenter.when_idle().await;
-    let titles = choices.iter().map(|(title, _)| title.as_str());
+    let in_chat = presenter.is_in_document(approval.thread_id()).then_some(IN_CHAT);
+    let titles = choices.iter().map(|(title, _)| title.as_str()).chain(in_chat);
     let chosen = presenter.choose(Severity::Warning, &message, titles).await;
+    if in_chat.is_some() && chosen.as_deref() == in_chat {
+        return None;
+    }
     let decision = choices.iter().find(|(title, _)| Some(title) == chosen.as_ref());
-    ApprovalResponse {
+    Some(ApprovalResponse {
         decision: decision.map_or(ApprovalDecision::Decline, |(_, decision)| *decision),
         turn_id: None,
         feedback: None,
         permissions: None,
-    }
+    })
 }
 
 /// A decision on a button.

@@ -141,6 +141,13 @@ class Emacs {
     await this.terminal.keys("C-c", "C-c");
   }
 
+  /** Does what the document offers. */
+  async act(title) {
+    await this.terminal.keys("C-c", "C-a");
+    await this.#actionList();
+    await this.choose(title);
+  }
+
   async stop() {
     await this.terminal.keys("C-c", "C-k");
   }

@@ -143,6 +143,20 @@ class Helix {
     await this.choose("Agent: Send");
   }
 
+  /** Does what the document offers. */
+  async act(title) {
+    await this.actions();
+    const isThere = ({ title: one }) => one.startsWith(title);
+    if (this.#actionRows().some(isThere)) return this.choose(title);
+    // Further down than the menu shows: up from the first row is the last.
+    await this.terminal.keys("Up");
+    // A long menu lies over the status line, too.
+    const menu = () => this.terminal.screen().flatMap((line) => /Agent: .*$/.exec(line)?.[0] ?? []);
+    const row = await until(`“${title}” in the menu`, () => menu().findIndex((one) => one.startsWith(title)) + 1, 5000);
+    for (let at = menu().length; at > row; at--) await this.terminal.keys("Up");
+    await this.terminal.keys("Enter");
+  }
+
   async stop() {
     await this.actions();
     await this.choose("Agent: Stop");

@@ -208,6 +208,12 @@ export class Neovim {
     if (asked) await this.answer(asked.choices.find((choice) => choice.includes(title)));
   }
 
+  /** Does what the document offers. */
+  async act(title) {
+    await this.actions();
+    await this.choose(title);
+  }
+
   async send() {
     await this.actions();
     await this.choose("Agent: Send");

@@ -1,6 +1,6 @@
 //! Clients that err: each line has its answer or none, and the next one is taken as if nothing had been.
 
-use super::client::Acp;
+use super::client::{Acp, said};
 use serde_json::{Value, json};
 
 #[tokio::test]
@@ -203,4 +203,62 @@ async fn buffers_that_cannot_be_had_are_the_disk() {
     assert_eq!(acp.text("a.txt"), "on the disk\n");
     assert_eq!(super::client::call(&updates, "c1")["status"], "failed", "{updates:#?}");
     assert!(!acp.outside().join("a.txt").exists());
+}
+
+/// A client that is gone in the middle of something: the program ends in order, nothing of a command goes on, and the conversation
+/// is there for whoever loads it next.
+#[tokio::test]
+async fn a_client_that_vanishes_loses_no_conversation() {
+    let only_here = format!("{}.5", 70_000 + std::process::id());
+    let long = format!("echo st''arted; sleep {only_here}");
+    let run = json!({"call": {"tool": "shell", "arguments": {"command": ["bash", "-c", long]}, "id": "c1"}});
+    let read = json!({"call": {"tool": "read_file", "arguments": {"file_path": "a.txt"}, "id": "c1"}});
+    let moments = [
+        (
+            "an answer comes",
+            json!([{"say": "I begin", "partial": true}, {"hold": "never"}]),
+        ),
+        ("a command runs", json!([{"say": "I begin"}, run])),
+        ("a buffer is read", json!([{"say": "I begin"}, read])),
+    ];
+    for (moment, outputs) in moments {
+        let script = json!([outputs, {"repeat": true, "outputs": [{"say": "Here again."}]}]);
+        let capabilities = json!({"fs": {"readTextFile": true}});
+        let mut acp = Acp::able(script, "approval_policy = \"never\"", capabilities).await;
+        acp.write("a.txt", "one\n");
+        acp.on("fs/read_text_file", |_| None);
+        let session = acp.session().await;
+        acp.begin_prompt(&session, "Go");
+        match moment {
+            "a buffer is read" => drop(acp.until_asked("fs/read_text_file").await),
+            "a command runs" => drop(
+                acp.until(|update| update["content"].to_string().contains("started"))
+                    .await,
+            ),
+            _ => drop(acp.until(|update| update["content"]["text"] == "I begin").await),
+        }
+        acp.restart().await;
+        while runs(&only_here) {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+        let load = json!({"sessionId": session, "cwd": acp.dir, "mcpServers": []});
+        acp.call("session/load", load).await;
+        let told: Vec<Value> = acp.updates.drain(..).collect();
+        assert_eq!(said(&told, "user_message_chunk"), "Go", "{moment}");
+        assert_eq!(said(&told, "agent_message_chunk"), "I begin", "{moment}");
+        let (updates, reason) = acp.prompt(&session, "Go on").await;
+        assert_eq!(
+            (said(&updates, "agent_message_chunk").as_str(), reason.as_str()),
+            ("Here again.", "end_turn"),
+            "{moment}"
+        );
+    }
+}
+
+/// Whether some process has this among its arguments.
+fn runs(argument: &str) -> bool {
+    let processes = std::fs::read_dir("/proc").expect("processes").flatten();
+    processes
+        .filter_map(|process| std::fs::read(process.path().join("cmdline")).ok())
+        .any(|line| line.split(|byte| *byte == 0).any(|one| one == argument.as_bytes()))
 }

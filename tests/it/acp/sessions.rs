@@ -271,6 +271,55 @@ async fn a_session_is_loaded_with_all_that_was_said() {
     assert_eq!(said(&updates, "agent_message_chunk"), "Still here.");
 }
 
+/// A conversation is told again in the order in which it was said, all of it before the answer to `session/load`; resumed, it is
+/// not told at all.
+#[tokio::test]
+async fn what_was_said_is_told_again_in_its_order() {
+    let look = json!({"call": {"tool": "shell", "arguments": {"command": ["echo", "out"]}, "id": "c1"}});
+    let script = json!([
+        [{"think": "Let me see."}, {"say": "I look."}, look],
+        [{"say": "There is out."}],
+        [{"say": "Still there."}],
+    ]);
+    let mut acp = Acp::start(script, "approval_policy = \"never\"").await;
+    let session = acp.session().await;
+    for words in ["What is there?", "And now?"] {
+        acp.prompt(&session, words).await;
+    }
+    acp.restart().await;
+    let told = [
+        ("user_message_chunk", "What is there?"),
+        ("agent_thought_chunk", "Let me see."),
+        ("agent_message_chunk", "I look."),
+        ("tool_call", "c1"),
+        ("agent_message_chunk", "There is out."),
+        ("user_message_chunk", "And now?"),
+        ("agent_message_chunk", "Still there."),
+    ];
+    let of_talk = |update: &Value| {
+        let kind = update["sessionUpdate"].as_str().expect("a kind").to_owned();
+        let said = match kind.as_str() {
+            "tool_call" => &update["toolCallId"],
+            kind if kind.ends_with("_chunk") => &update["content"]["text"],
+            _ => return None,
+        };
+        Some((kind, said.as_str().expect("text").to_owned()))
+    };
+    for (method, expected) in [
+        ("session/load", &told[..]),
+        ("session/close", &[]),
+        ("session/resume", &[]),
+    ] {
+        acp.updates.clear();
+        acp.call(method, json!({"sessionId": session, "cwd": acp.dir, "mcpServers": []}))
+            .await;
+        // What has come by now came before the answer.
+        let seen: Vec<_> = acp.updates.iter().filter_map(of_talk).collect();
+        let seen: Vec<_> = seen.iter().map(|(kind, said)| (kind.as_str(), said.as_str())).collect();
+        assert_eq!(seen, expected, "{method}");
+    }
+}
+
 #[tokio::test]
 async fn servers_of_the_client_are_offered_to_the_model() {
     let server = json!({"tools": [crate::support::mcp::reading("child")]});

@@ -120,82 +120,24 @@ async fn a_second_prompt_joins_the_turn_and_both_are_answered() {
     assert_eq!(acp.model.requests().len(), 2);
 }
 
+/// Commands run in our own sandbox, whatever terminals the client has: it is asked for none, and the output is in the call.
 #[tokio::test]
-async fn buffers_of_the_client_are_read_and_written() {
-    let patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n typed\n-two\n+TWO\n*** End Patch\n";
+async fn no_terminal_of_the_client_is_used() {
     let script = json!([
-        [{"call": {"tool": "read_file", "arguments": {"file_path": "a.txt"}, "id": "r1"}}],
-        [{"call": {"tool": "apply_patch", "arguments": {"input": patch}, "id": "c1"}}],
+        [{"call": {"tool": "shell", "arguments": {"command": ["echo", "out"]}, "id": "c1"}}],
         [{"say": "Done."}],
     ]);
-    let capabilities = json!({"fs": {"readTextFile": true, "writeTextFile": true}});
-    let mut acp = Acp::able(script, "", capabilities).await;
-    let path = acp.write("a.txt", "one\ntwo\n");
-    // The person has typed, and not saved.
-    let buffer = std::sync::Arc::new(std::sync::Mutex::new("one\ntyped\ntwo\n".to_owned()));
-    let (read, written, file) = (buffer.clone(), buffer.clone(), path.clone());
-    acp.on("fs/read_text_file", move |params| {
-        Some(match params["path"] == json!(file) {
-            true => Ok(json!({"content": *read.lock().expect("a lock")})),
-            false => Err(json!({"code": -32002, "message": "no such file"})),
-        })
-    });
-    acp.on("fs/write_text_file", move |params| {
-        let text = params["content"].as_str().expect("text");
-        // Such clients save at once.
-        std::fs::write(params["path"].as_str().expect("a path"), text).expect("a file");
-        *written.lock().expect("a lock") = text.to_owned();
-        Some(Ok(Value::Null))
-    });
-    acp.choose("allow_once");
+    let mut acp = Acp::able(script, "approval_policy = \"never\"", json!({"terminal": true})).await;
     let session = acp.session().await;
     let (updates, reason) = acp.prompt(&session, "Go").await;
     assert_eq!(reason, "end_turn");
-    let shown = call(&updates, "r1")["content"][0]["content"]["text"]
-        .as_str()
-        .expect("text")
-        .to_owned();
-    assert!(shown.contains("L2: typed"), "{shown}");
-    assert_eq!(*buffer.lock().expect("a lock"), "one\ntyped\nTWO\n", "{updates:#?}");
-    assert_eq!(acp.text("a.txt"), "one\ntyped\nTWO\n");
-    let diff = call(&updates, "c1")["content"][0].clone();
-    assert_eq!(
-        (&diff["oldText"], &diff["newText"]),
-        (&json!("one\ntyped\ntwo\n"), &json!("one\ntyped\nTWO\n"))
-    );
-}
-
-/// What the person has typed and not saved is found by a search, and what they have deleted is not: also of files that nobody
-/// has looked at before.
-#[tokio::test]
-async fn a_search_sees_what_the_client_holds() {
-    let search =
-        |pattern: &str, id: &str| json!({"call": {"tool": "grep_files", "arguments": {"pattern": pattern}, "id": id}});
-    let script = json!([
-        [search("typed", "g1"), search("removed", "g2")],
-        [{"say": "Done."}],
-    ]);
-    let mut acp = Acp::able(script, "", json!({"fs": {"readTextFile": true}})).await;
-    let (mentioned, found) = (acp.write("a.txt", "one\n"), acp.write("b.txt", "removed\n"));
-    acp.write("c.txt", "removed\n");
-    let (a, b) = (mentioned.clone(), found);
-    acp.on("fs/read_text_file", move |params| {
-        let path = &params["path"];
-        Some(match () {
-            () if *path == json!(a) => Ok(json!({"content": "one\ntyped\n"})),
-            () if *path == json!(b) => Ok(json!({"content": "kept\n"})),
-            () => Err(json!({"code": -32002, "message": "it is not open"})),
-        })
-    });
-    let session = acp.session().await;
-    let link = json!({"type": "resource_link", "name": "a", "uri": format!("file://{}", mentioned.display())});
-    let prompt = json!({"sessionId": session, "prompt": [{"type": "text", "text": "Look"}, link]});
-    acp.call("session/prompt", prompt).await;
-    let told = |id: &str| acp.model.requests()[1].output(id).expect("an output");
-    assert!(told("g1").contains("a.txt:2: typed"), "{}", told("g1"));
-    assert_eq!(told("g2"), "c.txt:1: removed");
-    let mention = acp.model.requests()[0].body.to_string();
-    assert!(mention.contains("typed"), "{mention}");
+    let run = call(&updates, "c1");
+    assert_eq!((&run["kind"], &run["status"]), (&json!("execute"), &json!("completed")));
+    for part in run["content"].as_array().expect("content") {
+        assert_eq!(part["type"], "content", "{run:#}");
+    }
+    assert!(run["content"].to_string().contains("out"), "{run:#}");
+    assert!(acp.asked.is_empty(), "{:#?}", acp.asked);
 }
 
 /// What a client shows beside the words: what the session is called, and how full its window is.

@@ -156,6 +156,69 @@ async fn a_turn_is_stopped_steered_and_asked_in_words() {
     room.rests().await;
 }
 
+/// A no with words: to a command, and to a change. The model hears why, the words stand in the conversation like any other, and
+/// opened again the document holds nothing twice.
+#[tokio::test]
+async fn what_is_denied_with_words_is_not_done_and_the_model_hears_why() {
+    let run = json!({ "call": { "tool": "shell", "arguments": { "command": ["touch", "made"] }, "id": "call_1" } });
+    let patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-two\n+TWO\n*** End Patch\n";
+    let change = json!({ "call": { "tool": "apply_patch", "arguments": { "input": patch }, "id": "call_2" } });
+    let script = json!([[{ "say": "I try." }, run], [change], [{ "say": "Then I leave it." }]]);
+    let room = Room::start(HELIX, "", script).await;
+    room.send("Make it").await;
+    room.sees("### ◆ Question 1").await;
+    // The message takes the keys in some editors: it can be left to the document.
+    let question = room.work.question().await;
+    room.work.press(&question, "Decide in the chat");
+    let without = room.titles().await;
+    assert!(
+        !without.iter().any(|title| title.contains("these words")),
+        "{without:?}"
+    );
+    let denying = json!({ "uri": room.uri(), "approvalId": "nothing" });
+    for argument in [json!({}), json!({ "approvalId": "a", "proposalId": "b" })] {
+        let params = json!({ "command": "countersign.chatDeny", "arguments": [argument] });
+        let refused = room.work.client.request("workspace/executeCommand", params).await;
+        assert!(refused.is_err(), "{refused:?}");
+    }
+    room.write("Files are made by hand here.");
+    room.command("countersign.chatDeny", denying).await;
+    let trouble = room.work.warned().await;
+    assert!(trouble.contains("settled already"), "{trouble}");
+    room.choose("Agent: Deny, with these words as the reason (touch made)")
+        .await;
+    room.sees("Denied.").await;
+    room.sees("### ◆ Change 1: a.txt").await;
+    room.write("Not this line.");
+    room.choose("Agent: Reject, with these words as the reason (a.txt)")
+        .await;
+    room.sees("Then I leave it.").await;
+    room.rests().await;
+    assert!(!room.work.path("made").exists());
+    assert_eq!(room.work.disk("a.txt").as_deref(), Some("one\ntwo\nthree\n"));
+    assert!(
+        room.work
+            .output("call_1")
+            .await
+            .contains("Files are made by hand here.")
+    );
+    assert!(room.work.output("call_2").await.contains("Not this line."));
+    let text = room.text();
+    for words in ["Files are made by hand here.", "Not this line.", "Then I leave it."] {
+        let lines = text.lines().filter(|line| *line == words).count();
+        assert_eq!(lines, 1, "{words} in\n{text}");
+    }
+    assert!(text.trim_end().ends_with("## ❯ You"), "{text}");
+    let path = room.work.path(NAME);
+    room.work.editor.save(&path);
+    room.work.editor.close(&path);
+    room.work.open(NAME);
+    room.send("/help").await;
+    let after = room.sees("`/compact`").await;
+    assert!(after.starts_with(text.trim_end()), "{after}");
+    room.work.client.ignore("window/showMessage");
+}
+
 #[tokio::test]
 async fn a_document_that_is_opened_again_goes_on() {
     let script = json!([[{ "say": "The answer of the first turn." }], [{ "say": "The answer of the second turn." }]]);

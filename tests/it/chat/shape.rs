@@ -5,7 +5,7 @@ use crate::support::work::Setting;
 use countersign::workspace::uri;
 use serde_json::{Value, json};
 
-fn labels(answer: &Value) -> Vec<String> {
+pub(super) fn labels(answer: &Value) -> Vec<String> {
     let items = answer["items"].as_array().expect("a list");
     items
         .iter()

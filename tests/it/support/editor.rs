@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Columns {
@@ -83,6 +84,8 @@ struct State {
     /// Which parts of a preview the person ticks, by the label of the annotation.
     tick: Tick,
     edits: Vec<Value>,
+    /// When each of them came.
+    came: Vec<Instant>,
     shown: Vec<PathBuf>,
     faults: Vec<String>,
 }
@@ -114,6 +117,7 @@ impl Editor {
             acts: VecDeque::new(),
             tick: Box::new(|_| true),
             edits: Vec::new(),
+            came: Vec::new(),
             shown: Vec::new(),
             faults: Vec::new(),
         };
@@ -125,6 +129,7 @@ impl Editor {
         client.on_request("workspace/applyEdit", move |params| {
             let mut state = lock(&state);
             state.edits.push(params.clone());
+            state.came.push(Instant::now());
             state.take(params, &voice)
         });
         let state = editor.state.clone();
@@ -223,6 +228,11 @@ impl Editor {
     /// The parameters of every `workspace/applyEdit`, in order.
     pub(crate) fn edits(&self) -> Vec<Value> {
         self.state().edits.clone()
+    }
+
+    /// When each of them came, before it was answered.
+    pub(crate) fn came(&self) -> Vec<Instant> {
+        self.state().came.clone()
     }
 
     /// What the server asked to be shown.

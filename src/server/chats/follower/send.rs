@@ -9,9 +9,12 @@ use crate::chat::line::{self, Line};
 use crate::chat::plan::Write;
 use crate::chat::{self};
 use crate::ids::{ItemId, ThreadId, TurnId};
+use crate::protocol::approval::ApprovalResponse;
 use crate::protocol::item::UserInput;
+use crate::protocol::proposal::{ProposalDecideParams, ProposalDecision};
 use crate::protocol::settings::SettingsOverride;
 use crate::protocol::thread::{ThreadResumeParams, ThreadStartParams};
+use crate::server::chats::Refused;
 use std::path::PathBuf;
 
 impl Follower {
@@ -91,6 +94,49 @@ impl Follower {
                 Ok(())
             }
         }
+    }
+
+    /// Says no to what is open, for the reason that the person has written.
+    pub(super) fn refuse(&mut self, what: Refused) -> Result<(), String> {
+        let text = self.text().ok_or("The chat document is not open in the editor.")?;
+        let words = Chat::read(&text).words().to_owned();
+        if words.is_empty() {
+            return Err(
+                "There are no words to say no with: write why at the end of the document, and choose it again."
+                    .to_owned(),
+            );
+        }
+        let running = self.thread.as_ref().and_then(ThreadHandle::running);
+        let settled = || "It is settled already; your words were not sent.".to_owned();
+        let desk = self.session.agent().desk();
+        self.session.idle().turned_to_us();
+        match what {
+            Refused::Question(id) => {
+                let response = ApprovalResponse {
+                    feedback: Some(words.clone()),
+                    ..ApprovalResponse::decline()
+                };
+                if !desk.approvals.answer(&id, response) {
+                    return Err(settled());
+                }
+            }
+            Refused::Change(proposal_id) => {
+                let params = ProposalDecideParams {
+                    proposal_id,
+                    decision: ProposalDecision::Reject,
+                    hunk_ids: None,
+                    path: None,
+                    feedback: Some(words.clone()),
+                };
+                desk.proposals.decide(&params).map_err(|error| error.to_string())?;
+            }
+        }
+        match running {
+            Some(turn) => self.began(&words, &turn, true),
+            // A change that waited for its decision longer than its turn.
+            None => self.answered(&words, "*The agent hears of it with the next message.*"),
+        }
+        Ok(())
     }
 
     /// The document's conversation; a new one where it has none.
