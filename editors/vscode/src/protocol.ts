@@ -1443,6 +1443,8 @@ export type QueuedInput = {
   input: Array<UserInput>;
   clientUserMessageId?: string | null;
   queuedAtMs: number;
+  /** It waits for this time (milliseconds since the epoch), and lets others go first until then. */
+  notBeforeMs?: number | null;
 };
 
 /** What the provider says of the account's allowance. What is absent is not known. */
@@ -2605,8 +2607,8 @@ export type TurnKind = "regular" | "ownCommands" | "undo" | "review" | "compacti
 export type TurnQueue = {
   inputs: Array<QueuedInput>;
   /**
-   * Nothing is taken from the queue until `turn/queue/resume`: the person stopped a turn, or one failed. Never of an
-   * empty queue.
+   * Nothing is taken from the queue until `turn/queue/resume`, but for what waits for a time: the person stopped a turn, or
+   * one failed. Never of an empty queue.
    */
   paused: boolean;
 };
@@ -2623,6 +2625,11 @@ export type TurnQueueAddParams = {
   metadata?: { [key in string]: string } | null;
   /** Echoed as `clientId` on the user message. */
   clientUserMessageId?: string | null;
+  /**
+   * Its turn begins at this time (milliseconds since the epoch) at the earliest, also where the queue is paused: for
+   * `waitUntil` of an error. It is gone with the thread, which says so.
+   */
+  notBeforeMs?: number | null;
 };
 
 /** Exactly one of the two. */
