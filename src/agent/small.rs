@@ -231,10 +231,10 @@ mod tests {
         let short = measure::text(include_str!("prompt/short.md"));
         assert!(short < base / 2, "{short} of {base}");
         let items = [
-            ResponseItem::developer(&"mine ".repeat(20)),
+            ResponseItem::developer("mine ".repeat(20)),
             files(4000),
             prompt::message("user", "<environment_context>\n</environment_context>".into()),
-            ResponseItem::user(&"words ".repeat(4000)),
+            ResponseItem::user("words ".repeat(4000)),
         ];
         let around: usize = items[..3].iter().map(measure::item).sum();
         let fit = |most| Fit::within(most, BASE_INSTRUCTIONS, Personality::Friendly, &items);
