@@ -63,7 +63,8 @@ export class Neovim {
   }
 
   async open(name) {
-    await this.lua("vim.cmd.edit(...)", name);
+    // What is in view already, with unsaved text, cannot be read anew.
+    await this.lua("if vim.fn.bufnr(...) ~= vim.api.nvim_get_current_buf() then vim.cmd.edit(...) end", name);
     const served = await until("the server to start", () =>
       this.lua(`local client = vim.lsp.get_clients({ name = 'countersign', bufnr = 0 })[1]
         return client and client.initialized`),
