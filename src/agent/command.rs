@@ -340,8 +340,8 @@ impl<'a> Run<'a> {
 
     /// Commands see the disk: documents that the agent changed are saved first, through the editor.
     async fn save_first(&self) {
-        let unsaved = self.turn.desk.unsaved();
         let thread = &self.turn.conversation.id;
+        let unsaved = self.turn.desk.unsaved(thread);
         let changed = self.turn.desk.proposals.changed_by_agent(thread, &unsaved);
         if changed.is_empty() {
             return;

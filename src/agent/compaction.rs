@@ -181,7 +181,12 @@ async fn replace(turn: &Arc<Turn>) -> Result<(String, u32), Broken> {
     let replaced = fold.replaced;
     let told = History::new(before.items()[..replaced].to_vec());
     let told = told.for_model();
-    let said = summary(turn, Fit::of(turn, &told).input(told)).await?;
+    // A small window of the thread's is none of another model that sums up, and what it is not told is gone for good.
+    let told = match turn.config.compact_by.is_thread() {
+        true => Fit::of(turn, &told).input(told),
+        false => told,
+    };
+    let said = summary(turn, told).await?;
     let budget = budget(turn);
     let summary = fold::cut(said.text.trim(), budget * measure::BYTES_PER_TOKEN);
     let (project, surroundings) = context(turn);

@@ -15,6 +15,7 @@ use crate::account::Account;
 use crate::config::Config;
 use crate::exec::rules::{self, Rules};
 use crate::exec::{self, Confinement};
+use crate::ids::ThreadId;
 use crate::mcp::Shelf;
 use crate::secrets::Secrets;
 use crate::snapshot::Snapshots;
@@ -93,10 +94,10 @@ impl Desk {
         self.instructions.load(Ordering::Relaxed)
     }
 
-    /// Open files whose text differs from the disk.
-    pub fn unsaved(&self) -> Vec<PathBuf> {
-        self.workspace
-            .dirty()
+    /// Files open for a thread whose text differs from the disk.
+    pub fn unsaved(&self, thread: &ThreadId) -> Vec<PathBuf> {
+        let dirty = self.workspace.seen_by(thread).dirty();
+        dirty
             .iter()
             .filter_map(|document| document.path().map(PathBuf::from))
             .collect()

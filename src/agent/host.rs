@@ -194,10 +194,18 @@ impl Turn {
         specs
     }
 
-    /// Whether the provider may search the web for the model. Chat Completions knows nothing of it.
+    /// Whether the provider may search the web for the model. Chat Completions knows nothing of it, and of those who speak
+    /// as Anthropic does only Anthropic itself is known to.
     fn searches_the_web(&self) -> bool {
-        let wire = self.provider.get().map(|provider| provider.client.provider().wire_api);
-        self.config.web_search() && !self.is_apart() && matches!(wire, Some(WireApi::Responses | WireApi::Anthropic))
+        let can = self.provider.get().is_some_and(|provider| {
+            let provider = provider.client.provider();
+            match provider.wire_api {
+                WireApi::Responses => true,
+                WireApi::Anthropic => provider.is_at("anthropic.com"),
+                WireApi::Chat => false,
+            }
+        });
+        can && self.config.web_search() && !self.is_apart()
     }
 
     /// Tools of ours that this conversation does not have, each with the reason, in words.

@@ -237,7 +237,12 @@ impl Proposals {
     }
 
     fn describe(&self, id: &ProposalId, plan: &Plan, origin: Origin) -> Proposal {
-        let files = plan.files.iter().map(|file| self.describe_file(id, file)).collect();
+        let workspace = self.shared.workspace.seen_by(&origin.thread_id);
+        let files = plan
+            .files
+            .iter()
+            .map(|file| self.describe_file(id, &workspace, file))
+            .collect();
         Proposal {
             id: id.clone(),
             thread_id: origin.thread_id,
@@ -256,8 +261,8 @@ impl Proposals {
         }
     }
 
-    fn describe_file(&self, id: &ProposalId, file: &FilePlan) -> ProposalFile {
-        let document = self.shared.workspace.document(&file.path);
+    fn describe_file(&self, id: &ProposalId, workspace: &Workspace, file: &FilePlan) -> ProposalFile {
+        let document = workspace.document(&file.path);
         let hunks = file
             .hunks
             .iter()

@@ -146,6 +146,8 @@ impl Provider {
         if wants_one
             && credential == Credential::None
             && !config.model_provider_chosen
+            // Who was named for one kind of work, such as approving, is stood in for by nobody.
+            && *id == config.model_provider
             && let Some(found) = local::detect(&local::usual_candidates(), DETECTION).await
         {
             let client = clients.share(ModelClient::new(&found.provider, None, user_agent));

@@ -168,7 +168,8 @@ async fn find(turn: &Arc<Turn>, target: ReviewTarget) -> Result<Subject, Nothing
     let _stopped = StopOnDrop(stop.clone());
     let desk = turn.desk.clone();
     let cwd = turn.settings.cwd.clone();
-    let work = tokio::task::spawn_blocking(move || target::resolve(&target, &cwd, &desk.env, &desk.unsaved(), &stop));
+    let unsaved = desk.unsaved(&turn.conversation.id);
+    let work = tokio::task::spawn_blocking(move || target::resolve(&target, &cwd, &desk.env, &unsaved, &stop));
     match tokio::time::timeout(GIT_LIMIT, work).await {
         Ok(Ok(found)) => found,
         Ok(Err(error)) => Err(Nothing::Unresolved(format!(

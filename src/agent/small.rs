@@ -2,16 +2,17 @@
 //!
 //! A quarter of the window is for instructions and surroundings. Where they take more, the program's own words give way
 //! first and the person's last, in this order: the tone, the built-in instructions (their short form is sent), the middle
-//! of instruction files. What a message points at and what the editor shows loses its middle where one of them takes more
-//! than half of that quarter. What the person set as instructions, where the work is done, and their words are never cut.
+//! of instruction files. What a message points at and what the editor shows loses its end where one of them takes more than
+//! half of that quarter. What the person wrote for all projects, what is said of changed instruction files, where the work is
+//! done, and the person's words are never cut; and nothing is cut within a line, which could then say the opposite.
 //!
 //! The record keeps all of it: a larger window gets the whole again.
 
-use super::compaction::fold::cut;
 use super::compaction::measure;
 use super::context::{CHANGED_INSTRUCTIONS, EDITOR_OPENING, MENTIONS_OPENING};
 use super::prompt::{self, BASE_INSTRUCTIONS, ENVIRONMENT_START};
 use super::turn::Turn;
+use crate::config::instructions::SEPARATOR;
 use crate::model::item::{ContentPart, ResponseItem};
 use crate::protocol::settings::Personality;
 use crate::store::history::is_words;
@@ -36,11 +37,11 @@ pub(super) struct Fit {
 /// A kind of message that is not the conversation itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Beside {
-    /// Instruction files, as they were at the start or have changed since.
+    /// Instruction files, as they were at the start.
     Files,
     /// What a message points at, or what the editor shows.
     Attached,
-    /// Surroundings, modes, what the person's configuration says.
+    /// Surroundings, modes, changes of instruction files, what the person's configuration says.
     Standing,
 }
 
@@ -111,7 +112,7 @@ impl Fit {
         measure::item(self.cut(item).as_ref().unwrap_or(item))
     }
 
-    /// The item without its middle, if that is too long.
+    /// The item made shorter, if it is too long.
     fn cut(&self, item: &ResponseItem) -> Option<ResponseItem> {
         let most = match beside(item)? {
             Beside::Files => self.most_of_files?,
@@ -119,7 +120,11 @@ impl Fit {
             Beside::Standing => return None,
         };
         let text = text(item).filter(|text| text.len() > most)?;
-        Some(prompt::message("user", cut(text, most)))
+        let cut = match beside(item)? {
+            Beside::Files => without_middle(text, most),
+            _ => without_end(text, most),
+        };
+        Some(prompt::message("user", cut))
     }
 
     /// What of it is not sent with these items, in words.
@@ -137,7 +142,7 @@ impl Fit {
             (is_cut(Beside::Files), "the middle of the instruction files (AGENTS.md)"),
             (
                 is_cut(Beside::Attached),
-                "the middle of what your messages point at and the editor shows",
+                "the end of what your messages point at and the editor shows",
             ),
         ]
         .into_iter()
@@ -188,6 +193,56 @@ fn text(item: &ResponseItem) -> Option<&str> {
     }
 }
 
+/// A project's instructions without their middle. What the person wrote for all projects stands before them, and stays.
+fn without_middle(text: &str, most: usize) -> String {
+    let own = text.find(SEPARATOR).map_or(0, |at| at + SEPARATOR.len());
+    let (own, text) = text.split_at(own);
+    if text.len() <= most {
+        return format!("{own}{text}");
+    }
+    let head = lines_before(text, most / 2);
+    let tail = text.ceil_char_boundary(text.len() - most / 2);
+    let tail = text[tail..].find('\n').map_or(tail, |at| tail + at + 1);
+    let gone = text[head..tail].lines().count();
+    format!("{own}{}[… {gone} lines left out …]\n{}", &text[..head], &text[tail..])
+}
+
+/// What was attached, without its end: what would be left of its last part could be taken for the end of its first.
+fn without_end(text: &str, most: usize) -> String {
+    let line = lines_before(text, most);
+    // A line that is longer than all that fits is cut for all that.
+    let end = if line < most / 2 {
+        text.floor_char_boundary(most)
+    } else {
+        line
+    };
+    let head = &text[..end];
+    let mut fence = None;
+    for line in head.lines().filter(|line| line.starts_with("```")) {
+        let ticks = line.len() - line.trim_start_matches('`').len();
+        fence = match fence {
+            Some(open) if ticks >= open => None,
+            Some(open) => Some(open),
+            None => Some(ticks),
+        };
+    }
+    let fence = fence.map_or_else(String::new, |ticks| format!("{}\n", "`".repeat(ticks)));
+    let gone = text.len() - head.len();
+    let newline = if head.ends_with('\n') { "" } else { "\n" };
+    let close = text
+        .lines()
+        .last()
+        .filter(|line| line.starts_with("</"))
+        .unwrap_or_default();
+    format!("{head}{newline}{fence}[… {gone} bytes left out; read what you need with a tool …]\n{close}")
+}
+
+/// Where the last line that fits into so many bytes ends.
+fn lines_before(text: &str, most: usize) -> usize {
+    let most = text.floor_char_boundary(most);
+    text[..most].rfind('\n').map_or(most, |at| at + 1)
+}
+
 /// What an item is, if it is not the conversation itself.
 fn beside(item: &ResponseItem) -> Option<Beside> {
     if item.is_answer() || is_words(item) {
@@ -200,9 +255,10 @@ fn beside(item: &ResponseItem) -> Option<Beside> {
         return Some(Beside::Standing);
     }
     let text = text(item)?;
-    let is_files = prompt::instructions_in(text).is_some() || text.starts_with(CHANGED_INSTRUCTIONS);
     match text {
-        _ if is_files => Some(Beside::Files),
+        // What has changed is told file by file, from this to that, and means nothing without its headings.
+        text if text.starts_with(CHANGED_INSTRUCTIONS) => Some(Beside::Standing),
+        text if prompt::instructions_in(text).is_some() => Some(Beside::Files),
         text if text.starts_with(EDITOR_OPENING) || text.starts_with(MENTIONS_OPENING) => Some(Beside::Attached),
         text if text.starts_with(ENVIRONMENT_START) => Some(Beside::Standing),
         // Summaries, notes and mail are part of the conversation, which is summed up when it is too long.
@@ -270,12 +326,47 @@ mod tests {
     }
 
     #[test]
-    fn what_a_message_points_at_loses_its_middle_and_only_where_it_is_large() {
+    fn what_is_cut_says_nothing_else_than_before() {
+        let files = format!("# AGENTS.md\nmine\n{SEPARATOR}{}", "Never push to main.\n".repeat(100));
+        let cut = without_middle(&files, 300);
+        assert!(cut.starts_with(&files[..files.find(SEPARATOR).expect("both")]), "{cut}");
+        let rules = &cut[cut.find(SEPARATOR).expect("both") + SEPARATOR.len()..];
+        let odd = rules.lines().filter(|line| *line != "Never push to main.");
+        assert_eq!(odd.count(), 1, "only the mark of the gap: {rules}");
+
+        let part = |name: &str| format!("{name}:\n````\n{}````\n", "let x = 1;\n".repeat(50));
+        let all = format!(
+            "<countersign_mentions>\n{}{}</countersign_mentions>",
+            part("a.rs"),
+            part("b.rs")
+        );
+        for most in [100, 300, 590, 620, 900] {
+            let cut = without_end(&all, most);
+            assert!(
+                cut.len() < most + 120 && all.starts_with(&cut[..cut.find("[…").expect("a mark") / 2]),
+                "{cut}"
+            );
+            assert_eq!(cut.matches("````").count() % 2, 0, "{most}: {cut}");
+            assert!(cut.ends_with("</countersign_mentions>"), "{cut}");
+            // What is there of the second file stands under its name.
+            let a = cut.find("a.rs:").expect("the first file");
+            let own = cut[a..].split("b.rs:").next().unwrap_or_default();
+            assert!(own.matches("let x").count() <= 50, "{most}: {cut}");
+        }
+        let long = without_end(&"é".repeat(1000), 301);
+        assert!(
+            long.starts_with(&"é".repeat(150)) && long.contains("[… 1700 bytes left out"),
+            "{long}"
+        );
+    }
+
+    #[test]
+    fn what_a_message_points_at_loses_its_end_and_only_where_it_is_large() {
         let items = vec![attached(4000), attached(100), ResponseItem::user("what is this?")];
         let fit = Fit::within(1000, "", Personality::None, &items);
         let input = fit.input(Arc::new(items.clone()));
         let text = text(&input[0]).expect("a text");
-        assert!(text.len() < 2100 && text.contains("characters left out"), "{text}");
+        assert!(text.len() < 2100 && text.contains("bytes left out"), "{text}");
         assert_eq!(input[1..], items[1..]);
         assert_eq!(fit.left_out(&items).len(), 1);
         assert_eq!(fit.left_out(&items[1..]).len(), 0);

@@ -83,7 +83,8 @@ export class Ctx implements vscode.Disposable {
   restart(): Promise<void> {
     this.backOff.reset();
     return this.enqueue(async () => {
-      await this.stopNow();
+      // Not by stopNow: nobody needs to be told to start what is just being started.
+      await this.dropClient();
       await this.startNow();
     });
   }

@@ -64,6 +64,7 @@ export function activate(extension: vscode.ExtensionContext): void {
     attention,
     seen: () => { questions.look(); },
     folder: folderForConversation,
+    onState: made.onState,
     trouble: () => made.trouble,
     remedy: () => made.remedy,
   });

@@ -6,7 +6,7 @@ import { COMMANDS, complete, mention, ownCommand, triggerAt } from "../src/chat/
 import type { Trigger } from "../src/chat/mentions";
 import { Outbox } from "../src/chat/outbox";
 import type { Draft } from "../src/chat/outbox";
-import type { SymbolEntry, ToPage } from "../src/chat/wire";
+import type { Choices, SymbolEntry, ToPage } from "../src/chat/wire";
 import type { FileMatch, Mode, Model, ThreadSettings } from "../src/protocol";
 import { button, el, iconButton } from "./dom";
 import { post } from "./host";
@@ -349,12 +349,23 @@ export class Composer {
     if (own !== undefined && this.pictures.length === 0) {
       post({ type: "command", token: this.outbox.put({ text, images: [], choices: {} }), name: own });
     } else {
-      const draft: Draft = { text, images: this.pictures, choices: { ...this.chosen } };
+      const draft: Draft = { text, images: this.pictures, choices: this.takeChosen() };
       post({ type: "send", token: this.outbox.put(draft), ...draft, queue, leaveOut: [...this.leaveOut] });
-      this.chosen = {};
     }
     this.history.add(text);
     this.fill("", []);
+  }
+
+  /** Has the agent go on after an error, with what was picked since; what is being written stays. */
+  again(): void {
+    post({ type: "send", token: null, text: "Please go on.", images: [], queue: false, choices: this.takeChosen(), leaveOut: [] });
+  }
+
+  /** What was picked goes along once: from then on it is in force. */
+  private takeChosen(): Choices {
+    const { chosen } = this;
+    this.chosen = {};
+    return chosen;
   }
 
   /** What was handed over is with the server. */

@@ -35,6 +35,8 @@ const empty = el("div", { class: "empty" });
 const activity = el("div", { class: "activity" });
 const elapsed = el("span", { class: "dim" });
 let shownActivity = "";
+let shownWelcome = "";
+let toldTrouble: { readonly text: string; readonly box: HTMLElement } | undefined;
 const queue = el("div", { class: "queue", label: "Waiting messages", role: "group" });
 const meters = el("div", { class: "meters" });
 /** What a screen reader is told; the rows themselves would be told again with each scroll. */
@@ -58,27 +60,42 @@ function openThreads(): void {
 }
 
 function closeThreads(): void {
+  showChat();
+  composer.focus();
+}
+
+function showChat(): void {
   threads.hide();
   chat.hidden = false;
   list.shown();
-  composer.focus();
 }
 
 function remember(): void {
   keep({ threadId, draft });
 }
 
-function notice(severity: "info" | "error", text: string): void {
+function notice(severity: "info" | "error", text: string): HTMLElement {
   const box = el("div", { class: `notice notice-${severity}`, role: severity === "error" ? "alert" : "status" }, el("span", {}, text), iconButton("close", "Close", () => { box.remove(); }));
   notices.replaceChildren(box);
   if (chat.hidden) threads.root.prepend(notices);
   else chat.insertBefore(notices, activity);
+  return box;
+}
+
+/** Says once what keeps the server from running, where a conversation hides the welcome; it is said until the server is back. */
+function tellTrouble(trouble: string | null, running: boolean): void {
+  if (trouble !== null && trouble !== toldTrouble?.text && view() !== undefined) {
+    toldTrouble = { text: trouble, box: notice("error", trouble) };
+  } else if (running) {
+    toldTrouble?.box.remove();
+    toldTrouble = undefined;
+  }
 }
 
 function show(next: ThreadView | null): void {
   const isOther = next?.id !== model?.view.id;
   // What was picked for one conversation is not meant for another; for one that is only just begun it is.
-  if (isOther && model !== undefined) composer.forget();
+  if (isOther && (model !== undefined || (next?.rows.length ?? 0) > 0)) composer.forget();
   model = next === null ? undefined : new ThreadModel(next);
   threadId = next?.id ?? null;
   remember();
@@ -210,9 +227,9 @@ function take(events: readonly ThreadEvent[]): void {
 window.addEventListener("message", ({ data }: MessageEvent<ToPage>) => {
   switch (data.type) {
     case "hello":
-      empty.replaceChildren(...welcome(data.folder, data.trouble, data.remedy));
+      greet(data.folder, data.trouble, data.remedy);
       document.body.classList.toggle("offline", !data.running);
-      if (data.trouble !== null && view() !== undefined) notice("error", data.trouble);
+      tellTrouble(data.trouble, data.running);
       break;
     case "thread":
       show(data.view);
@@ -247,11 +264,27 @@ window.addEventListener("message", ({ data }: MessageEvent<ToPage>) => {
     case "unsent":
       composer.unsent(data.token);
       break;
+    case "opened":
+      // Its answer may come late: who has gone elsewhere meanwhile keeps the focus there.
+      if (!threads.root.hidden) {
+        if (document.hasFocus()) closeThreads();
+        else showChat();
+      }
+      break;
     case "focus":
       if (!threads.root.hidden) closeThreads();
       composer.focus();
   }
 });
+
+/** What stands where a conversation is empty. Buttons that are just being pressed must stay the same. */
+function greet(folder: string, trouble: string | null, remedy: Remedy): void {
+  const facts = JSON.stringify([folder, trouble, remedy]);
+  if (facts !== shownWelcome) {
+    shownWelcome = facts;
+    empty.replaceChildren(...welcome(folder, trouble, remedy));
+  }
+}
 
 function welcome(folder: string, trouble: string | null, remedy: Remedy): Node[] {
   if (trouble !== null) {
@@ -275,6 +308,7 @@ window.addEventListener("put-back", (event) => {
   }
 });
 window.addEventListener("choose-model", () => { composer.chooseModel(); });
+window.addEventListener("ask-again", () => { composer.again(); });
 document.addEventListener("keydown", (event) => {
   // From anywhere that takes no text, writing goes to the composer.
   if (event.key === "/" && event.target === document.body) {
@@ -288,5 +322,5 @@ setInterval(() => {
 
 composer.set(draft);
 head();
-empty.replaceChildren(...welcome("", null, "start"));
+greet("", null, "start");
 post({ type: "ready", threadId });

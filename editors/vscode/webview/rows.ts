@@ -220,7 +220,7 @@ function errorBody(error: TurnError): Node[] {
     connectionFailed: [help("Run the doctor", "doctor")],
     sandboxError: [help("Run the doctor", "doctor")],
   };
-  const again = button("Try again", () => { post({ type: "send", token: null, text: "Please go on.", images: [], queue: false, choices: {}, leaveOut: [] }); });
+  const again = button("Try again", () => { window.dispatchEvent(new CustomEvent("ask-again")); });
   // The most helpful one stands out.
   (offered[0] ?? again).classList.add("primary");
   return [

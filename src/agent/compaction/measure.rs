@@ -118,7 +118,8 @@ pub(super) fn room_for_items(turn: &Turn, window: Option<u32>, prompt: &Response
         Some(_) => {
             let now = in_window(turn) as usize;
             // Within the window the provider's own word counts, which comes soon enough.
-            (now > window).then(|| estimated.saturating_mul(room) / now)
+            let bare = room.saturating_sub(around(turn) + item(prompt));
+            (now > window).then(|| (estimated.saturating_mul(room) / now).min(bare))
         }
     }
 }

@@ -1,11 +1,13 @@
 //! What could not be answered since an allowance was used up: sent again once it is open, if the person wants it so.
 
 use super::{Added, QueueChange, Start, ThreadHandle};
-use crate::agent::{clock, now_ms};
+use crate::agent::{clock, now_ms, person};
 use crate::protocol::item::{ThreadItem, UserInput};
-use crate::protocol::turn::{ErrorAction, Turn};
+use crate::protocol::turn::{ErrorAction, Turn, TurnKind};
 use std::time::Duration;
 
+/// How long after the time that a provider has named its allowance is asked for: the two clocks may differ a little.
+const MARGIN_MS: i64 = 2_000;
 /// A machine that slept has a clock that ran on, so it is looked at now and then.
 const LOOK: Duration = Duration::from_secs(20);
 
@@ -14,7 +16,7 @@ pub(super) async fn reached(at_ms: Option<i64>) {
     let Some(at) = at_ms else {
         return std::future::pending().await;
     };
-    while let Some(left) = u64::try_from(at - now_ms()).ok().filter(|left| *left > 0) {
+    while let Some(left) = u64::try_from(at.saturating_sub(now_ms())).ok().filter(|left| *left > 0) {
         tokio::time::sleep(Duration::from_millis(left).min(LOOK)).await;
     }
 }
@@ -32,14 +34,16 @@ fn opens_at(turn: &Turn) -> Option<i64> {
 
 impl ThreadHandle {
     /// When the input of the last turn can be sent again: it failed for an allowance that opens then, nothing runs, and
-    /// nothing waits for a time already.
+    /// nothing waits for a time already. Never for a sub-agent, whose input is another agent's, and never for a review or a
+    /// summary, which is more than its words.
     pub fn may_send_again_at(&self) -> Option<i64> {
-        if self.running().is_some() {
+        if self.running().is_some() || self.conversation().agent.is_some() {
             return None;
         }
         let data = self.conversation().data();
         data.turns
             .last()
+            .filter(|turn| turn.kind == TurnKind::Regular)
             .and_then(opens_at)
             .filter(|_| data.sends_at_ms.is_none())
     }
@@ -65,12 +69,13 @@ impl ThreadHandle {
             });
         };
         let content = self.last_input();
-        if content.is_empty() {
+        // Of the person's own words none that begin so ever came to a model: they would have been a command.
+        if content.is_empty() || person::in_input(&content).is_some() {
             return Err("The last turn had no message of yours, so nothing can be sent again.".to_owned());
         }
         let start = Start {
             content,
-            not_before_ms: Some(at),
+            not_before_ms: Some(at.saturating_add(MARGIN_MS)),
             ..Start::default()
         };
         match self.queue(start).await.map_err(|error| error.to_string())? {

@@ -11,6 +11,8 @@ use serde_json::{Map, Value, json};
 const ROOM_TO_ANSWER: u32 = 4096;
 /// Searches of the web in one answer: with more it may pause in their midst, which cannot be gone on from here.
 const MOST_SEARCHES: u32 = 8;
+/// Stands for a search that was made, with what it found.
+const SEARCHED: &str = "(I searched the web here; what was found is not repeated.)";
 /// What it takes for `service_tier`.
 const TIERS: [&str; 2] = ["auto", "standard_only"];
 
@@ -210,7 +212,9 @@ fn messages(input: &[ResponseItem]) -> Vec<Value> {
             ResponseItem::LocalShellCallOutput { call_id, output } => {
                 messages.output(call_id, &ToolOutputPayload::Text(output.clone()));
             }
-            ResponseItem::Reasoning { .. } | ResponseItem::WebSearchCall { .. } | ResponseItem::Other => {}
+            // What was found is not kept; without a word the model would think that it has yet to look.
+            ResponseItem::WebSearchCall { .. } => messages.text("assistant", SEARCHED),
+            ResponseItem::Reasoning { .. } | ResponseItem::Other => {}
         }
     }
     messages.flush();

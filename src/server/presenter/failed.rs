@@ -1,7 +1,7 @@
 //! Shows why a turn failed, and offers what may help.
 
 use super::{Presenter, Severity};
-use crate::agent::{clock, provider};
+use crate::agent::{clock, now_ms, provider};
 use crate::ids::ThreadId;
 use crate::protocol::settings::SettingsOverride;
 use crate::protocol::turn::{ErrorAction, TurnError};
@@ -41,7 +41,10 @@ fn titles(actions: &[ErrorAction]) -> Vec<String> {
 
 /// The title of what sends a message again once it can be answered; for every place where that is offered.
 pub fn again_title(at_ms: i64) -> String {
-    format!("{AGAIN} at {}", clock(at_ms))
+    match at_ms <= now_ms() {
+        true => format!("{AGAIN} now"),
+        false => format!("{AGAIN} at {}", clock(at_ms)),
+    }
 }
 
 async fn ask(presenter: Presenter, thread: ThreadId, message: String, titles: Vec<String>) {

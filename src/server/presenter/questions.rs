@@ -5,8 +5,11 @@ use super::{Presenter, Severity, words};
 use crate::protocol::approval::{Approval, ApprovalDecision, ApprovalResponse, PermissionApproval};
 use crate::protocol::method::{APPROVAL_COMMAND, APPROVAL_PERMISSION, APPROVAL_TOOL};
 use crate::protocol::permission::GrantScope;
+use std::time::Duration;
 
 /// Leaves a question open that stands in a chat document, to be decided there.
+/// How often it is looked whether the document still shows a question that was left to it.
+const LOOK: Duration = Duration::from_secs(1);
 const IN_CHAT: &str = "Decide in the chat";
 /// Folders named on a button or in a question; of more, how many there are.
 const NAMED: usize = 8;
@@ -25,9 +28,14 @@ pub(super) async fn ask(presenter: Presenter, approval: Approval) {
             ApprovalResponse::decline()
         })
     } else {
-        match by_message(&presenter, &approval).await {
-            Some(response) => response,
-            None => return,
+        loop {
+            if let Some(response) = by_message(&presenter, &approval).await {
+                break response;
+            }
+            // A document that is closed shows the question no more.
+            while presenter.is_in_document(approval.thread_id()) {
+                tokio::time::sleep(LOOK).await;
+            }
         }
     };
     presenter.shared.agent.desk().approvals.answer(approval.id(), response);

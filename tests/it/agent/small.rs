@@ -134,12 +134,16 @@ async fn tools_and_prompts_are_trimmed_to_a_small_window_and_the_person_is_told(
             "BEGIN",
             "END",
             "FIRST",
-            "LAST",
             "<environment_context>",
             "What is in @big.txt?",
         ] {
             assert!(all.contains(words), "{window}: {words} is missing");
         }
+        assert_eq!(
+            all.contains("LAST"),
+            whole(ATTACHED),
+            "{window}: what is cut loses its end"
+        );
         // What is on the record is whole: a larger window gets it again.
         let record = Value::from(stage.rollout(&thread)).to_string();
         // The first line holds the instructions, too.

@@ -16,6 +16,8 @@ local M = {}
 ---@field close? fun() Takes away what of it is on the screen beside its picker.
 ---@field aside? boolean The person does something first, and it does not open by itself meanwhile.
 ---@field shown? integer When its picker was opened last (ms).
+---@field round? integer How often its picker was opened.
+---@field settled? boolean It has its answer: what is said to it now reaches nobody.
 
 ---@type countersign.Question[]
 local waiting = {}
@@ -82,13 +84,25 @@ end
 local function show(question)
   showing = question
   question.shown = vim.uv.now()
+  if question.close then
+    question.close()
+  end
+  question.round = (question.round or 0) + 1
+  local round = question.round
   later(LEFT)
   local good, why = pcall(question.show, function(result)
     if result == nil then
       result = question.nothing
     end
     vim.schedule(function()
-      settle(question, result)
+      if question.settled then
+        if not vim.deep_equal(result, question.nothing) then
+          require('countersign.client').tell('this question was settled elsewhere; what you said was not sent.', vim.log.levels.WARN)
+        end
+      elseif round == question.round or result ~= question.nothing then
+        -- An earlier picker that says nothing was only closed by the one that is open now.
+        settle(question, result)
+      end
     end)
   end)
   if not good then
@@ -165,6 +179,17 @@ function M.wait(question)
     end)
   end)
   return coroutine.yield()
+end
+
+--- For what asks in several steps: tells whether the next step is pointless, since the question is settled or was opened anew.
+--- Made when the first step is shown.
+---@param question countersign.Question
+---@return fun(): boolean
+function M.gone(question)
+  local round = question.round
+  return function()
+    return question.settled or question.round ~= round
+  end
 end
 
 --- A question waits while the person does something about it, such as reading all of what it asks.

@@ -19,7 +19,8 @@ local function editor()
   end
   local picker = require('countersign.picker')
   for name, what in pairs({ select = 'Questions', input = 'Words' }) do
-    local from = debug.getinfo(vim.ui[name], 'S').short_src
+    local one = vim.ui[name]
+    local from = type(one) == 'function' and debug.getinfo(one, 'S').short_src or 'a ' .. type(one)
     health.ok(('%s come through %s'):format(what, picker.is_own(name) and ("Neovim's own vim.ui.%s"):format(name) or ('what has replaced vim.ui.%s (%s)'):format(name, from)))
   end
 end

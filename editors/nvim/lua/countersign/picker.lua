@@ -27,7 +27,9 @@ end
 ---@param name 'select'|'input'
 ---@return boolean
 local function is_own(name)
-  return debug.getinfo(vim.ui[name], 'S').source:find('vim/ui.lua', 1, true) ~= nil
+  local one = vim.ui[name]
+  -- Others may have put a table there that can be called.
+  return type(one) == 'function' and debug.getinfo(one, 'S').source:find('vim/ui.lua', 1, true) ~= nil
 end
 
 --- The lines that a picker has no room for.

@@ -194,27 +194,37 @@ function M.find(proposal, hunk)
   end
 end
 
---- The hunk at a line of a file: the one that covers it, else the only one on the line before or behind. Where several are as
---- near, none is meant: nobody could tell which. One that waits goes before one that is decided.
+--- The hunk at a line of a file: the one that covers it, else the only one on the line before or behind. Where several cover
+--- it or are as near, none is meant: nobody could tell which. One that waits goes before one that is decided.
 ---@param path string
 ---@param line integer From 0.
+---@param only? string The id of the proposal that is looked at: those of others are not meant.
 ---@return countersign.Place?
-function M.at(path, line)
+---@return boolean? several Whether none is meant because several cover the line.
+function M.at(path, line, only)
   local function find(list)
-    local near = {}
+    local over, near = {}, {}
     for _, place in ipairs(list) do
       local range = place.range
       if line >= range.start and line < math.max(range['end'], range.start + 1) then
-        return place
-      end
-      if line >= range.start - 1 and line <= range['end'] then
+        over[#over + 1] = place
+      elseif line >= range.start - 1 and line <= range['end'] then
         near[#near + 1] = place
       end
     end
-    return #near == 1 and near[1] or nil
+    if #over > 0 then
+      return #over == 1 and over[1] or nil, #over > 1
+    end
+    return #near == 1 and near[1] or nil, false
   end
-  local all = M.in_file(path)
-  return find(vim.tbl_filter(M.is_open, all)) or find(all)
+  local all = vim.tbl_filter(function(place)
+    return not only or place.proposal.id == only
+  end, M.in_file(path))
+  local found, several = find(vim.tbl_filter(M.is_open, all))
+  if found or several then
+    return found, several
+  end
+  return find(all)
 end
 
 --- Sends a decision. What becomes of it is told by `proposal/updated`.

@@ -25,8 +25,9 @@ local function subject(buf)
   end
 end
 
---- The hunk under the cursor.
+--- The hunk under the cursor. On a side of a proposal only its own hunks are meant.
 ---@return countersign.Place?
+---@return boolean? several Whether there is none because several cover the line.
 function M.here()
   local buf = vim.api.nvim_get_current_buf()
   local row = vim.api.nvim_win_get_cursor(0)[1] - 1
@@ -37,7 +38,7 @@ function M.here()
   end
   local path, to_file = subject(buf)
   if path then
-    return proposals.at(path, to_file(row))
+    return proposals.at(path, to_file(row), side and side.proposal)
   end
 end
 
@@ -114,16 +115,20 @@ local function targets(scope)
     end
   elseif scope == 'file' then
     local path = subject(vim.api.nvim_get_current_buf())
+    local side = vim.b.countersign_side
     for _, proposal in ipairs(proposals.list()) do
       for _, file in ipairs(proposal.files) do
-        if file.path == path then
+        if file.path == path and (not side or side.proposal == proposal.id) then
           list[#list + 1] = { proposal = proposal, which = { path = path } }
         end
       end
     end
   else
-    local place = M.here()
-    if place then
+    local place, several = M.here()
+    if several then
+      client.tell('nothing is decided: two changes cover this line. :Countersign diff opens the sides; decide there.', vim.log.levels.WARN)
+      return nil
+    elseif place then
       list[1] = { proposal = place.proposal, which = { hunkIds = { place.hunk.id } } }
     end
   end

@@ -6,14 +6,16 @@ local events = require('countersign.events')
 
 local M = {}
 
----@type table<string, { at: integer, timer: uv.uv_timer_t }> Conversations that ask again by themselves at a time (s).
+---@type table<string, { at: integer, timer: uv.uv_timer_t, turn?: string }> Conversations that ask again by themselves at a time
+--- (s), and the turn that failed.
 local waiting = {}
 
---- Why the last turn of a conversation failed; nil where it did not.
+--- Why the last turn of a conversation failed; nil where it did not, or where no server has the conversation: what may help
+--- would be done to another one.
 ---@param thread countersign.Thread
 ---@return table?
 local function failure(thread)
-  local turn = not thread.turn and thread.turns[thread.last or '']
+  local turn = thread.live and not thread.turn and thread.turns[thread.last or '']
   return turn and turn.status == 'failed' and (turn.error or {}) or nil
 end
 
@@ -47,12 +49,20 @@ end
 local function wait(thread, at)
   M.stop(thread)
   local timer = assert(vim.uv.new_timer())
-  waiting[thread.id] = { at = at, timer = timer }
+  waiting[thread.id] = { at = at, timer = timer, turn = thread.last }
   -- By the clock, which goes on while the machine sleeps.
   timer:start(0, 1000, vim.schedule_wrap(function()
-    if waiting[thread.id] and waiting[thread.id].timer == timer and os.time() >= at then
+    local one = waiting[thread.id]
+    if not one or one.timer ~= timer then
+      return
+    end
+    -- The turn that failed may have been rolled back, or the conversation deleted.
+    local here = not thread.deleted and thread.last == one.turn
+    if not here or os.time() >= at then
       M.stop(thread)
-      again(thread)
+      if here then
+        again(thread)
+      end
     end
   end))
   client.tell(('asks again at %s, as long as this editor is open. :Countersign stop gives it up.'):format(clock(at)))
@@ -129,7 +139,11 @@ function M.pick(thread)
   end
   local first = vim.split(failure(thread).message or 'The turn failed.', '\n')[1]
   choice.pick(remedies, first, 'countersign.trouble', function(chosen)
-    if chosen then
+    if chosen and not thread.live then
+      client.tell('the server of this conversation has ended, so nothing is done.', vim.log.levels.WARN)
+    elseif chosen then
+      -- The commands are about the conversation that was used last.
+      require('countersign.threads').use(thread)
       require('countersign.commands').run(chosen.command:match('^(%S+)%s*(.*)$'))
     end
   end)
@@ -142,11 +156,15 @@ events.on('changed', function(data)
 end)
 
 events.on('lost', function()
+  local stopped = false
   for id in pairs(waiting) do
     local thread = require('countersign.threads').get(id)
     if thread and not thread.live then
-      M.stop(thread)
+      stopped = M.stop(thread) or stopped
     end
+  end
+  if stopped then
+    client.tell('the server was lost, so it is not asked again by itself.', vim.log.levels.WARN)
   end
 end)
 

@@ -25,6 +25,8 @@ export class ChatPage implements vscode.Disposable {
   private gathered: ThreadEvent[] = [];
   private timer: NodeJS.Timeout | undefined;
   private isReady = false;
+  /** Counts what the person has asked to be shown: only the answer to the newest wish counts, whichever comes last. */
+  private opening = 0;
   private readonly cleanup: vscode.Disposable[] = [];
   private readonly early: ToPage[] = [];
 
@@ -44,6 +46,8 @@ export class ChatPage implements vscode.Disposable {
         if (id === this.threadId) this.show(threads.get(id));
       }),
       threads.onConnection((connected) => { void this.connected(connected); }),
+      // The connection tells of itself before the state is known that it is lost by.
+      services.onState(() => { this.hello(); }),
       attention.onChange(() => { this.tellAttention(); }),
     );
   }
@@ -65,11 +69,13 @@ export class ChatPage implements vscode.Disposable {
     }
   }
 
-  async open(id: string): Promise<void> {
-    this.show(await this.services.threads.open(id));
+  /** Shows a thread. False if the person has asked for another one before it was there. */
+  open(id: string): Promise<boolean> {
+    return this.showLater(this.services.threads.open(id));
   }
 
   fresh(): void {
+    this.opening += 1;
     this.show(undefined);
     this.post({ type: "focus" });
   }
@@ -78,6 +84,21 @@ export class ChatPage implements vscode.Disposable {
   private failed(error: unknown): void {
     const text = error instanceof Error ? error.message : String(error);
     this.post({ type: "notice", severity: "error", text: error instanceof NotRunning ? (this.services.trouble() ?? text) : text });
+  }
+
+  private async showLater(coming: Promise<ThreadModel>): Promise<boolean> {
+    this.opening += 1;
+    const mine = this.opening;
+    try {
+      const model = await coming;
+      if (mine !== this.opening) return false;
+      this.show(model);
+      return true;
+    } catch (error) {
+      // What is no longer wanted cannot fail.
+      if (mine !== this.opening) return false;
+      throw error;
+    }
   }
 
   private show(model: ThreadModel | undefined): void {
@@ -111,16 +132,20 @@ export class ChatPage implements vscode.Disposable {
 
   private async connected(connected: boolean): Promise<void> {
     this.hello();
-    const id = this.threadId;
+    const { threadId: id, opening } = this;
     if (connected) {
       await this.tellLists();
-      if (id !== undefined) {
+      if (id !== undefined && opening === this.opening) {
         await this.open(id).catch((error: unknown) => { this.failed(error); });
       }
     }
   }
 
   private hello(): void {
+    // A page that is not there yet is told once it is: what was so before would only come after that.
+    if (!this.isReady) {
+      return;
+    }
     this.post({ type: "hello", folder: foldersOnDisk().map((folder) => folder.name).join(" or "), running: this.services.threads.isConnected, trouble: this.services.trouble() ?? null, remedy: this.services.remedy() });
   }
 
@@ -158,7 +183,10 @@ export class ChatPage implements vscode.Disposable {
         this.early.splice(0).forEach((early) => { this.post(early); });
         this.tellAttention();
         await this.tellLists();
-        if (message.threadId !== null && this.threadId === undefined && threads.isConnected) {
+        if (message.threadId !== null && this.opening > 0) {
+          // The person has already asked for another one than was shown before.
+          if (this.threadId !== undefined) this.show(threads.get(this.threadId));
+        } else if (message.threadId !== null && this.threadId === undefined && threads.isConnected) {
           // What was shown before a reload may be gone; then it begins anew.
           await this.open(message.threadId).catch(() => { this.show(undefined); });
         } else if (message.threadId !== null && this.threadId === undefined) {
@@ -168,9 +196,8 @@ export class ChatPage implements vscode.Disposable {
         }
         return;
       case "open":
-        await this.open(message.threadId);
         // Only now: what is written before would go to the conversation that was shown until then.
-        this.post({ type: "focus" });
+        if (await this.open(message.threadId)) this.post({ type: "opened" });
         return;
       case "new":
         this.fresh();
@@ -267,8 +294,7 @@ export class ChatPage implements vscode.Disposable {
         break;
       }
       case "fork":
-        this.show(await threads.fork(threadId));
-        this.post({ type: "focus" });
+        if (await this.showLater(threads.fork(threadId))) this.post({ type: "opened" });
         return;
       case "archive":
         await threads.request("countersign/thread/archive", { threadId });

@@ -1,6 +1,7 @@
 /**
  * What every chat page shares.
  */
+import type * as vscode from "vscode";
 import type { Questions } from "../questions";
 import type { Attention } from "./attention";
 import type { Threads } from "./threads";
@@ -14,6 +15,8 @@ export interface ChatServices {
   seen(): void;
   /** The folder for a new conversation: undefined where there is none to choose, null where the person chose none. */
   folder(): Promise<string | undefined | null>;
+  /** The server's state or the folders are others than before: so may be what follows. */
+  readonly onState: vscode.Event<unknown>;
   /** Why there is no server, in words. */
   trouble(): string | undefined;
   /** What can be done about that first. */

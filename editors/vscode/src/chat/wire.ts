@@ -92,4 +92,6 @@ export type ToPage =
   | { readonly type: "sent"; readonly token: number }
   /** It was not sent: the composer takes it back. */
   | { readonly type: "unsent"; readonly token: number }
+  /** The conversation that was asked for last is shown. */
+  | { readonly type: "opened" }
   | { readonly type: "focus" };

@@ -105,6 +105,10 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
     if (found !== undefined) {
       return { proposalId: found.proposal.id, path: found.file.path };
     }
+    // A document of a proposal that is settled: who looks at it means no other proposal.
+    if (uri !== undefined && placeOf(uri) !== undefined) {
+      return undefined;
+    }
     const [only, ...others] = this.proposals.waiting;
     return only !== undefined && others.length === 0 ? { proposalId: only.id } : undefined;
   }

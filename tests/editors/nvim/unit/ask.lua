@@ -378,4 +378,121 @@ tests['a command is shown as it would be typed'] = function()
   T.equal(line({ 'git', 'commit', '-m', "it's" }), "git commit -m 'it'\\''s'")
 end
 
+tests['a prompt that the screen cannot hold is read before there is a yes'] = function()
+  vim.o.columns, vim.o.lines = 60, 18
+  pickers()
+  T.fresh({ questions = { pause = 10 } })
+  local params = command('a')
+  params.reason, params.justification = ('why '):rep(70) .. 'END', ('because '):rep(30)
+  local got = asked('approval/command', params)
+  opens()
+  T.equal(labels()[2], 'Read all of it, then decide…')
+  for _, choice in ipairs(open.items) do
+    T.check(choice.decision ~= 'accept' and choice.decision ~= 'acceptForSession', choice.label)
+  end
+  local before = open
+  open.done(open.items[2])
+  T.has(table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n'), 'END')
+  vim.cmd.tabclose()
+  opens(before)
+  T.equal(open.items[2].decision, 'accept')
+  -- What stands beside the picker leaves it its room.
+  for _, win in ipairs(vim.api.nvim_list_wins()) do
+    local config = vim.api.nvim_win_get_config(win)
+    T.check(config.relative == '' or config.height <= 4, config)
+  end
+  open.done(open.items[2])
+  ends(got)
+  T.equal(got.result.decision, 'accept')
+  vim.o.columns, vim.o.lines = 80, 24
+end
+
+local two_questions = { id = 'q', threadId = 't', turnId = 'u', itemId = 'i', questions = {
+  { id = 'one', header = 'H', question = 'Q?', options = { { label = 'A' } } },
+  { id = 'two', header = 'H', question = 'R?', options = { { label = 'B' } } },
+} }
+
+tests['what is said to a question that was settled elsewhere is told to be lost, and no more is asked'] = function()
+  local function told()
+    return vim.tbl_filter(function(one)
+      return one[1]:find('was settled elsewhere', 1, true) ~= nil
+    end, T.messages)
+  end
+  for _, row in ipairs({
+    { 'userInput/request', two_questions, 'input_resolved', 'id' },
+    { 'mcp/elicitation', { id = 'q', threadId = 't', turnId = 'u', itemId = 'i', server = 's', message = 'm', mode = 'form', requestedSchema = { properties = { a = { type = 'boolean' }, b = { type = 'boolean' } } } }, 'elicitation_resolved', 'elicitationId' },
+  }) do
+    pickers()
+    T.fresh({ questions = { pause = 10 } })
+    local got = asked(row[1], row[2])
+    opens()
+    if row[1] == 'mcp/elicitation' then
+      local before = open
+      open.done(open.items[2])
+      opens(before)
+    end
+    require('countersign.ask')[row[3]]({ [row[4]] = 'q' })
+    ends(got)
+    local before = open
+    before.done(before.items[1])
+    T.wait('the word about it', function()
+      return #told() == 1
+    end)
+    vim.wait(100, function() end)
+    T.equal(open, before, 'asked on')
+  end
+  -- Who says nothing has lost nothing.
+  T.fresh({ questions = { pause = 10 } })
+  open = nil
+  local got = asked('userInput/request', two_questions)
+  opens()
+  require('countersign.ask').input_resolved({ id = 'q' })
+  ends(got)
+  open.done(nil)
+  vim.wait(100, function() end)
+  T.equal(told(), {})
+end
+
+tests['a picker that is closed by the next one of the same question is no answer'] = function()
+  for method, params in pairs({ ['approval/command'] = command('a'), ['userInput/request'] = two_questions }) do
+    T.fresh({ questions = { pause = 10 } })
+    open = nil
+    local opened = 0
+    vim.ui.select = function(items, _, done)
+      local before = open
+      open = { items = items, done = done }
+      opened = opened + 1
+      if before and not before.over then
+        before.done(nil)
+      end
+    end
+    local got = asked(method, params)
+    opens()
+    if method == 'userInput/request' then
+      local before = open
+      before.over = true
+      before.done(before.items[1])
+      opens(before)
+    end
+    local count = opened
+    require('countersign.ask').open()
+    vim.wait(150, function() end)
+    T.equal({ got.there, opened }, { nil, count + 1 })
+    local last = open
+    last.over = true
+    if method == 'userInput/request' then
+      last.done(last.items[1])
+      opens(last)
+      open.over = true
+      open.done(open.items[1])
+      ends(got)
+      T.equal(got.result, { answers = { one = { answers = { 'A' } }, two = { answers = { 'B' } } } })
+    else
+      last.done(last.items[2])
+      ends(got)
+      T.equal(got.result.decision, 'accept')
+    end
+  end
+end
+
 return tests

@@ -213,4 +213,21 @@ tests['Neovim’s own list shows all that is asked, in its prompt'] = function()
   T.has(asked, 'Run make one?\nIn /shop, OUTSIDE the sandbox')
 end
 
+tests['a table that can be called is a picker of others'] = function()
+  vim.ui.select = setmetatable({}, { __call = function(_, items, _, done)
+    done(items[2])
+  end })
+  T.fresh({ questions = { pause = 10 } })
+  local got = approval('one')
+  ends(got)
+  T.equal(got.result.decision, 'accept')
+  T.check(not require('countersign.picker').is_own('select'))
+  local good, why = pcall(vim.cmd, 'silent checkhealth countersign')
+  local report = table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n')
+  back()
+  T.check(good, why)
+  T.has(report, 'what has replaced vim.ui.select (a table)')
+  vim.cmd('silent! tabonly!')
+end
+
 return tests

@@ -343,4 +343,67 @@ tests['a hunk at the top of a file, in an empty one and behind its end can be dr
   end
 end
 
+--- Two proposals, `p` and `o`, with a change each of the same line of a file.
+local function two(path, id)
+  local proposals = require('countersign.proposals')
+  local mine, other = proposal(path, { hunk('1', 1, 2, 'B\n') }), proposal(path, { hunk('2', 1, 2, '') })
+  other.id = 'o'
+  proposals.created({ proposal = mine }, id)
+  proposals.created({ proposal = other }, id)
+  for _, one in ipairs(proposals.list()) do
+    one.came = 0
+  end
+  return mine, other
+end
+
+tests['of two changes that cover a line none is decided, and it is told why'] = function()
+  require('countersign.review')
+  local proposals = require('countersign.proposals')
+  local _, path = file({ 'a', 'b', 'c' })
+  local id, decided = deciding(function()
+    return proposal(path, {})
+  end)
+  local _, other = two(path, id)
+  T.equal({ proposals.at(path, 1) }, { nil, true })
+  on(1, 'accept')
+  T.has(T.messages[#T.messages][1], 'two changes cover this line')
+  -- One that is decided beside them is not taken instead.
+  local third = proposal(path, { hunk('3', 1, 2, 'X\n', 'rejected') })
+  third.id = 'd'
+  proposals.created({ proposal = third }, id)
+  T.equal({ proposals.at(path, 1) }, { nil, true })
+  other.files[1].hunks[1].status = 'rejected'
+  T.equal(proposals.at(path, 1).hunk.id, '1')
+  T.equal(decided, {})
+end
+
+tests['on the after side of a proposal nothing of another one is decided'] = function()
+  require('countersign.review')
+  local proposals = require('countersign.proposals')
+  local _, path = file({ 'a', 'b', 'c' })
+  local id, decided = deciding(function()
+    return proposal(path, {})
+  end)
+  two(path, id)
+  T.equal(proposals.at(path, 1, 'o').hunk.id, '2')
+  T.equal(proposals.at(path, 1, 'p').hunk.id, '1')
+  vim.cmd('enew')
+  vim.api.nvim_buf_set_lines(0, 0, -1, false, { 'a', 'c' })
+  vim.bo.modified = false
+  vim.b.countersign_side = { proposal = 'o', path = path }
+  on(1, 'reject')
+  T.wait('the decision', function()
+    return #decided == 1
+  end)
+  T.equal(decided, { '2' })
+  proposals.reset()
+  two(path, id)
+  on(0, 'accept file')
+  T.wait('the decision on the file', function()
+    return #decided == 2
+  end)
+  vim.wait(50, function() end)
+  T.equal(decided, { '2', 'o' })
+end
+
 return tests

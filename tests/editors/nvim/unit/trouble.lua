@@ -117,4 +117,59 @@ tests['it is asked again once the provider lets it, unless that is given up or s
   end
 end
 
+tests['it is not asked again where the turn that failed is gone'] = function()
+  for _, row in ipairs({
+    function(thread)
+      -- As a rollback leaves it.
+      require('countersign.threads').adopt({ id = 't', turns = { turn('before', 'completed') } }, thread.client)
+    end,
+    function(thread)
+      hear('thread/deleted', {}, thread.client)
+    end,
+  }) do
+    T.fresh()
+    local thread, said = failed({ { type = 'waitUntil', at = (os.time() + 1) * 1000 } })
+    run('retry wait')
+    row(thread)
+    T.wait('it to be given up', function()
+      return not require('countersign.trouble').stop(thread)
+    end)
+    vim.wait(2300, function() end)
+    T.equal(said, {})
+  end
+end
+
+tests['with its server goes what may help, and what is waited for'] = function()
+  local thread, said, id = failed({ { type = 'waitUntil', at = (os.time() + 1) * 1000 } })
+  local trouble = require('countersign.trouble')
+  local chosen
+  vim.ui.select = function(items, _, done)
+    chosen = function()
+      done(items[#items])
+    end
+  end
+  trouble.pick(thread)
+  run('retry wait')
+  require('countersign.threads').lost(id)
+  T.has(last(), 'the server was lost, so it is not asked again')
+  T.equal(lines(thread), {})
+  chosen()
+  T.has(last(), 'the server of this conversation has ended')
+  vim.wait(2300, function() end)
+  T.equal(said, {})
+  vim.ui.select = T.ui.select
+end
+
+tests['what helps is done to the conversation that it was chosen for'] = function()
+  local thread, _, id = failed()
+  local threads = require('countersign.threads')
+  vim.ui.select = function(items, _, done)
+    threads.use(threads.ensure('other', id))
+    done(items[#items])
+  end
+  require('countersign.trouble').pick(thread)
+  T.equal(threads.current(id).id, 't')
+  vim.ui.select = T.ui.select
+end
+
 return tests

@@ -103,7 +103,8 @@ local function put(params, asked)
       return answer(nil)
     end
     local result = { decision = chosen.decision, turnId = params.turnId }
-    if not chosen.words then
+    -- Words to a question that is settled would be read by nobody.
+    if not chosen.words or question.settled then
       return answer(result)
     end
     picker.input({ prompt = 'What should the agent do instead? ' }, function(words)
@@ -118,23 +119,25 @@ local function put(params, asked)
     title = who .. choice.line(asked.lines[1], 100),
     nothing = { decision = 'decline', turnId = params.turnId },
     show = function(answer)
-      if question.close then
-        question.close()
-      end
       local prompt = who .. table.concat(asked.lines, '\n')
-      local fits = all and picker.fits(prompt, all)
-      local unread = all and not fits and not question.was_read
+      -- Also a prompt by itself may be more than the screen holds.
+      local fits = picker.fits(prompt, all or {})
+      local unread = not fits and not question.was_read
       choice.pick(M.choices(params, asked.verb, unread), prompt, asked.kind, function(chosen)
         if not (chosen and chosen.read) then
           return decided(chosen, answer)
         end
         question.was_read = true
         ask.put_aside(question)
-        card.read(asked.title, all, function()
+        local text = all or {}
+        if not picker.fits(prompt, {}) then
+          text = vim.list_extend(card.lines(prompt), all and vim.list_extend({ '' }, all) or {})
+        end
+        card.read(asked.title, text, function()
           ask.take_up(question)
         end)
       end, {
-        title = fits and asked.title or nil,
+        title = fits and all and asked.title or nil,
         all = fits and all or nil,
         opened = function(close)
           question.close = close

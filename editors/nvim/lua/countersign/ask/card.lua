@@ -27,14 +27,19 @@ local function width()
   return math.max(20, vim.o.columns - 6)
 end
 
+--- How many lines of the screen a window may take.
+local function room()
+  return math.max(1, vim.o.lines - PICKER)
+end
+
 --- Whether a window can hold all of it.
 ---@param lines string[]
 ---@return boolean
 function M.fits(lines)
-  return rows(lines, width()) <= math.max(1, vim.o.lines - PICKER)
+  return rows(lines, width()) <= room()
 end
 
---- Shows the lines above all else. They must fit.
+--- Shows the lines above all else; of those that do not fit, the first, so that the picker can still be seen.
 ---@param title string
 ---@param lines string[]
 ---@return fun() close
@@ -47,7 +52,7 @@ function M.show(title, lines)
     row = 0,
     col = 2,
     width = width(),
-    height = rows(lines, width()),
+    height = math.min(rows(lines, width()), room()),
     style = 'minimal',
     border = 'rounded',
     title = (' %s '):format(title),

@@ -70,11 +70,15 @@ end
 ---@param schema table
 ---@param done fun(content: table?)
 ---@param opened? fun(close: fun()) As of `picker.select`.
-function M.fill(schema, done, opened)
+---@param gone? fun(): boolean Whether nobody wants to know any more: then no more is asked.
+function M.fill(schema, done, opened, gone)
   local names, required = fields(schema)
   local content, at = vim.empty_dict(), 0
   local next_field
   local function field(name, told)
+    if gone and gone() then
+      return done(next(content) and content or nil)
+    end
     local of = schema.properties[name]
     local title = choice.line(of.title or name, 80)
     local prompt = title .. (of.description and (' (%s)'):format(choice.line(of.description, 200)) or '') .. (told and (': ' .. told) or '')
@@ -137,9 +141,14 @@ function M.request(params)
     title = title,
     nothing = { action = 'cancel' },
     show = function(answer)
+      local gone = ask.gone(question)
       choice.pick(choices, title, 'countersign.elicitation', function(chosen)
         if not chosen or chosen.action == 'decline' then
           return answer(chosen and { action = 'decline' } or nil)
+        end
+        -- It has its answer from elsewhere: nothing is opened or asked for it any more.
+        if question.settled then
+          return answer({ action = 'accept' })
         end
         if url then
           -- Only what a browser shows; nothing that would run a program here.
@@ -151,8 +160,12 @@ function M.request(params)
           return answer({ action = 'accept' })
         end
         M.fill(params.requestedSchema or {}, function(content)
-          answer(content and { action = 'accept', content = content } or { action = 'cancel' })
-        end, opened)
+          -- Where it was opened anew, the newer picker is answered.
+          if gone() and not question.settled then
+            return answer(nil)
+          end
+          answer(content and { action = 'accept', content = content } or nil)
+        end, opened, gone)
       end, { title = address and 'The whole address' or nil, all = address and picker.fits(title, address) and address or nil, opened = opened })
     end,
   }

@@ -38,12 +38,13 @@ end
 ---@param questions table[]
 ---@param done fun(answers: table<string, table>)
 ---@param opened? fun(close: fun()) As of `picker.select`.
-function M.put(questions, done, opened)
+---@param gone? fun(): boolean Whether nobody wants to know any more: then no more is asked.
+function M.put(questions, done, opened, gone)
   local answers, at = vim.empty_dict(), 0
   local function next_one()
     at = at + 1
     local question = questions[at]
-    if not question then
+    if not question or (gone and gone()) then
       return done(answers)
     end
     one(question, function(given)
@@ -65,11 +66,16 @@ function M.request(params)
     title = (params.agent and ('agent %s: '):format(params.agent) or '') .. choice.line(first and first.question or 'a question', 100),
     nothing = vim.NIL,
     show = function(answer)
+      local gone = ask.gone(question)
       M.put(params.questions, function(answers)
+        -- Where it was opened anew, the newer picker is answered.
+        if gone() and not question.settled then
+          return answer(nil)
+        end
         answer(next(answers) and { answers = answers } or vim.NIL)
       end, function(close)
         question.close = close
-      end)
+      end, gone)
     end,
   }
   return ask.wait(question)
