@@ -194,17 +194,17 @@ impl Turn {
         specs
     }
 
-    /// Whether the provider may search the web for the model. Chat Completions knows nothing of it, and of those who speak
-    /// as Anthropic does only Anthropic itself is known to.
+    /// Whether the provider may search the web for the model. Chat Completions knows nothing of it, and of the models that
+    /// are spoken to as Anthropic's are not all Anthropic's.
     fn searches_the_web(&self) -> bool {
-        let can = self.provider.get().is_some_and(|provider| {
-            let provider = provider.client.provider();
-            match provider.wire_api {
+        let can = self
+            .provider
+            .get()
+            .is_some_and(|provider| match provider.client.provider().wire_api {
                 WireApi::Responses => true,
-                WireApi::Anthropic => provider.is_at("anthropic.com"),
+                WireApi::Anthropic => provider.model.contains("claude"),
                 WireApi::Chat => false,
-            }
-        });
+            });
         can && self.config.web_search() && !self.is_apart()
     }
 

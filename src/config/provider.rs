@@ -58,18 +58,6 @@ pub struct Provider {
     pub network: Network,
 }
 
-impl Provider {
-    /// Whether its address is in a domain: the domain itself, or a host below it.
-    pub fn is_at(&self, domain: &str) -> bool {
-        let url = url::Url::parse(self.base_url.trim());
-        let below = |host: &str| {
-            host.strip_suffix(domain)
-                .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-        };
-        url.is_ok_and(|url| url.host_str().is_some_and(below))
-    }
-}
-
 /// A program of the person's that writes a key on its standard output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -215,24 +203,6 @@ pub(super) fn built_in(env: &BTreeMap<String, String>) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_address_is_in_a_domain_or_is_not() {
-        for (base_url, expected) in [
-            ("https://anthropic.com/v1", true),
-            ("https://api.anthropic.com/v1", true),
-            ("https://notanthropic.com/v1", false),
-            ("https://anthropic.com.example/v1", false),
-            ("http://127.0.0.1:8080/anthropic.com", false),
-            ("", false),
-        ] {
-            let provider = Provider {
-                base_url: base_url.to_owned(),
-                ..Provider::default()
-            };
-            assert_eq!(provider.is_at("anthropic.com"), expected, "{base_url}");
-        }
-    }
 
     #[test]
     fn a_key_is_found_or_its_absence_explained() {

@@ -104,7 +104,7 @@ async fn secrets_show_nowhere() {
     assert_ne!(scene.stored(), last);
     scene.turn(&thread).await;
     let Scene {
-        client,
+        mut client,
         model,
         authority,
         home,
@@ -117,6 +117,10 @@ async fn secrets_show_nowhere() {
         .iter()
         .map(|request| (format!("request {}", request.number), request.body.to_string()))
         .collect();
+    // What is to be sent is sent before it ends.
+    client.call("shutdown", Value::Null).await;
+    client.notify("exit", Value::Null);
+    client.expect_end().await;
     drop(client);
     for path in files(&home)
         .into_iter()

@@ -288,7 +288,12 @@ async fn listening() -> (String, Arc<Mutex<Vec<(String, String, String)>>>) {
 /// Over Anthropic's wire the provider searches, so often at most that it does not pause in the midst of an answer.
 #[tokio::test]
 async fn the_web_is_offered_over_anthropics_wire() {
-    for (feature, is_offered) in [("web_search = true", true), ("web_search = false", false)] {
+    for (model, feature, is_offered) in [
+        ("claude-sonnet-4-5", "web_search = true", true),
+        ("anthropic/claude-opus-4.5", "web_search = true", true),
+        ("claude-sonnet-4-5", "web_search = false", false),
+        ("somebodys-model", "web_search = true", false),
+    ] {
         let (base_url, heard) = listening().await;
         let setting = Setting {
             provider: "wire_api = \"anthropic\"".into(),
@@ -297,7 +302,8 @@ async fn the_web_is_offered_over_anthropics_wire() {
             ..Setting::default()
         };
         let stage = Stage::with(json!([]), setting).await;
-        let thread = stage.thread().await;
+        let started = stage.start_thread(json!({"settings": {"model": model}})).await;
+        let thread = started["thread"]["id"].as_str().expect("an id").to_owned();
         assert_eq!(stage.run(&thread, "Go").await.status(), "failed");
         let heard = heard.lock().expect("whole");
         let body: Value = serde_json::from_str(&heard[0].2).expect("JSON");
