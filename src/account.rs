@@ -13,6 +13,7 @@ mod claims;
 mod command;
 mod error;
 mod login;
+mod mirror;
 mod renew;
 pub(crate) mod secret;
 mod server;
@@ -29,6 +30,7 @@ pub use login::{ByBrowser, ByCode, Ending};
 
 use crate::config::login::{CredentialStore, ForcedMethod, Login};
 use crate::config::provider::{OPENAI_URL, Provider};
+use crate::keyring::Manner;
 use crate::model::catalogue;
 use crate::model::credential::Credential;
 use crate::model::error::{KeyFrom, LoginTrouble};
@@ -226,6 +228,11 @@ impl Account {
     pub fn credential(&self, terms: Terms<'_>) -> (Credential, String) {
         let address = terms.provider.base_url.clone();
         match self.held(terms) {
+            // Who asks is told what is wrong with it.
+            Held::Missing if terms.provider.requires_openai_auth && self.trouble(terms.login).is_some() => {
+                let login = renew::Source::new(self.clone(), terms.login.clone());
+                (Credential::Login(Arc::new(login)), address)
+            }
             Held::Nothing | Held::Missing => (Credential::None, address),
             Held::Key { key, from } => (Credential::Key { key, from }, address),
             Held::Account(_) => {
@@ -301,7 +308,10 @@ impl Account {
         self.0.secrets.learn([&key]);
         let _alone = self.0.changing.lock().await;
         self.give_up("Somebody logged in with a key.", announce);
-        self.0.store.write(terms.login.store, stored::File::of_key(key)).await?;
+        self.0
+            .store
+            .write(terms.login.store, stored::File::of_key(key), Manner::MayAsk)
+            .await?;
         announce(Notice::Completed(AccountLoginCompleted {
             login_id: None,
             success: true,
@@ -344,7 +354,13 @@ fn is_allowed(login: &Login, tokens: &Tokens) -> bool {
 pub fn place(home: &Path, login: &Login) -> String {
     match login.store {
         CredentialStore::File => Store::new(home).path().display().to_string(),
-        CredentialStore::Keyring => "the system's keyring".to_owned(),
+        CredentialStore::Keyring | CredentialStore::Auto => {
+            let store = Store::new(home);
+            match store.is_in_a_file() {
+                true => store.path().display().to_string(),
+                false => "the system's keyring".to_owned(),
+            }
+        }
         CredentialStore::Ephemeral => "memory, until the program ends".to_owned(),
     }
 }

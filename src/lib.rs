@@ -10,6 +10,7 @@ pub mod exec;
 pub mod feedback;
 pub mod handlers;
 pub mod ids;
+pub mod keyring;
 pub mod lsp;
 pub mod mcp;
 pub mod model;

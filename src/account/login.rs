@@ -9,6 +9,7 @@ use super::stored::{File, Tokens};
 use super::{Account, AccountError, Announce, Notice, OwnTerms, Terms, is_allowed, secret};
 use crate::config::login::{ForcedMethod, Login};
 use crate::ids::LoginId;
+use crate::keyring::Manner;
 use crate::protocol::account::AccountLoginCompleted;
 use std::sync::PoisonError;
 use std::time::Duration;
@@ -347,7 +348,7 @@ impl Task {
             Ok(fresh) => {
                 let written = shared
                     .store
-                    .write(login.store, File::of_tokens(fresh.tokens.clone()))
+                    .write(login.store, File::of_tokens(fresh.tokens.clone()), Manner::MayAsk)
                     .await;
                 written.inspect(|()| fresh.are_kept())
             }

@@ -5,7 +5,8 @@ use super::server::Endpoints;
 use super::store::Standing;
 use super::stored::{File, Stored, Tokens};
 use super::{Account, secret, server};
-use crate::config::login::{CredentialStore, Login};
+use crate::config::login::Login;
+use crate::keyring::Manner;
 use crate::model::credential::{self, Bearer};
 use crate::model::error::LoginTrouble;
 use futures::FutureExt as _;
@@ -94,7 +95,10 @@ impl Account {
     fn tokens(&self, login: &Login) -> Result<Tokens, LoginTrouble> {
         match self.stored(login) {
             Some(Stored::Tokens(tokens)) => Ok(*tokens),
-            _ => Err(over("nobody is logged in to an account any more")),
+            _ => Err(match self.trouble(login) {
+                None => over("nobody is logged in to an account any more"),
+                Some(trouble) => over(trouble.to_string().trim_end_matches('.')),
+            }),
         }
     }
 
@@ -186,6 +190,7 @@ impl Account {
     async fn renew_now(&self, login: &Login, refused: &str) -> Result<Tokens, LoginTrouble> {
         let _one = self.0.renewing.lock().await;
         let of_all = self.0.store.lock(login.store).await;
+        self.0.store.look_again(login.store).await;
         let old = self.tokens(login)?;
         // Somebody was quicker.
         if old.access_token != refused {
@@ -232,6 +237,7 @@ impl Account {
         let _alone = self.0.changing.lock().await;
         let store = &self.0.store;
         let old = before.tokens.clone().unwrap_or_default();
+        store.look_again(login.store).await;
         let trouble = match store.standing(login.store) {
             Standing::Gone => {
                 self.give_back(login, new);
@@ -244,12 +250,15 @@ impl Account {
                 }
                 return Ok(());
             }
-            Standing::Holds(file) => store.write(login.store, file.renewed(new.clone())).await.err(),
+            Standing::Holds(file) => store
+                .write(login.store, file.renewed(new.clone()), Manner::Quiet)
+                .await
+                .err(),
             Standing::Unreadable(error) => Some(error),
         };
         if let Some(error) = trouble {
             tracing::error!(%error, "a renewed login is kept in memory until it can be written");
-            store.hold(&old, before.renewed(new));
+            store.hold(login.store, &old, before.renewed(new));
             self.write_later(login);
         }
         Ok(())
@@ -285,7 +294,7 @@ impl Account {
     async fn write_again(&self, login: &Login) -> bool {
         let _alone = self.0.changing.lock().await;
         let store = &self.0.store;
-        let Some(waiting) = store.held_back() else {
+        let Some((waiting, _)) = store.held_back() else {
             self.renewals().writes = false;
             return true;
         };
@@ -298,7 +307,7 @@ impl Account {
             if let Some(tokens) = store.let_go().and_then(|file| file.tokens) {
                 self.give_back(login, tokens);
             }
-        } else if let Err(error) = store.write(login.store, waiting).await {
+        } else if let Err(error) = store.write(login.store, waiting, Manner::Quiet).await {
             tracing::warn!(%error, "a renewed login still cannot be written");
             return false;
         }
@@ -310,9 +319,9 @@ impl Account {
     pub(super) async fn write_at_the_end(&self) {
         let _alone = self.0.changing.lock().await;
         let store = &self.0.store;
-        if let Some(waiting) = store.held_back()
-            && matches!(store.standing(CredentialStore::File), Standing::Holds(file) if file == waiting)
-            && let Err(error) = store.write(CredentialStore::File, waiting).await
+        if let Some((waiting, place)) = store.held_back()
+            && matches!(store.standing(place), Standing::Holds(file) if file == waiting)
+            && let Err(error) = store.write(place, waiting, Manner::Quiet).await
         {
             tracing::error!(%error, "a renewed login is lost, and has to be made again");
         }

@@ -1,13 +1,16 @@
 //! Where what is logged in with is kept: `auth.json` in the private folder of the home folder, for nobody but the person,
-//! changed as a whole or not at all; or memory.
+//! changed as a whole or not at all; the system's keyring; or memory.
 //!
 //! The folder is closed for commands, and not only the file: a command that runs while the file is replaced would see the new
-//! one. A file that somebody puts into the home folder itself counts in its place, and is moved there when it changes.
+//! one. A file that somebody puts into the home folder itself counts in its place, and is moved there when it changes. Where
+//! a keyring is wanted, a file counts before it in the same way: it was brought along, or is from a time without a keyring.
 
 use super::AccountError;
+use super::mirror::Mirror;
 use super::stored::{File, Tokens};
 use crate::config::login::CredentialStore;
 use crate::exec::profile::{PRIVATE, private_folder};
+use crate::keyring::{KeyringError, Manner};
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -38,14 +41,16 @@ pub enum StoreError {
     #[error("{path} cannot be removed: {reason}. Remove it by hand.", path = .path.display())]
     Remove { path: PathBuf, reason: String },
     #[error(
-        "The system's keyring is not built into this program. Set `cli_auth_credentials_store = \"file\"` in config.toml, or \
-         \"ephemeral\" to keep nothing."
+        "The login in the system's keyring cannot be {doing}: {cause}. {} Or set `cli_auth_credentials_store = \"file\"` in \
+         config.toml.",
+        .cause.advice()
     )]
-    Keyring,
+    Keyring { doing: &'static str, cause: KeyringError },
 }
 
 pub(super) struct Store {
     home: PathBuf,
+    keyring: Mirror,
     /// What is kept in memory only: all of it where that is configured, and what could not be written.
     memory: Arc<Mutex<Memory>>,
     /// What is still under way for somebody who has logged out.
@@ -61,6 +66,8 @@ struct Memory {
 /// A renewed login that could not be written. It counts as long as there is a file, and that holds no other login.
 struct Unwritten {
     file: File,
+    /// Where it belongs.
+    store: CredentialStore,
     /// Refresh tokens that are worth nothing since: a file that holds one of them is older.
     spent: Vec<String>,
 }
@@ -87,6 +94,7 @@ impl Store {
         tasks.close();
         Self {
             home: home.to_owned(),
+            keyring: Mirror::new(home),
             memory: Arc::default(),
             tasks,
         }
@@ -127,20 +135,43 @@ impl Store {
 
     /// The same, for who must not take what cannot be read for what is gone.
     pub(super) fn standing(&self, store: CredentialStore) -> Standing {
-        match store {
-            CredentialStore::Ephemeral => self.memory().ephemeral.clone().map_or(Standing::Gone, Standing::Holds),
-            CredentialStore::Keyring => Standing::Gone,
-            CredentialStore::File => {
-                let found = self.on_disk();
-                let memory = self.memory();
-                match (&memory.unwritten, found) {
-                    (None, found) => found,
-                    (Some(_), Standing::Gone) => Standing::Gone,
-                    (Some(newer), Standing::Holds(file)) if !newer.is_newer_than(&file) => Standing::Holds(file),
-                    (Some(newer), _) => Standing::Holds(newer.file.clone()),
-                }
-            }
+        if store == CredentialStore::Ephemeral {
+            return self.memory().ephemeral.clone().map_or(Standing::Gone, Standing::Holds);
         }
+        let found = match self.on_disk() {
+            Standing::Gone if store != CredentialStore::File => self.in_keyring(store),
+            found => found,
+        };
+        let memory = self.memory();
+        match (&memory.unwritten, found) {
+            (None, found) => found,
+            (Some(_), Standing::Gone) => Standing::Gone,
+            (Some(newer), Standing::Holds(file)) if !newer.is_newer_than(&file) => Standing::Holds(file),
+            (Some(newer), _) => Standing::Holds(newer.file.clone()),
+        }
+    }
+
+    fn in_keyring(&self, store: CredentialStore) -> Standing {
+        match self.keyring.read() {
+            Ok(None) => Standing::Gone,
+            Ok(Some(text)) => parse(Path::new("the system's keyring"), text.as_bytes())
+                .map_or_else(|error| Standing::Unreadable(error.into()), Standing::Holds),
+            // Where none is demanded, nothing is missing either.
+            Err(KeyringError::Absent(_)) if store == CredentialStore::Auto => Standing::Gone,
+            Err(cause) => Standing::Unreadable(StoreError::Keyring { doing: "read", cause }.into()),
+        }
+    }
+
+    /// Looks at the keyring anew, for who must know what another program has done to it a moment ago.
+    pub(super) async fn look_again(&self, store: CredentialStore) {
+        if matches!(store, CredentialStore::Keyring | CredentialStore::Auto) {
+            self.keyring.look_again().await;
+        }
+    }
+
+    /// Whether there is a file, which counts before the keyring.
+    pub(super) fn is_in_a_file(&self) -> bool {
+        !matches!(self.on_disk(), Standing::Gone)
     }
 
     fn on_disk(&self) -> Standing {
@@ -155,39 +186,63 @@ impl Store {
     }
 
     /// Keeps this and nothing else.
-    pub(super) async fn write(&self, store: CredentialStore, file: File) -> Result<(), AccountError> {
+    pub(super) async fn write(&self, store: CredentialStore, file: File, manner: Manner) -> Result<(), AccountError> {
         match store {
             CredentialStore::Ephemeral => {
                 self.memory().ephemeral = Some(file);
-                Ok(())
+                return Ok(());
             }
-            CredentialStore::Keyring => Err(StoreError::Keyring.into()),
-            CredentialStore::File => {
-                let home = self.home.clone();
-                let written = tokio::task::spawn_blocking(move || write(&home, &file)).await;
-                let written = written.unwrap_or_else(|error| Err(io::Error::other(error)));
-                written.map_err(|error| {
-                    let path = self.path();
-                    let reason = error.to_string();
-                    StoreError::Write { path, reason }
-                })?;
-                self.memory().unwritten = None;
-                Ok(())
-            }
+            CredentialStore::File => self.write_file(file).await?,
+            CredentialStore::Keyring | CredentialStore::Auto => match self.write_to_keyring(&file, manner).await {
+                // What is left of it would count before the keyring.
+                Ok(()) => self.remove_files()?,
+                Err(error) if store == CredentialStore::Auto => {
+                    tracing::warn!(%error, "a login is kept in a file");
+                    self.write_file(file).await?;
+                }
+                Err(error) => return Err(error.into()),
+            },
         }
+        self.memory().unwritten = None;
+        Ok(())
+    }
+
+    async fn write_file(&self, file: File) -> Result<(), StoreError> {
+        let home = self.home.clone();
+        let written = tokio::task::spawn_blocking(move || write(&home, &file)).await;
+        let written = written.unwrap_or_else(|error| Err(io::Error::other(error)));
+        written.map_err(|error| StoreError::Write {
+            path: self.path(),
+            reason: error.to_string(),
+        })
+    }
+
+    async fn write_to_keyring(&self, file: &File, manner: Manner) -> Result<(), StoreError> {
+        let text = serde_json::to_string(file).map_err(|error| KeyringError::Failed(error.to_string()));
+        let written = match text {
+            Ok(text) => self.keyring.write(Some(text), manner).await,
+            Err(cause) => Err(cause),
+        };
+        written.map_err(|cause| StoreError::Keyring { doing: "kept", cause })
     }
 
     /// Keeps a renewed login in memory, where it cannot be written: what it was renewed from is worth nothing any more.
-    pub(super) fn hold(&self, spent: &Tokens, file: File) {
+    pub(super) fn hold(&self, store: CredentialStore, spent: &Tokens, file: File) {
         let mut memory = self.memory();
         let mut all = memory.unwritten.take().map(|before| before.spent).unwrap_or_default();
         all.push(spent.refresh_token.clone());
-        memory.unwritten = Some(Unwritten { file, spent: all });
+        memory.unwritten = Some(Unwritten {
+            file,
+            store,
+            spent: all,
+        });
     }
 
-    /// What is held in that way.
-    pub(super) fn held_back(&self) -> Option<File> {
-        self.memory().unwritten.as_ref().map(|unwritten| unwritten.file.clone())
+    /// What is held in that way, and where it belongs.
+    pub(super) fn held_back(&self) -> Option<(File, CredentialStore)> {
+        let memory = self.memory();
+        let unwritten = memory.unwritten.as_ref()?;
+        Some((unwritten.file.clone(), unwritten.store))
     }
 
     /// What was held in that way counts no more: somebody has logged out, or logged in anew.
@@ -198,23 +253,36 @@ impl Store {
     /// Keeps nothing from now on.
     pub(super) async fn remove(&self, store: CredentialStore) -> Result<(), AccountError> {
         match store {
-            CredentialStore::Ephemeral => self.memory().ephemeral = None,
-            CredentialStore::Keyring => {}
-            CredentialStore::File => {
-                for place in [self.brought(), self.home.join(PRIVATE).join(FILE)] {
-                    // What a link leads to holds the secrets; then the link itself.
-                    let target = fs::canonicalize(&place).ok();
-                    for path in target.into_iter().chain([place]) {
-                        match fs::remove_file(&path) {
-                            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                                let reason = error.to_string();
-                                return Err(StoreError::Remove { path, reason }.into());
-                            }
-                            _ => {}
-                        }
+            CredentialStore::Ephemeral => {
+                self.memory().ephemeral = None;
+                return Ok(());
+            }
+            CredentialStore::File => {}
+            CredentialStore::Keyring | CredentialStore::Auto => match self.keyring.write(None, Manner::MayAsk).await {
+                Err(KeyringError::Absent(_)) if store == CredentialStore::Auto => {}
+                done => done.map_err(|cause| StoreError::Keyring {
+                    doing: "forgotten",
+                    cause,
+                })?,
+            },
+        }
+        self.remove_files()?;
+        self.memory().unwritten = None;
+        Ok(())
+    }
+
+    fn remove_files(&self) -> Result<(), StoreError> {
+        for place in [self.brought(), self.home.join(PRIVATE).join(FILE)] {
+            // What a link leads to holds the secrets; then the link itself.
+            let target = fs::canonicalize(&place).ok();
+            for path in target.into_iter().chain([place]) {
+                match fs::remove_file(&path) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                        let reason = error.to_string();
+                        return Err(StoreError::Remove { path, reason });
                     }
+                    _ => {}
                 }
-                self.memory().unwritten = None;
             }
         }
         Ok(())
@@ -222,7 +290,7 @@ impl Store {
 
     /// Waits for other programs that renew a token here. Held until it is dropped; where it cannot be had, one goes without.
     pub(super) async fn lock(&self, store: CredentialStore) -> Option<fs::File> {
-        if store != CredentialStore::File {
+        if store == CredentialStore::Ephemeral {
             return None;
         }
         let path = self.home.join(LOCK);
@@ -350,7 +418,10 @@ mod tests {
         fs::set_permissions(&brought, fs::Permissions::from_mode(0o644)).expect("a mode");
         assert!(read().is_ok_and(|found| found.is_some_and(|file| file.api_key.as_deref() == Some("sk-0"))));
         let file = File::of_key("sk-1".into());
-        store.write(CredentialStore::File, file.clone()).await.expect("written");
+        store
+            .write(CredentialStore::File, file.clone(), Manner::Quiet)
+            .await
+            .expect("written");
         let mode = |path: &Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
         assert_eq!((mode(&private), mode(&path)), (0o700, 0o600));
         assert!(read().is_ok_and(|found| found == Some(file)));
@@ -391,11 +462,12 @@ mod tests {
         }
         fs::remove_file(&path).expect("gone");
         fs::create_dir(&path).expect("a folder in its place");
-        let error = store.write(CredentialStore::File, File::of_key("k".into())).await;
+        let error = store
+            .write(CredentialStore::File, File::of_key("k".into()), Manner::Quiet)
+            .await;
         assert!(error.is_err_and(|error| error.to_string().contains("cannot be written")));
         assert!(store.read(CredentialStore::File).is_err());
         assert!(store.remove(CredentialStore::File).await.is_err());
-        assert!(store.write(CredentialStore::Keyring, File::default()).await.is_err());
     }
 
     #[tokio::test]
@@ -409,7 +481,7 @@ mod tests {
         fs::write(&target, "{}").expect("a file");
         std::os::unix::fs::symlink(&target, &link).expect("a link");
         store
-            .write(CredentialStore::File, File::of_key("sk-1".into()))
+            .write(CredentialStore::File, File::of_key("sk-1".into()), Manner::Quiet)
             .await
             .expect("written");
         assert!(link.is_symlink() && fs::read_to_string(&target).expect("text").contains("sk-1"));
@@ -435,8 +507,8 @@ mod tests {
         };
         fs::write(&path, "").expect("a file");
         assert_eq!(now(), "unreadable");
-        store.hold(&tokens("r0"), File::of_tokens(tokens("r1")));
-        store.hold(&tokens("r1"), File::of_tokens(tokens("r2")));
+        store.hold(CredentialStore::File, &tokens("r0"), File::of_tokens(tokens("r1")));
+        store.hold(CredentialStore::File, &tokens("r1"), File::of_tokens(tokens("r2")));
         for (on_disk, counts) in [
             (text("r0"), "r2"),
             (text("r1"), "r2"),
@@ -453,12 +525,14 @@ mod tests {
         assert_eq!(now(), "gone");
         // What cannot be done changes nothing of it.
         fs::create_dir(&path).expect("a folder in its place");
-        let failed = store.write(CredentialStore::File, File::of_key("k".into())).await;
+        let failed = store
+            .write(CredentialStore::File, File::of_key("k".into()), Manner::Quiet)
+            .await;
         assert!(failed.is_err() && store.remove(CredentialStore::File).await.is_err());
         assert_eq!(now(), "r2");
         fs::remove_dir(&path).expect("gone");
         store
-            .write(CredentialStore::File, File::of_tokens(tokens("r3")))
+            .write(CredentialStore::File, File::of_tokens(tokens("r3")), Manner::Quiet)
             .await
             .expect("written");
         assert_eq!(now(), "r3");
@@ -471,7 +545,7 @@ mod tests {
         let store = Store::new(home.path());
         let file = File::of_key("sk-1".into());
         store
-            .write(CredentialStore::Ephemeral, file.clone())
+            .write(CredentialStore::Ephemeral, file.clone(), Manner::Quiet)
             .await
             .expect("kept");
         assert!(

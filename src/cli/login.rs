@@ -192,10 +192,13 @@ pub(super) fn describe(account: &Account, terms: &OwnTerms, kept: &str) -> (Stri
     };
     match account.held(terms.terms()) {
         Held::Nothing => (format!("{name} needs no login."), true),
-        Held::Missing if provider.requires_openai_auth => (
-            format!("Nobody is logged in to {name}. Log in with `countersign login`."),
-            false,
-        ),
+        Held::Missing if provider.requires_openai_auth => {
+            let words = match account.trouble(&terms.login) {
+                None => format!("Nobody is logged in to {name}. Log in with `countersign login`."),
+                Some(trouble) => format!("{name} cannot be used. {trouble}"),
+            };
+            (words, false)
+        }
         Held::Missing => {
             let variable = provider.env_key.as_deref().unwrap_or("the variable of its key");
             (

@@ -209,8 +209,7 @@ fn wait<T>(work: impl Future<Output = Result<T, String>>) -> Result<T, String> {
 /// A login that is kept nowhere is of no use to another program.
 fn check_store(settings: &ServerSettings) -> Result<(), String> {
     match settings.login.store {
-        CredentialStore::File => Ok(()),
-        CredentialStore::Keyring => Err(mcp::LoginsError::Keyring.to_string()),
+        CredentialStore::File | CredentialStore::Keyring | CredentialStore::Auto => Ok(()),
         CredentialStore::Ephemeral => Err("mcp_oauth_credentials_store = \"ephemeral\" keeps logins in the memory of the program \
                                            that made them. Log in from your editor (countersign/mcp/login), or set it to \"file\"."
             .to_owned()),

@@ -472,14 +472,16 @@ pub(super) const KEYS: &[Key] = &[
     person(
         "cli_auth_credentials_store",
         Kind::Choice(CREDENTIAL_STORES),
-        "Where the login to the provider is kept: `file` auth.json, `ephemeral` nowhere, `auto` the best there is.",
+        "Where the login to the provider is kept: `file` auth.json, `keyring` the system's keyring, `auto` the keyring where there is one, \
+         `ephemeral` nowhere.",
     )
     .or("file")
     .also(&["cli_auth_credentials_store_mode"]),
     person(
         "mcp_oauth_credentials_store",
         Kind::Choice(CREDENTIAL_STORES),
-        "Where logins to tool servers are kept: `file` .credentials.json, `ephemeral` nowhere, `auto` the best there is.",
+        "Where logins to tool servers are kept: `file` .credentials.json, `keyring` the system's keyring, `auto` the keyring where \
+         there is one, `ephemeral` nowhere.",
     )
     .or("auto")
     .also(&["mcp_oauth_credentials_store_mode"]),

@@ -20,12 +20,13 @@ const SCOPES: [&str; 4] = ["openid", "profile", "email", "offline_access"];
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CredentialStore {
-    /// `auth.json` in the home folder.
+    /// A file in the home folder.
     #[default]
-    #[serde(alias = "auto")]
     File,
-    /// The system's keyring, which is not built in.
+    /// The system's keyring. A login that lies in the file counts before it, until the next login.
     Keyring,
+    /// The same where a keyring can be had, else the file.
+    Auto,
     /// Nowhere: it is forgotten when the server ends.
     Ephemeral,
 }

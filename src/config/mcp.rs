@@ -63,7 +63,7 @@ impl Login {
         Self {
             store: store
                 .and_then(|store| serde_json::from_value(store).ok())
-                .unwrap_or_default(),
+                .unwrap_or(CredentialStore::Auto),
             callback_url: url
                 .map(str::to_owned)
                 .or_else(|| Some(format!("http://127.0.0.1:{}/auth/callback", port?))),

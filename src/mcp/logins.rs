@@ -1,5 +1,5 @@
-//! What the person is logged in to tool servers with: kept in a file of theirs, renewed when it runs out, and sent to no
-//! other address than the one it is for.
+//! What the person is logged in to tool servers with: kept in a file of theirs or in the system's keyring, renewed when it
+//! runs out, and sent to no other address than the one it is for.
 //!
 //! The file lies in the private folder: that is closed for commands as a whole, also while the file is replaced. One that
 //! stands in the home folder itself counts in its place, and is moved there with the first change.
@@ -9,6 +9,7 @@ use crate::config::login::CredentialStore;
 use crate::config::network::Network;
 use crate::config::own_file::{FileError, OwnFile};
 use crate::exec::profile::{PRIVATE, private_folder};
+use crate::keyring::{Keyring, KeyringError, Manner};
 use crate::secrets::Secrets;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -24,6 +25,8 @@ use tokio_util::task::TaskTracker;
 pub const FILE: &str = ".credentials.json";
 /// Held by the program that renews a token, of all that share the home folder.
 const LOCK: &str = ".credentials.lock";
+/// Held for as long as it takes to change what the keyring holds, which is all of them in one.
+const KEYRING_LOCK: &str = ".credentials.keyring.lock";
 /// How long another program's renewal is waited for, and how often it is looked for.
 const LOCK_LIMIT: Duration = Duration::from_secs(25);
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
@@ -42,10 +45,11 @@ pub enum LoginsError {
     #[error("{0}. Make it possible to write there, then log in again.")]
     File(#[from] FileError),
     #[error(
-        "The system's keyring is not built into this program. Set mcp_oauth_credentials_store = \"file\" in config.toml, or \
-         \"ephemeral\" to keep logins in memory only."
+        "The logins to tool servers in the system's keyring cannot be {doing}: {cause}. {} Or set `mcp_oauth_credentials_store = \
+         \"file\"` in config.toml.",
+        .cause.advice()
     )]
-    Keyring,
+    Keyring { doing: &'static str, cause: KeyringError },
     #[error("The logins to tool servers could not be looked at ({0}). Try it again.")]
     BrokeOff(String),
 }
@@ -157,11 +161,29 @@ fn milliseconds(time: SystemTime) -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
+/// By the name of the server.
+type All = BTreeMap<String, Kept>;
+
 #[derive(Default, Serialize, Deserialize)]
 struct Contents {
-    /// By the name of the server.
     #[serde(default)]
-    logins: BTreeMap<String, Kept>,
+    logins: All,
+}
+
+/// What errors call it where the path of a file stands otherwise.
+const KEYRING: &str = "the entry in the system's keyring";
+
+fn keyring(home: &Path) -> Keyring {
+    Keyring::new("Countersign tool servers", "logins to tool servers", home)
+}
+
+/// A file that is only held.
+fn lock_file(home: &Path, name: &str) -> io::Result<File> {
+    let mut options = File::options();
+    options.append(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(private_folder(home).join(name))
 }
 
 /// What a server is asked with.
@@ -180,7 +202,7 @@ pub struct Logins(Arc<Shared>);
 struct Shared {
     /// Absent: nothing is kept on the disk.
     home: Option<PathBuf>,
-    memory: Mutex<BTreeMap<String, Kept>>,
+    memory: Mutex<All>,
     secrets: Mutex<Secrets>,
     /// Held while a token is renewed: whoever comes meanwhile gets the same one.
     renewing: tokio::sync::Mutex<()>,
@@ -210,7 +232,7 @@ impl Logins {
         *self.0.secrets.lock().unwrap_or_else(PoisonError::into_inner) = secrets;
     }
 
-    fn memory(&self) -> MutexGuard<'_, BTreeMap<String, Kept>> {
+    fn memory(&self) -> MutexGuard<'_, All> {
         self.0.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -320,12 +342,23 @@ impl Logins {
     fn find(&self, name: &str, url: &str, store: CredentialStore) -> Result<Option<Kept>, LoginsError> {
         let found = match (store, &self.0.home) {
             (CredentialStore::Ephemeral, _) | (_, None) => self.memory().get(name).cloned(),
-            (CredentialStore::Keyring, _) => None,
-            (CredentialStore::File, Some(home)) => Self::read(home)?.logins.remove(name),
+            (_, Some(home)) => match Self::read(home)?.logins.remove(name) {
+                None if store != CredentialStore::File => Self::in_keyring(home, store)?.logins.remove(name),
+                found => found,
+            },
         };
         let found = found.filter(|kept| kept.url == url);
         found.iter().for_each(|kept| self.learn(kept));
         Ok(found)
+    }
+
+    fn in_keyring(home: &Path, store: CredentialStore) -> Result<Contents, LoginsError> {
+        match keyring(home).read(Manner::Quiet) {
+            Ok(text) => Self::contents(Path::new(KEYRING), text.as_deref()),
+            // Where none is demanded, nothing is missing either.
+            Err(KeyringError::Absent(_)) if store == CredentialStore::Auto => Ok(Contents::default()),
+            Err(cause) => Err(LoginsError::Keyring { doing: "read", cause }),
+        }
     }
 
     async fn found(&self, name: &str, url: &str, store: CredentialStore) -> Result<Option<Kept>, LoginsError> {
@@ -333,23 +366,50 @@ impl Logins {
         self.aside(move |logins| logins.find(&name, &url, store)).await
     }
 
-    /// Changes what is kept, as a whole.
+    /// Changes what the file holds, as a whole.
+    fn change_file<T>(home: &Path, change: impl FnOnce(&mut All) -> T) -> Result<T, LoginsError> {
+        let file = OwnFile::open(&Self::place(home)?)?;
+        let mut contents = Self::contents(file.path(), file.text())?;
+        let done = change(&mut contents.logins);
+        let text = serde_json::to_string_pretty(&contents).unwrap_or_default();
+        file.replace(&format!("{text}\n"), |_new| Ok::<(), LoginsError>(()))?;
+        Ok(done)
+    }
+
+    /// Changes what the keyring holds, as a whole.
+    fn change_keyring<T>(home: &Path, manner: Manner, change: impl FnOnce(&mut All) -> T) -> Result<T, LoginsError> {
+        let failed = |doing| move |cause| LoginsError::Keyring { doing, cause };
+        let lock = lock_file(home, KEYRING_LOCK).and_then(|file| file.lock().map(|()| file));
+        if let Err(error) = &lock {
+            tracing::warn!(%error, "the logins in the keyring are changed without the lock");
+        }
+        let keyring = keyring(home);
+        let text = keyring.read(manner).map_err(failed("read"))?;
+        let mut contents = Self::contents(Path::new(KEYRING), text.as_deref())?;
+        let done = change(&mut contents.logins);
+        let changed = match contents.logins.is_empty() {
+            true => keyring.remove(manner),
+            false => keyring.write(&serde_json::to_string(&contents).unwrap_or_default(), manner),
+        };
+        changed.map_err(failed("changed"))?;
+        Ok(done)
+    }
+
+    /// Changes what is kept of a login that is there, in the place where it is.
     fn change<T>(
         &self,
+        name: &str,
         store: CredentialStore,
-        change: impl FnOnce(&mut BTreeMap<String, Kept>) -> T,
+        change: impl FnOnce(&mut All) -> T,
     ) -> Result<T, LoginsError> {
         match (store, &self.0.home) {
-            (CredentialStore::Keyring, _) => Err(LoginsError::Keyring),
             (CredentialStore::Ephemeral, _) | (_, None) => Ok(change(&mut self.memory())),
-            (CredentialStore::File, Some(home)) => {
-                let file = OwnFile::open(&Self::place(home)?)?;
-                let mut contents = Self::contents(file.path(), file.text())?;
-                let done = change(&mut contents.logins);
-                let text = serde_json::to_string_pretty(&contents).unwrap_or_default();
-                file.replace(&format!("{text}\n"), |_new| Ok::<(), LoginsError>(()))?;
-                Ok(done)
+            (CredentialStore::Keyring | CredentialStore::Auto, Some(home))
+                if !Self::read(home)?.logins.contains_key(name) =>
+            {
+                Self::change_keyring(home, Manner::Quiet, change)
             }
+            (_, Some(home)) => Self::change_file(home, change),
         }
     }
 
@@ -358,11 +418,53 @@ impl Logins {
         self.learn(&kept);
         let name = name.to_owned();
         self.aside(move |logins| {
-            logins.change(store, move |all| {
-                all.insert(name, kept);
-            })
+            let insert = |all: &mut All| all.insert(name.clone(), kept.clone());
+            let home = match (store, &logins.0.home) {
+                (CredentialStore::Ephemeral, _) | (_, None) => {
+                    insert(&mut logins.memory());
+                    return Ok(());
+                }
+                (_, Some(home)) => home,
+            };
+            if store != CredentialStore::File {
+                match Self::change_keyring(home, Manner::MayAsk, insert) {
+                    // One in the file would count before it.
+                    Ok(_before) if !Self::read(home)?.logins.contains_key(&name) => return Ok(()),
+                    Ok(_before) => return Self::change_file(home, |all| all.remove(&name)).map(|_before| ()),
+                    Err(error) if store == CredentialStore::Auto => {
+                        tracing::warn!(%error, "a login to a tool server is kept in a file");
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            Self::change_file(home, insert).map(|_before| ())
         })
         .await
+    }
+
+    /// Takes a login out of all places where it may be.
+    fn remove(&self, name: &str, store: CredentialStore) -> Result<Option<Kept>, LoginsError> {
+        let home = match (store, &self.0.home) {
+            (CredentialStore::Ephemeral, _) | (_, None) => return Ok(self.memory().remove(name)),
+            (_, Some(home)) => home,
+        };
+        let in_keyring = match store {
+            CredentialStore::Keyring | CredentialStore::Auto => {
+                match Self::change_keyring(home, Manner::MayAsk, |all| all.remove(name)) {
+                    Err(LoginsError::Keyring {
+                        cause: KeyringError::Absent(_),
+                        ..
+                    }) if store == CredentialStore::Auto => None,
+                    changed => changed?,
+                }
+            }
+            _ => None,
+        };
+        let in_file = match Self::read(home)?.logins.contains_key(name) {
+            true => Self::change_file(home, |all| all.remove(name))?,
+            false => None,
+        };
+        Ok(in_file.or(in_keyring))
     }
 
     /// What a server is asked with, renewed where it must be; nothing where nobody is logged in to it.
@@ -406,14 +508,8 @@ impl Logins {
 
     /// Waits for other programs that renew a token here. Held until it is dropped; where it cannot be had, one goes without.
     async fn lock(&self, store: CredentialStore) -> Option<File> {
-        let home = self.0.home.clone().filter(|_| store == CredentialStore::File)?;
-        let open = move || {
-            let mut options = File::options();
-            options.append(true).create(true);
-            #[cfg(unix)]
-            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-            options.open(private_folder(&home).join(LOCK))
-        };
+        let home = self.0.home.clone().filter(|_| store != CredentialStore::Ephemeral)?;
+        let open = move || lock_file(&home, LOCK);
         let file = tokio::task::spawn_blocking(open).await.ok()?.ok()?;
         let deadline = tokio::time::Instant::now() + LOCK_LIMIT;
         loop {
@@ -467,7 +563,7 @@ impl Logins {
         self.learn(&kept);
         let (of, new) = (name.to_owned(), kept.clone());
         let replaced = self.aside(move |logins| {
-            logins.change(store, move |all| {
+            logins.change(&of.clone(), store, move |all| {
                 let same = all
                     .get_mut(&of)
                     .filter(|now| now.url == new.url && now.refresh_token.as_ref() == Some(&refresh));
@@ -483,7 +579,7 @@ impl Logins {
             Ok(false) => {
                 // Somebody has logged out, or in anew, meanwhile: that counts. Where another program may have renewed the
                 // same login beside us, taking ours back could end that one too.
-                if of_all.is_some() || store != CredentialStore::File {
+                if of_all.is_some() || store == CredentialStore::Ephemeral {
                     kept.revoke(network).await;
                 }
                 Ok(self.found(name, url, store).await?)
@@ -515,7 +611,7 @@ impl Logins {
                 return Ok(None);
             }
             // As it is now: it may have been renewed since.
-            logins.change(store, |all| all.remove(&name))
+            logins.remove(&name, store)
         });
         let Some(kept) = forgotten.await? else {
             return Ok(false);

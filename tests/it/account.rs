@@ -2,6 +2,7 @@
 //! browser that a script drives.
 
 mod cli;
+mod keyring;
 mod logins;
 mod plain;
 mod refused;

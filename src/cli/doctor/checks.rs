@@ -327,6 +327,7 @@ fn login_check(machine: &Machine, config: &Config) -> Option<Check> {
     let (summary, _) = login::describe(&account, &terms, &kept);
     Some(match account.trouble(&terms.login) {
         None => Check::new(NAME, State::Ok, summary),
+        Some(trouble) if summary.contains(&trouble.to_string()) => Check::new(NAME, State::Warn, summary),
         Some(trouble) => Check::new(NAME, State::Warn, summary).with([trouble.to_string()]),
     })
 }

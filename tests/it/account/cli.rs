@@ -1,27 +1,49 @@
 //! `countersign login` and `countersign logout` in a terminal.
 
 use crate::support::authority::{Authority, browse};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{Child, Command};
 
-struct Shell {
-    authority: Authority,
-    folder: tempfile::TempDir,
+pub(super) struct Shell {
+    home: PathBuf,
+    /// What the programs are started with beside the usual.
+    pub(super) env: Vec<(String, String)>,
+    _folder: Option<tempfile::TempDir>,
 }
 
 impl Shell {
-    async fn new() -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        let authority = Authority::start().await;
-        let config = format!("model_provider = \"openai\"\n{}", authority.config(""));
-        std::fs::write(folder.path().join("config.toml"), config).expect("a file");
-        Self { authority, folder }
+    async fn new() -> (Self, Authority) {
+        Self::of("").await
     }
 
-    fn home(&self) -> &Path {
-        self.folder.path()
+    /// With these lines above the tables of `config.toml`, for a login with a key.
+    pub(super) async fn with(top: &str) -> Self {
+        Self::of(top).await.0
+    }
+
+    async fn of(top: &str) -> (Self, Authority) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let authority = Authority::start().await;
+        let config = format!("model_provider = \"openai\"\n{top}{}", authority.config(""));
+        std::fs::write(folder.path().join("config.toml"), config).expect("a file");
+        let mut shell = Self::at(folder.path());
+        shell._folder = Some(folder);
+        (shell, authority)
+    }
+
+    /// In a home folder that is there.
+    pub(super) fn at(home: &Path) -> Self {
+        Self {
+            home: home.to_owned(),
+            env: Vec::new(),
+            _folder: None,
+        }
+    }
+
+    pub(super) fn home(&self) -> &Path {
+        &self.home
     }
 
     fn start(&self, words: &[&str]) -> Child {
@@ -31,6 +53,7 @@ impl Shell {
             .env_clear()
             .env("COUNTERSIGN_HOME", self.home())
             .env("HOME", self.home())
+            .envs(self.env.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -40,7 +63,7 @@ impl Shell {
     }
 
     /// Runs it to its end: whether it is well, and all that it said.
-    async fn run(&self, words: &[&str], input: &str) -> (bool, String) {
+    pub(super) async fn run(&self, words: &[&str], input: &str) -> (bool, String) {
         let mut child = self.start(words);
         let mut stdin = child.stdin.take().expect("piped");
         stdin.write_all(input.as_bytes()).await.expect("written");
@@ -53,7 +76,7 @@ impl Shell {
 
 #[tokio::test]
 async fn a_key_goes_in_by_standard_input_and_out_again() {
-    let shell = Shell::new().await;
+    let shell = Shell::with("").await;
     let (good, words) = shell.run(&["login", "status"], "").await;
     assert!(!good && words.contains("Nobody is logged in"), "{words}");
     let (good, words) = shell.run(&["login", "--with-api-key"], "sk-test-secret\n").await;
@@ -87,7 +110,7 @@ async fn a_key_goes_in_by_standard_input_and_out_again() {
 
 #[tokio::test]
 async fn an_account_is_logged_in_to_from_a_terminal() {
-    let shell = Shell::new().await;
+    let (shell, authority) = Shell::new().await;
     let mut child = shell.start(&["login"]);
     let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
     let page = loop {
@@ -103,13 +126,13 @@ async fn an_account_is_logged_in_to_from_a_terminal() {
         good && words.contains("ada@example.org") && words.contains("plus"),
         "{words}"
     );
-    for secret in shell.authority.secrets() {
+    for secret in authority.secrets() {
         assert!(!words.contains(&secret), "{words}");
     }
     // The server hears of the logout before the program ends.
     let (good, _) = shell.run(&["logout"], "").await;
     assert!(good);
-    assert_eq!(shell.authority.revoked().len(), 1);
+    assert_eq!(authority.revoked().len(), 1);
     let mut child = shell.start(&["login", "--device"]);
     let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
     let code = loop {
@@ -118,7 +141,7 @@ async fn an_account_is_logged_in_to_from_a_terminal() {
             break line;
         }
     };
-    shell.authority.type_code(&code);
+    authority.type_code(&code);
     assert!(child.wait().await.expect("it ends").success());
     let (good, words) = shell.run(&["login", "status"], "").await;
     assert!(good && words.contains("ada@example.org"), "{words}");

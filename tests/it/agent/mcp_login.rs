@@ -3,6 +3,7 @@
 
 use super::stage::{Setting, Stage, say};
 use crate::support::authority::browse;
+use crate::support::keyring::Keyring;
 use crate::support::mcp::{Web, reading};
 use axum::Router;
 use axum::extract::{RawQuery, State};
@@ -281,6 +282,29 @@ async fn a_login_opens_the_tools_and_a_logout_closes_them() {
     issuer.done();
 }
 
+/// Logs in from a terminal with this command, by a browser: whether it went well, and all that it said after the address.
+async fn log_in(mut command: Command) -> (bool, String) {
+    let mut login = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program");
+    let mut said = BufReader::new(login.stdout.take().expect("its words"));
+    let mut url = String::new();
+    while !url.starts_with("http") {
+        url.clear();
+        assert_ne!(said.read_line(&mut url).expect("a line"), 0, "it ended");
+    }
+    let (code, page) = browse(url.trim()).await.expect("a page");
+    let mut rest = String::new();
+    said.read_to_string(&mut rest).expect("text");
+    let output = login.wait_with_output().expect("an end");
+    rest.push_str(&String::from_utf8_lossy(&output.stderr));
+    let good = output.status.success();
+    assert_eq!(code == 200, good, "{page}\n{rest}");
+    (good, rest)
+}
+
 /// The same from a terminal; the next start of the server has it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_login_from_a_terminal_is_there_for_all() {
@@ -306,25 +330,108 @@ async fn a_login_from_a_terminal_is_there_for_all() {
         String::from_utf8(output.stdout).expect("text")
     };
     assert!(run(&["list"]).contains("countersign mcp login docs"));
-    let mut login = command(&["login", "docs"]).spawn().expect("the program");
-    let mut said = BufReader::new(login.stdout.take().expect("its words"));
-    let mut url = String::new();
-    while !url.starts_with("http") {
-        url.clear();
-        assert_ne!(said.read_line(&mut url).expect("a line"), 0, "it ended");
-    }
-    let (code, page) = browse(url.trim()).await.expect("a page");
-    assert_eq!(code, 200, "{page}");
-    let mut rest = String::new();
-    said.read_to_string(&mut rest).expect("text");
-    assert!(
-        login.wait().expect("an end").success() && rest.contains("You are logged in"),
-        "{rest}"
-    );
+    let (good, rest) = log_in(command(&["login", "docs"])).await;
+    assert!(good && rest.contains("You are logged in"), "{rest}");
     assert_eq!(run(&["list"]), "docs: look\n");
     assert!(run(&["logout", "docs"]).contains("You are logged out"));
     assert!(run(&["list"]).contains("not logged in"));
     assert!(run(&["logout", "docs"]).contains("Nobody was logged in"));
+    issuer.done();
+}
+
+/// Where there is a keyring it keeps the login, by default and from the first: renewed there, and in no file.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_login_is_kept_in_the_keyring_where_there_is_one() {
+    let Some(mut keyring) = Keyring::start() else { return };
+    let address = keyring.env();
+    let issuer = Issuer::start(|_| {}).await;
+    let web = server(&issuer).await;
+    let home = tempfile::tempdir().expect("a folder");
+    let run = |words: &[&str], settings: &str, with_keyring: bool| {
+        std::fs::write(home.path().join("config.toml"), format!("{settings}{}", table(&web))).expect("written");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_countersign"));
+        command.arg("mcp").args(words).env_clear();
+        command.env("COUNTERSIGN_HOME", home.path()).current_dir(home.path());
+        command.envs(address.iter().filter(|_| with_keyring).cloned());
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    };
+    let words = |mut command: Command| {
+        let output = command.output().expect("the program");
+        String::from_utf8([output.stdout, output.stderr].concat()).expect("text")
+    };
+    let file = home.path().join("private/.credentials.json");
+    // Its first token is over at once, so what is used is the one that it was renewed to.
+    assert!(log_in(run(&["login", "docs"], "", true)).await.0);
+    assert_eq!(words(run(&["list"], "", true)), "docs: look\n");
+    assert_eq!((file.exists(), keyring.count()), (false, 1));
+    let renewed = issuer.ledger.lock().expect("whole").refreshed;
+    assert_eq!(words(run(&["list"], "", true)), "docs: look\n");
+    assert_eq!(issuer.ledger.lock().expect("whole").refreshed, renewed);
+    // Without the keyring nobody is logged in, and where it is demanded that is told.
+    assert!(words(run(&["list"], "", false)).contains("not logged in"));
+    let demanded = "mcp_oauth_credentials_store = \"keyring\"\n";
+    let said = words(run(&["list"], demanded, false));
+    assert!(
+        said.contains("no keyring answers (there is no session bus). Start one"),
+        "{said}"
+    );
+    // A login in the file counts before it.
+    let in_file = "mcp_oauth_credentials_store = \"file\"\n";
+    assert!(log_in(run(&["login", "docs"], in_file, true)).await.0);
+    assert_eq!((file.exists(), keyring.count()), (true, 1));
+    keyring.lock();
+    assert_eq!(words(run(&["list"], "", true)), "docs: look\n");
+    std::fs::remove_file(&file).expect("a file");
+    let said = words(run(&["list"], "", true));
+    assert!(said.contains("it is locked. Unlock it"), "{said}");
+    // A login is not lost for a locked keyring, unless that is demanded.
+    let (good, said) = log_in(run(&["login", "docs"], demanded, true)).await;
+    assert!(!good && said.contains("it is locked. Unlock it"), "{said}");
+    assert!(!file.exists());
+    assert!(log_in(run(&["login", "docs"], "", true)).await.0);
+    assert!(file.exists());
+    // A logout forgets both.
+    keyring.unlock();
+    assert_eq!((file.exists(), keyring.count()), (true, 1));
+    let said = words(run(&["logout", "docs"], "", true));
+    assert!(said.contains("You are logged out"), "{said}");
+    assert_eq!(keyring.count(), 0);
+    assert!(words(run(&["list"], "", true)).contains("not logged in"));
+    issuer.done();
+}
+
+/// What lies in the file is renewed and forgotten there, also where there is a keyring.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_login_in_the_file_stays_there_until_its_end() {
+    let Some(keyring) = Keyring::start() else { return };
+    let issuer = Issuer::start(|_| {}).await;
+    let web = server(&issuer).await;
+    let home = tempfile::tempdir().expect("a folder");
+    let kept = kept(home.path(), &web, &issuer);
+    issuer.ledger.lock().expect("whole").page = fields(&format!("resource={}", web.url));
+    std::fs::write(home.path().join("config.toml"), table(&web)).expect("written");
+    let run = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_countersign"));
+        command.arg("mcp").args(words).env_clear();
+        command.env("COUNTERSIGN_HOME", home.path()).current_dir(home.path());
+        let output = command
+            .envs(keyring.env())
+            .stdin(Stdio::null())
+            .output()
+            .expect("the program");
+        String::from_utf8([output.stdout, output.stderr].concat()).expect("text")
+    };
+    assert_eq!(run(&["list"]), "docs: look\n");
+    assert!(kept.exists());
+    assert_eq!(keyring.count(), 0, "what is in the file is renewed there");
+    let said = run(&["logout", "docs"]);
+    assert!(said.contains("You are logged out"), "{said}");
+    assert!(!std::fs::read_to_string(&kept).unwrap_or_default().contains(REFRESH));
+    assert!(run(&["list"]).contains("not logged in"));
     issuer.done();
 }
 

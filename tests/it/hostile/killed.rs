@@ -1,6 +1,7 @@
 //! The process that writes files, killed at every system call, and refused by the file system in every way: the tree is
 //! wholly before or wholly after.
 
+use crate::support::cannot;
 use crate::support::client::Reply;
 use crate::support::work::{Setting, Work, entries, proposes};
 use countersign::patch::disk::role::{Request, read_outcome, read_recovery};
@@ -13,15 +14,6 @@ use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_countersign");
-
-/// Says aloud what this machine cannot show.
-#[expect(
-    clippy::print_stderr,
-    reason = "a test that has nothing to say must not look as if it had"
-)]
-fn cannot(what: &str) {
-    eprintln!("NOT SHOWN HERE: {what}");
-}
 
 /// Starts a program with this on its standard input.
 fn play(program: &str, arguments: &[&str], input: &[u8]) -> Output {
