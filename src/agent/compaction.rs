@@ -6,7 +6,7 @@
 //! summary is there.
 
 mod fit;
-pub(super) mod fold;
+mod fold;
 pub(super) mod measure;
 #[cfg(test)]
 mod tests;

@@ -100,7 +100,7 @@ impl Fit {
 
     /// The items of a request.
     pub(super) fn input(&self, items: Arc<Vec<ResponseItem>>) -> Arc<Vec<ResponseItem>> {
-        if items.iter().all(|item| self.cut(item).is_none()) {
+        if *self == Self::default() || items.iter().all(|item| self.cut(item).is_none()) {
             return items;
         }
         let fitted = items.iter().map(|item| self.cut(item).unwrap_or_else(|| item.clone()));

@@ -200,7 +200,7 @@ fn within(words: Vec<ResponseItem>, budget: usize) -> (Vec<ResponseItem>, usize)
 }
 
 /// A text of at most so many bytes, besides the mark that stands for its middle.
-pub(in crate::agent) fn cut(text: &str, most: usize) -> String {
+pub(super) fn cut(text: &str, most: usize) -> String {
     if text.len() <= most {
         return text.to_owned();
     }

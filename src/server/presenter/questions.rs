@@ -8,9 +8,9 @@ use crate::protocol::permission::GrantScope;
 use std::time::Duration;
 
 /// Leaves a question open that stands in a chat document, to be decided there.
+const IN_CHAT: &str = "Decide in the chat";
 /// How often it is looked whether the document still shows a question that was left to it.
 const LOOK: Duration = Duration::from_secs(1);
-const IN_CHAT: &str = "Decide in the chat";
 /// Folders named on a button or in a question; of more, how many there are.
 const NAMED: usize = 8;
 
