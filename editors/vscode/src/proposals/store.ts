@@ -16,6 +16,8 @@ export interface Target {
 
 export class Proposals implements vscode.Disposable {
   private readonly proposals = new Map<string, Proposal>();
+  /** Those that waited when their server was lost, until they come again. */
+  private readonly lost = new Set<string>();
   private readonly changes = new vscode.EventEmitter<Proposal | undefined>();
   private readonly arrivals = new vscode.EventEmitter<Proposal>();
   /** With the proposal that changed; undefined if it may be any. */
@@ -30,6 +32,7 @@ export class Proposals implements vscode.Disposable {
       this.arrivals,
       threads.onEvent((event) => { this.take(event); }),
       threads.onConnection((connected) => {
+        this.waiting.forEach(({ id }) => this.lost.add(id));
         this.proposals.clear();
         this.changes.fire(undefined);
         if (connected) void this.read();
@@ -47,6 +50,11 @@ export class Proposals implements vscode.Disposable {
 
   get(id: string): Proposal | undefined {
     return this.proposals.get(id);
+  }
+
+  /** Whether a proposal does not wait any more because its server was lost; where none is named, whether that is so of any. */
+  isLost(id?: string): boolean {
+    return id === undefined ? this.lost.size > 0 && !this.threads.isConnected : this.lost.has(id);
   }
 
   /** The waiting hunks of a file, with their proposals. */
@@ -81,6 +89,7 @@ export class Proposals implements vscode.Disposable {
     const { data } = await this.threads.request("countersign/proposal/list", {});
     for (const proposal of data) {
       this.proposals.set(proposal.id, proposal);
+      this.lost.delete(proposal.id);
     }
     this.changes.fire(undefined);
   }
@@ -91,6 +100,7 @@ export class Proposals implements vscode.Disposable {
       return;
     }
     this.proposals.set(proposal.id, proposal);
+    this.lost.delete(proposal.id);
     if (!isWaiting(proposal)) {
       this.proposals.delete(proposal.id);
     }
