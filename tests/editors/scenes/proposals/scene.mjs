@@ -1,5 +1,6 @@
 // A proposal in the side bar: its tree, a diff editor that follows what is typed in the file and whose right side can be edited, decisions
-// by lens, by button, in the tree, and on the change at the cursor: in a diff the editor shows no lenses by itself.
+// by lens, by button, in the tree, and on the change at the cursor: in a diff the editor shows no lenses by itself. The
+// document of a settled proposal decides nothing.
 import { check, equal } from "../../checks.mjs";
 import { before, isOnDisk, onDisk, toldOf, until } from "../../stage.mjs";
 
@@ -66,5 +67,16 @@ export async function play(editor) {
   check("the diff editor is closed", await until("the tab to go", async () => !(await tab.isVisible()), 10000).catch(() => false));
   check("the tree is gone", await until("the tree to go", async () => !(await row("prices.py").isVisible()), 10000).catch(() => false));
   await until("the end", () => chat.locator(".row-agentMessage", { hasText: "Done, as you decided." }).isVisible(), 30000);
+
+  // Who opens it once more sees what it was, and can change and decide nothing.
+  const held = editor.held("cart.py").text;
+  await workbench.command("View: Reopen Closed Editor");
+  check("the outcome can be looked at again", await until("the outcome", async () => (await tab.isVisible()) && (await right.innerText()).replaceAll("\u00a0", " ").includes("# each"), 20000).catch(() => false));
+  await right.locator(".view-line", { hasText: "# each" }).first().click();
+  await page.keyboard.press("Shift+Alt+Backspace");
+  await page.keyboard.press("Control+Alt+Backspace");
+  await page.keyboard.insertText("mine");
+  check("what is typed there is not taken, and that is said", (await until("the words", async () => (await workbench.status()).some((one) => one.includes("Only the agent's change can be edited here")), 10000).catch(() => false)) && !(await until("the text to be as before", async () => !(await right.innerText()).includes("mine"), 10000).then(() => false, () => true)), await right.innerText());
+  check("and no key decides anything", editor.held("cart.py").text === held && !(await row("cart.py").isVisible()), editor.held("cart.py").text);
   await editor.shot("decided");
 }
