@@ -356,25 +356,31 @@ local function two(path, id)
   return mine, other
 end
 
-tests['of two changes that cover a line none is decided, and it is told why'] = function()
+--- Those two for an open file and a server that takes decisions.
+local function two_to_decide()
   require('countersign.review')
-  local proposals = require('countersign.proposals')
   local _, path = file({ 'a', 'b', 'c' })
   local id, decided = deciding(function()
     return proposal(path, {})
   end)
   local _, other = two(path, id)
+  return { proposals = require('countersign.proposals'), path = path, client = id, decided = decided, other = other }
+end
+
+tests['of two changes that cover a line none is decided, and it is told why'] = function()
+  local set = two_to_decide()
+  local proposals, path = set.proposals, set.path
   T.equal({ proposals.at(path, 1) }, { nil, true })
   on(1, 'accept')
   T.has(T.messages[#T.messages][1], 'two changes cover this line')
   -- One that is decided beside them is not taken instead.
   local third = proposal(path, { hunk('3', 1, 2, 'X\n', 'rejected') })
   third.id = 'd'
-  proposals.created({ proposal = third }, id)
+  proposals.created({ proposal = third }, set.client)
   T.equal({ proposals.at(path, 1) }, { nil, true })
-  other.files[1].hunks[1].status = 'rejected'
+  set.other.files[1].hunks[1].status = 'rejected'
   T.equal(proposals.at(path, 1).hunk.id, '1')
-  T.equal(decided, {})
+  T.equal(set.decided, {})
 end
 
 tests['of several proposals the two sides show the one under the cursor, and where that is not clear the one that is chosen'] = function()
@@ -505,13 +511,8 @@ tests['where the server was lost, that is told, and not that a change is decided
 end
 
 tests['on the after side of a proposal nothing of another one is decided'] = function()
-  require('countersign.review')
-  local proposals = require('countersign.proposals')
-  local _, path = file({ 'a', 'b', 'c' })
-  local id, decided = deciding(function()
-    return proposal(path, {})
-  end)
-  two(path, id)
+  local set = two_to_decide()
+  local proposals, path, decided = set.proposals, set.path, set.decided
   T.equal(proposals.at(path, 1, 'o').hunk.id, '2')
   T.equal(proposals.at(path, 1, 'p').hunk.id, '1')
   vim.cmd('enew')
@@ -524,7 +525,7 @@ tests['on the after side of a proposal nothing of another one is decided'] = fun
   end)
   T.equal(decided, { '2' })
   proposals.reset()
-  two(path, id)
+  two(path, set.client)
   on(0, 'accept file')
   T.wait('the decision on the file', function()
     return #decided == 2
