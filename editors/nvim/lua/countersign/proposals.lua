@@ -71,17 +71,21 @@ local LOST = 'the server was lost. What waited is back once it runs again (:Coun
 ---@param id string
 ---@return string
 function M.gone(id)
-  return lost[id] and LOST or 'this change is decided already.'
+  if not lost[id] then
+    return 'this change is decided already.'
+  end
+  return #client.all() == 0 and LOST or 'the server was lost, and this change with it. Ask the agent for it again.'
 end
 
 --- That nothing waits, in words: also where that is so because no server runs any more.
 ---@param where string
+---@param hint? string What helps where a server runs.
 ---@return string
-function M.none(where)
+function M.none(where, hint)
   if next(lost) and #client.all() == 0 then
     return LOST
   end
-  return ('no change of the agent waits %s.'):format(where)
+  return ('no change of the agent waits %s.'):format(where) .. (hint and ' ' .. hint or '')
 end
 
 --- Whether a proposal changes a file.

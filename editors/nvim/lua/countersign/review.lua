@@ -148,7 +148,7 @@ local function targets(scope)
   end
   if #list == 0 then
     local where = { hunk = 'on this line', file = 'for this file', all = 'for you' }
-    client.tell(proposals.none(where[scope]) .. ' :Countersign hunks lists those that wait.')
+    client.tell(proposals.none(where[scope], ':Countersign hunks lists those that wait.'))
     return nil
   end
   return list

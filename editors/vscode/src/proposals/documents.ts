@@ -183,7 +183,8 @@ export class ProposalDocuments implements vscode.FileSystemProvider, vscode.Disp
         } catch (error) {
           // With what is typed next it is tried again.
           for (const left of hunks.slice(hunks.indexOf(id))) sheet.edited.add(left);
-          throw this.proposals.isLost(place.proposalId) ? new Error("the server was lost. It stays here; once the server runs again, what you type next takes it along.") : error;
+          const loss = this.proposals.lossOf(place.proposalId);
+          throw loss === undefined ? error : new Error(loss);
         }
       }
     }

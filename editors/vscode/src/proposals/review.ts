@@ -17,7 +17,6 @@ const REJECT = "Reject All";
 const NONE_WAITS = "No change that waits is at the cursor. Put the cursor on one: “Countersign: Go to the Agent's Next Change”.";
 const NONE_DECIDED = "No change that you have decided on is at the cursor.";
 const DECIDED = "That change has been decided already.";
-const LOST = "Nothing was decided, because the server was lost. What waited is back once it runs again (“Countersign: Restart Server”).";
 
 export class Review implements vscode.CodeLensProvider, vscode.Disposable {
   private readonly lensChanges = new vscode.EventEmitter<void>();
@@ -144,12 +143,12 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
 
   /** Whether there is something to decide on; the person is told where there is not. */
   private canDecide(target: Target | undefined, none: string): target is Target {
-    const isLost = this.proposals.isLost(target?.proposalId);
-    if (target === undefined || isLost) {
-      void vscode.window.showInformationMessage(isLost ? LOST : none);
-      return false;
+    const waits = target !== undefined && this.proposals.get(target.proposalId) !== undefined;
+    if (!waits) {
+      const loss = this.proposals.lossOf(target?.proposalId);
+      void vscode.window.showInformationMessage(loss === undefined ? none : `Nothing was decided. ${loss}`);
     }
-    return true;
+    return waits;
   }
 
   private async askAndReject(target: Target | undefined, none: string): Promise<void> {
@@ -187,7 +186,14 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
 
   /** Where the hunks of a file lie in its outcome; one that is not in it, where its lines stand as they are. */
   private spansOfOutcome(document: vscode.TextDocument, file: ProposalFile): (Span & { hunk: Hunk })[] {
+    if (file.kind.type === "delete") {
+      return file.hunks.map((hunk) => ({ start: 0, end: document.lineCount, hunk }));
+    }
     const regions = this.documents.regions(document.uri);
+    if (file.hunks.some(({ id, status }) => (status === "pending" || status === "accepted") && !regions.some(({ hunkId }) => hunkId === id))) {
+      // What is shown is not what the hunks come to, so no line says which is meant.
+      return [];
+    }
     let shift = 0;
     return [...file.hunks].sort((a, b) => a.range.start - b.range.start).map((hunk) => {
       const region = regions.find(({ hunkId }) => hunkId === hunk.id);
@@ -247,7 +253,7 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
     const names = proposal.files.map((file) => vscode.workspace.asRelativePath(file.path));
     const shown = names.slice(0, 4).join(", ") + (names.length > 4 ? ` and ${names.length - 4} more` : "");
     const chosen = await vscode.window.showInformationMessage(plain(`The agent proposes changes to ${shown}.`), REVIEW, ACCEPT, REJECT);
-    if (chosen === undefined || !this.canDecide(this.proposals.get(proposal.id) === undefined && !this.proposals.isLost(proposal.id) ? undefined : { proposalId: proposal.id }, DECIDED)) {
+    if (chosen === undefined || !this.canDecide({ proposalId: proposal.id }, DECIDED)) {
       return;
     }
     if (chosen === REVIEW) await this.open({ proposalId: proposal.id });

@@ -52,9 +52,13 @@ export class Proposals implements vscode.Disposable {
     return this.proposals.get(id);
   }
 
-  /** Whether a proposal does not wait any more because its server was lost; where none is named, whether that is so of any. */
-  isLost(id?: string): boolean {
-    return id === undefined ? this.lost.size > 0 && !this.threads.isConnected : this.lost.has(id);
+  /** What the loss of the server means for a proposal, or for all that waited, in words; undefined where that is not why it waits no more. */
+  lossOf(id?: string): string | undefined {
+    const { isConnected } = this.threads;
+    if (id === undefined ? isConnected || this.lost.size === 0 : !this.lost.has(id)) {
+      return undefined;
+    }
+    return isConnected ? "The server was lost, and this change with it. Ask the agent for it again." : "The server was lost. What waited is back once it runs again (“Countersign: Restart Server”).";
   }
 
   /** The waiting hunks of a file, with their proposals. */

@@ -457,8 +457,8 @@ tests['where the server was lost, that is told, and not that a change is decided
     return { proposal = vim.deepcopy(full) }
   end }
   local id, wire = T.countersign(answers)
-  full = two(path, id)
-  full = vim.deepcopy(full)
+  local first, other = two(path, id)
+  full = vim.deepcopy(first)
   local looked_at = proposals.list()[1]
   require('countersign.review.side').open(looked_at)
   T.wait('the two sides', function()
@@ -507,6 +507,9 @@ tests['where the server was lost, that is told, and not that a change is decided
     return edited
   end)
   T.equal({ edited.proposalId, edited.hunkId, edited.newText }, { 'p', '1', 'mine\n' })
+  -- The other one does not: to whoever still looks at it, it is gone.
+  proposals.decide(other, 'accept')
+  told('Ask the agent for it again')
   vim.cmd('silent! tabonly!')
 end
 
