@@ -109,6 +109,14 @@ export const resetProposal: Command = ({ review }) => (given: unknown) => review
 
 export const rejectWithWords: Command = ({ review }) => (given: unknown) => review.rejectWithWords(given);
 
+export const acceptHunk: Command = ({ review }) => () => review.decideAtCursor("accept");
+
+export const rejectHunk: Command = ({ review }) => () => review.decideAtCursor("reject");
+
+export const resetHunk: Command = ({ review }) => () => review.decideAtCursor("reset");
+
+export const rejectHunkWithWords: Command = ({ review }) => () => review.rejectAtCursorWithWords();
+
 /**
  * The commands of the tree's rows. They never fall back to the file in view: a row that is clicked in the moment in which it is drawn anew
  * comes as nothing, and the person meant that row and no other.

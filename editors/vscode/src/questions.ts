@@ -19,6 +19,8 @@ interface Waiting {
   readonly threadId: string;
   readonly settle: (answer: Answer) => void;
   isShown: boolean;
+  /** Its server was lost before it was answered. */
+  isLost: boolean;
 }
 
 const WHY = "Deny and Say Why…";
@@ -71,6 +73,7 @@ export class Questions {
   /** The server is gone, and its questions with it. */
   clear(): void {
     for (const waiting of [...this.waiting.values()]) {
+      waiting.isLost = true;
       waiting.settle(null);
     }
   }
@@ -93,7 +96,7 @@ export class Questions {
         this.waiting.delete(id);
         resolve(answer);
       };
-      this.waiting.set(id, { question, threadId, settle, isShown: false });
+      this.waiting.set(id, { question, threadId, settle, isShown: false, isLost: false });
       this.look();
     });
   }
@@ -112,7 +115,11 @@ export class Questions {
       if (this.waiting.has(id)) {
         settle(answer);
       } else if (answer !== null && !("decision" in answer && answer.decision === "decline")) {
-        vscode.window.setStatusBarMessage("$(info) Countersign: that question was settled before.", 6000);
+        if (waiting.isLost) {
+          void vscode.window.showWarningMessage("The server was lost before you answered, so your answer was not sent. Once it runs again, go on in the chat.");
+        } else {
+          vscode.window.setStatusBarMessage("$(info) Countersign: that question was settled before.", 6000);
+        }
       }
     } catch (error) {
       this.tell(error);

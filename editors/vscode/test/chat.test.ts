@@ -11,7 +11,7 @@ import type { Draft } from "../src/chat/outbox";
 import { screen } from "../src/chat/terminal";
 import { Heights } from "../src/chat/virtual";
 import { approvalWords, cut, duration, fitsMessage, percentUsed, shellWords, tokens, visible } from "../src/chat/words";
-import { edited, outcome } from "../src/proposals/regions";
+import { edited, outcome, spanAt } from "../src/proposals/regions";
 import type { Approval, Hunk } from "../src/protocol";
 import { patchText } from "../src/rename_patch";
 
@@ -188,6 +188,15 @@ test("a server that ends is started later each time, and left alone at last", ()
 });
 
 const hunk = (id: string, start: number, end: number, newText: string, status: Hunk["status"] = "pending"): Hunk => ({ id, status, range: { start, end }, oldText: "", newText });
+
+test("the hunk at a line is the one that covers it, else the one beside it, and none where it is not clear", () => {
+  const spans = [{ id: "two lines", start: 2, end: 4 }, { id: "nothing", start: 6, end: 6 }, { id: "one", start: 8, end: 9 }];
+  const at = (line: number): string | undefined => spanAt(spans, line)?.id;
+  assert.deepEqual([0, 1, 2, 3, 4].map(at), [undefined, "two lines", "two lines", "two lines", "two lines"]);
+  assert.deepEqual([5, 6, 7, 8, 9, 10].map(at), ["nothing", "nothing", "one", "one", "one", undefined]);
+  assert.equal(spanAt([...spans, { id: "another", start: 3, end: 6 }], 3), undefined, "two cover it");
+  assert.equal(spanAt([{ start: 0, end: 1 }, { start: 2, end: 3 }], 1), undefined, "between two");
+});
 
 test("the outcome of a proposal, and which hunk an edit of it belongs to", () => {
   const current = "a\nb\nc\nd\n";

@@ -184,16 +184,21 @@ function M.commands()
         -- One change by itself is shown as a diff, which the server makes.
         return client.execute('countersign.showProposal', argument)
       end
-      local proposal = require('countersign.proposals').get(argument.proposalId or '') or require('countersign.review').proposal()
-      if proposal then
+      local function open(proposal)
         require('countersign.review.side').open(proposal, argument.path)
+      end
+      local proposal = require('countersign.proposals').get(argument.proposalId or '')
+      if proposal then
+        open(proposal)
+      else
+        require('countersign.review').choose(open)
       end
     end,
     ['countersign.rejectWithWords'] = function(command)
       local argument = (command.arguments or {})[1] or {}
       local proposal = require('countersign.proposals').get(argument.proposalId or '')
       if not proposal then
-        return client.tell('this change is decided already.')
+        return client.tell(require('countersign.proposals').gone(argument.proposalId or ''), vim.log.levels.WARN)
       end
       picker.input({ prompt = 'What should be different? ' }, function(words)
         if words ~= nil then

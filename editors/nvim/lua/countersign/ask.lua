@@ -18,6 +18,7 @@ local M = {}
 ---@field shown? integer When its picker was opened last (ms).
 ---@field round? integer How often its picker was opened.
 ---@field settled? boolean It has its answer: what is said to it now reaches nobody.
+---@field lost? boolean It was settled because its server was lost.
 
 ---@type countersign.Question[]
 local waiting = {}
@@ -97,7 +98,9 @@ local function show(question)
     vim.schedule(function()
       if question.settled then
         if not vim.deep_equal(result, question.nothing) then
-          require('countersign.client').tell('this question was settled elsewhere; what you said was not sent.', vim.log.levels.WARN)
+          local why = question.lost and 'the server was lost; what you said was not sent. :Countersign chat goes on once it runs again.'
+            or 'this question was settled elsewhere; what you said was not sent.'
+          require('countersign.client').tell(why, vim.log.levels.WARN)
         end
       elseif round == question.round or result ~= question.nothing then
         -- An earlier picker that says nothing was only closed by the one that is open now.
@@ -273,6 +276,7 @@ events.on('lost', function()
   for _, question in ipairs(vim.list_slice(waiting)) do
     local thread = threads.get(question.thread)
     if not thread or not thread.live then
+      question.lost = true
       settle(question, question.nothing)
     end
   end

@@ -14,6 +14,8 @@ local M = {}
 ---@type table<string, table> Proposals that wait, by id, each with `client` and `came`: when it was first known (ms).
 local waiting = {}
 local order = {}
+---@type table<string, true> Proposals whose server was lost while they waited.
+local lost = {}
 
 local in_wait = { proposed = true, partlyDecided = true, conflicting = true, stale = true }
 
@@ -31,6 +33,7 @@ local function take(proposal, id)
   local known = waiting[proposal.id]
   proposal.client, proposal.came = id, known and known.came or vim.uv.now()
   if M.is_waiting(proposal) then
+    lost[proposal.id] = nil
     if not known then
       order[#order + 1] = proposal.id
     end
@@ -60,6 +63,46 @@ end
 ---@return table?
 function M.get(id)
   return waiting[id]
+end
+
+local LOST = 'the server was lost. What waited is back once it runs again (:Countersign restart).'
+
+--- Why a proposal does not wait, in words.
+---@param id string
+---@return string
+function M.gone(id)
+  if not lost[id] then
+    return 'this change is decided already.'
+  end
+  return #client.all() == 0 and LOST or 'the server was lost, and this change with it. Ask the agent for it again.'
+end
+
+--- That nothing waits, in words: also where that is so because no server runs any more.
+---@param where string
+---@param hint? string What helps where a server runs.
+---@return string
+function M.none(where, hint)
+  if next(lost) and #client.all() == 0 then
+    return LOST
+  end
+  return ('no change of the agent waits %s.'):format(where) .. (hint and ' ' .. hint or '')
+end
+
+--- Whether a proposal changes a file.
+---@param proposal table
+---@param path? string
+---@return boolean
+function M.has_file(proposal, path)
+  return vim.iter(proposal.files):any(function(file)
+    return file.path == path
+  end)
+end
+
+--- The first line of a hunk.
+---@param hunk table
+---@return string
+function M.headline(hunk)
+  return vim.trim((hunk.newText ~= '' and hunk.newText or hunk.oldText):match('[^\n]*'))
 end
 
 --- Files and lines of a proposal, in words.
@@ -131,7 +174,7 @@ end
 events.on('lost', function(data)
   for _, proposal in ipairs(M.list()) do
     if proposal.client == data.client then
-      proposal.status = 'withdrawn'
+      proposal.status, lost[proposal.id] = 'withdrawn', true
       take(proposal, data.client)
     end
   end
@@ -234,6 +277,11 @@ end
 ---@param feedback? string
 ---@param done? fun(proposal: table)
 function M.decide(proposal, decision, which, feedback, done)
+  if lost[proposal.id] then
+    return client.tell('nothing was decided: ' .. M.gone(proposal.id), vim.log.levels.WARN)
+  end
+  -- Another server may have it than when it was looked at.
+  proposal = waiting[proposal.id] or proposal
   local params = vim.tbl_extend('force', { proposalId = proposal.id, decision = decision }, which or {})
   params.feedback = feedback and vim.trim(feedback) ~= '' and feedback or nil
   client.request(proposal.client, 'proposal/decide', params, function(result)
@@ -256,7 +304,7 @@ end
 
 --- For tests: forgets everything.
 function M.reset()
-  waiting, order = {}, {}
+  waiting, order, lost = {}, {}, {}
 end
 
 return M

@@ -25,21 +25,30 @@ local function subject(buf)
   end
 end
 
---- The hunk under the cursor. On a side of a proposal only its own hunks are meant.
----@return countersign.Place?
----@return boolean? several Whether there is none because several cover the line.
-function M.here()
+--- Where the cursor is now, for looking from there later too, when it is elsewhere.
+---@return fun(only?: string): countersign.Place?, boolean? look The hunk there, of that proposal only where one is named; on a
+---side of a proposal only its own are meant. The second value tells whether there is none because several cover the line.
+local function spot()
   local buf = vim.api.nvim_get_current_buf()
   local row = vim.api.nvim_win_get_cursor(0)[1] - 1
   local side = vim.b[buf].countersign_side
   local shown = side and require('countersign.review.side').hunk_at(buf, row)
-  if shown then
-    return proposals.find(side.proposal, shown)
-  end
   local path, to_file = subject(buf)
-  if path then
-    return proposals.at(path, to_file(row), side and side.proposal)
+  local line = to_file(row)
+  return function(only)
+    if shown then
+      return proposals.find(side.proposal, shown)
+    elseif path then
+      return proposals.at(path, line, side and side.proposal or only)
+    end
   end
+end
+
+--- The hunk under the cursor.
+---@return countersign.Place?
+---@return boolean? several Whether there is none because several cover the line.
+local function here()
+  return spot()()
 end
 
 --- Opens a file at a hunk, in a window that shows files.
@@ -73,7 +82,7 @@ M.go_to = go_to
 function M.move(step)
   local open = proposals.open_hunks()
   if #open == 0 then
-    return client.tell('no change of the agent waits for you.')
+    return client.tell(proposals.none('for you'))
   end
   local path, to_file = subject(vim.api.nvim_get_current_buf())
   local line = to_file(vim.api.nvim_win_get_cursor(0)[1] - 1)
@@ -104,6 +113,16 @@ function M.move(step)
   go_to(open[(to - 1) % #open + 1])
 end
 
+--- The proposals of the file in view: on a side of one, only that.
+---@return table[]
+local function of_file()
+  local path = subject(vim.api.nvim_get_current_buf())
+  local side = vim.b.countersign_side
+  return vim.tbl_filter(function(proposal)
+    return (not side or side.proposal == proposal.id) and proposals.has_file(proposal, path)
+  end, proposals.list())
+end
+
 --- What a decision is about.
 ---@param scope 'hunk'|'file'|'all'
 ---@return table[]? targets Each a proposal and which of its hunks.
@@ -115,16 +134,11 @@ local function targets(scope)
     end
   elseif scope == 'file' then
     local path = subject(vim.api.nvim_get_current_buf())
-    local side = vim.b.countersign_side
-    for _, proposal in ipairs(proposals.list()) do
-      for _, file in ipairs(proposal.files) do
-        if file.path == path and (not side or side.proposal == proposal.id) then
-          list[#list + 1] = { proposal = proposal, which = { path = path } }
-        end
-      end
+    for _, proposal in ipairs(of_file()) do
+      list[#list + 1] = { proposal = proposal, which = { path = path } }
     end
   else
-    local place, several = M.here()
+    local place, several = here()
     if several then
       client.tell('nothing is decided: two changes cover this line. :Countersign diff opens the sides; decide there.', vim.log.levels.WARN)
       return nil
@@ -134,7 +148,7 @@ local function targets(scope)
   end
   if #list == 0 then
     local where = { hunk = 'on this line', file = 'for this file', all = 'for you' }
-    client.tell(('no change of the agent waits %s. :Countersign hunks lists those that wait.'):format(where[scope]))
+    client.tell(proposals.none(where[scope], ':Countersign hunks lists those that wait.'))
     return nil
   end
   return list
@@ -193,7 +207,6 @@ function M.quickfix()
   local items = {}
   for i, place in ipairs(proposals.open_hunks()) do
     local hunk = place.hunk
-    local first = (hunk.newText ~= '' and hunk.newText or hunk.oldText):match('[^\n]*')
     local _, plus = hunk.newText:gsub('\n', '')
     local _, minus = hunk.oldText:gsub('\n', '')
     items[#items + 1] = {
@@ -202,25 +215,46 @@ function M.quickfix()
       end_lnum = math.max(place.range['end'], place.range.start + 1),
       nr = i,
       type = hunk.status == 'conflicting' and 'W' or 'I',
-      text = ('+%d −%d  %s%s'):format(plus, minus, hunk.conflict and ('in conflict (%s): '):format(hunk.conflict) or '', vim.trim(first)),
+      text = ('+%d −%d  %s%s'):format(plus, minus, hunk.conflict and ('in conflict (%s): '):format(hunk.conflict) or '', proposals.headline(hunk)),
     }
   end
   if #items == 0 then
-    return client.tell('no change of the agent waits for you.')
+    return client.tell(proposals.none('for you'))
   end
   vim.fn.setqflist({}, ' ', { title = 'Changes that Countersign proposes', items = items })
   vim.cmd('botright copen')
 end
 
---- The proposal that is meant where none is named: that of the hunk under the cursor, else the one that waits longest.
----@return table?
-function M.proposal()
-  local place = M.here()
-  local proposal = place and place.proposal or proposals.list()[1]
-  if not proposal then
-    client.tell('no change of the agent waits for you.')
+--- Finds the proposal that is meant where none is named: that of the hunk under the cursor, else the one that changes the file in
+--- view, else the only one. Where several may be meant the person is asked.
+---@param done fun(proposal: table, place?: countersign.Place) With the proposal's hunk under the cursor.
+function M.choose(done)
+  local look = spot()
+  local place = look()
+  local list = place and { place.proposal } or of_file()
+  list = #list > 0 and list or proposals.list()
+  if #list == 0 then
+    return client.tell(proposals.none('for you'))
+  elseif #list == 1 then
+    return done(list[1], look(list[1].id))
   end
-  return proposal
+  picker.select(list, {
+    prompt = 'Several proposals wait. Which one?',
+    kind = 'countersign.proposal',
+    format_item = function(proposal)
+      local shown = look(proposal.id)
+      local hunk = shown and shown.hunk or proposal.files[1].hunks[1]
+      return proposals.summary(proposal) .. (hunk and ': ' .. proposals.headline(hunk) or '')
+    end,
+  }, function(chosen)
+    -- Meanwhile it may have been decided, or told of anew.
+    local proposal = chosen and proposals.get(chosen.id)
+    if proposal then
+      done(proposal, look(proposal.id))
+    elseif chosen then
+      client.tell(proposals.gone(chosen.id), vim.log.levels.WARN)
+    end
+  end)
 end
 
 events.on('proposal', function(data)

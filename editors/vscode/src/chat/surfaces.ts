@@ -20,8 +20,8 @@ export class ChatSurfaces implements vscode.WebviewViewProvider, vscode.WebviewP
   private side: { readonly surface: Surface; readonly view: vscode.WebviewView } | undefined;
   private readonly code: CodeActions;
   private readonly cleanup: vscode.Disposable[];
-  /** What is to be shown in the side bar once it is there. */
-  private wanted: ((page: ChatPage) => void) | undefined;
+  /** What is to be shown in the side bar once it is there, in the order of the wishes. */
+  private wanted: ((page: ChatPage) => void)[] = [];
 
   constructor(
     private readonly extension: vscode.Uri,
@@ -52,8 +52,7 @@ export class ChatSurfaces implements vscode.WebviewViewProvider, vscode.WebviewP
       this.side = undefined;
       this.remove(surface);
     });
-    this.wanted?.(surface.page);
-    this.wanted = undefined;
+    this.wanted.splice(0).forEach((wish) => { wish(surface.page); });
   }
 
   deserializeWebviewPanel(panel: vscode.WebviewPanel): Promise<void> {
@@ -70,7 +69,7 @@ export class ChatSurfaces implements vscode.WebviewViewProvider, vscode.WebviewP
       page.post({ type: "focus" });
     };
     if (this.side === undefined) {
-      this.wanted = show;
+      this.wanted.push(show);
       await vscode.commands.executeCommand(`${VIEW}.focus`);
     } else {
       this.side.view.show(false);
@@ -80,7 +79,7 @@ export class ChatSurfaces implements vscode.WebviewViewProvider, vscode.WebviewP
 
   async fresh(): Promise<void> {
     if (this.side === undefined) {
-      this.wanted = (page) => { page.fresh(); };
+      this.wanted.push((page) => { page.fresh(); });
       await vscode.commands.executeCommand(`${VIEW}.focus`);
     } else {
       this.side.view.show(false);
@@ -93,7 +92,7 @@ export class ChatSurfaces implements vscode.WebviewViewProvider, vscode.WebviewP
     await this.focus();
     const page = this.side?.surface.page;
     if (page === undefined) {
-      this.wanted = (one) => { one.post({ type: "insert", text }); };
+      this.wanted.push((one) => { one.post({ type: "insert", text }); });
     } else {
       page.post({ type: "insert", text });
     }

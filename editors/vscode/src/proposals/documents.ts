@@ -178,7 +178,14 @@ export class ProposalDocuments implements vscode.FileSystemProvider, vscode.Disp
     for (const id of hunks) {
       const region = sheet.regions.find((one) => one.hunkId === id);
       if (place !== undefined && region !== undefined) {
-        await this.proposals.edit(place.proposalId, id, text.slice(region.start, region.end));
+        try {
+          await this.proposals.edit(place.proposalId, id, text.slice(region.start, region.end));
+        } catch (error) {
+          // With what is typed next it is tried again.
+          for (const left of hunks.slice(hunks.indexOf(id))) sheet.edited.add(left);
+          const loss = this.proposals.lossOf(place.proposalId);
+          throw loss === undefined ? error : new Error(loss);
+        }
       }
     }
     // It is with the server now; as a document it counts as saved.

@@ -1,6 +1,6 @@
 /**
  * Which hunk of a proposal an edit of its outcome belongs to. The outcome is the unchanged text with the hunks' new texts between; a
- * person may edit those, and nothing else.
+ * person may edit those, and nothing else. And which hunk lies at a line.
  */
 import type { Hunk } from "../protocol";
 
@@ -43,4 +43,17 @@ export function edited(regions: readonly Region[], change: { readonly offset: nu
       return region.start >= hit.end ? { ...region, start: region.start + grown, end: region.end + grown } : region;
     }),
   };
+}
+
+/** Lines, half open. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** What lies at a line: the one that covers it, else the one beside it. Undefined where several do, since nobody could tell which is meant. */
+export function spanAt<T extends Span>(spans: readonly T[], line: number): T | undefined {
+  const over = spans.filter(({ start, end }) => line >= start && line < Math.max(end, start + 1));
+  const [one, ...others] = over.length > 0 ? over : spans.filter(({ start, end }) => line >= start - 1 && line <= end);
+  return others.length === 0 ? one : undefined;
 }

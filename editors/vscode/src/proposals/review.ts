@@ -3,15 +3,20 @@
  */
 import * as vscode from "vscode";
 import { plain } from "../chat/words";
-import type { Proposal, ProposalFile } from "../protocol";
+import type { Hunk, Proposal, ProposalDecision, ProposalFile } from "../protocol";
 import { placeOf, SCHEME, uriOf } from "./documents";
-import type { ProposalDocuments } from "./documents";
+import type { Place, ProposalDocuments } from "./documents";
+import { spanAt } from "./regions";
+import type { Span } from "./regions";
 import { isOpen, isWaiting } from "./state";
 import type { Proposals, Target } from "./store";
 
 const REVIEW = "Review";
 const ACCEPT = "Accept All";
 const REJECT = "Reject All";
+const NONE_WAITS = "No change that waits is at the cursor. Put the cursor on one: “Countersign: Go to the Agent's Next Change”.";
+const NONE_DECIDED = "No change that you have decided on is at the cursor.";
+const DECIDED = "That change has been decided already.";
 
 export class Review implements vscode.CodeLensProvider, vscode.Disposable {
   private readonly lensChanges = new vscode.EventEmitter<void>();
@@ -113,24 +118,90 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
     return only !== undefined && others.length === 0 ? { proposalId: only.id } : undefined;
   }
 
-  async decide(given: unknown, decision: "accept" | "reject" | "reset"): Promise<void> {
+  async decide(given: unknown, decision: ProposalDecision): Promise<void> {
     const target = this.target(given);
-    if (target === undefined) {
-      void vscode.window.showInformationMessage("No change of the agent waits here.");
-      return;
+    if (this.canDecide(target, "No change of the agent waits here.")) {
+      await this.proposals.decide(target, decision);
     }
-    await this.proposals.decide(target, decision);
   }
 
-  async rejectWithWords(given: unknown): Promise<void> {
-    const target = this.target(given);
-    if (target === undefined) {
+  rejectWithWords(given: unknown): Promise<void> {
+    return this.askAndReject(this.target(given), "No change of the agent waits here.");
+  }
+
+  /** Decides on the one hunk at the cursor: in either side of a diff, or in the file itself. */
+  async decideAtCursor(decision: ProposalDecision): Promise<void> {
+    const target = this.atCursor((hunk) => isOpen(hunk) === (decision !== "reset"));
+    if (this.canDecide(target, decision === "reset" ? NONE_DECIDED : NONE_WAITS)) {
+      await this.proposals.decide(target, decision);
+    }
+  }
+
+  rejectAtCursorWithWords(): Promise<void> {
+    return this.askAndReject(this.atCursor(isOpen), NONE_WAITS);
+  }
+
+  /** Whether there is something to decide on; the person is told where there is not. */
+  private canDecide(target: Target | undefined, none: string): target is Target {
+    const waits = target !== undefined && this.proposals.get(target.proposalId) !== undefined;
+    if (!waits) {
+      const loss = this.proposals.lossOf(target?.proposalId);
+      void vscode.window.showInformationMessage(loss === undefined ? none : `Nothing was decided. ${loss}`);
+    }
+    return waits;
+  }
+
+  private async askAndReject(target: Target | undefined, none: string): Promise<void> {
+    if (!this.canDecide(target, none)) {
       return;
     }
     const words = await vscode.window.showInputBox({ title: "Reject", prompt: "What should be otherwise? The agent is told.", ignoreFocusOut: true });
-    if (words !== undefined) {
+    if (words !== undefined && this.canDecide(target, none)) {
       await this.proposals.decide(target, "reject", words.trim() === "" ? undefined : words.trim());
     }
+  }
+
+  /** The hunk at the cursor, if it is a wanted one. */
+  private atCursor(isWanted: (hunk: Hunk) => boolean): Target | undefined {
+    const editor = vscode.window.activeTextEditor;
+    if (editor === undefined) {
+      return undefined;
+    }
+    const all = this.hunksIn(editor.document);
+    const line = editor.selection.active.line;
+    const found = spanAt(all, line) ?? spanAt(all.filter(({ hunk }) => isWanted(hunk)), line);
+    return found !== undefined && isWanted(found.hunk) ? { proposalId: found.proposal.id, path: found.file.path, hunkIds: [found.hunk.id] } : undefined;
+  }
+
+  /** The hunks of what an editor shows, by its lines. In a diff of a proposal those of others are not meant. */
+  private hunksIn(document: vscode.TextDocument): (Span & { proposal: Proposal; file: ProposalFile; hunk: Hunk })[] {
+    const place = placeOf(document.uri) ?? shownDiff(document.uri);
+    const wanted = document.uri.toString();
+    const files = this.proposals.waiting.flatMap((proposal) => proposal.files.map((file) => ({ proposal, file })));
+    const isOutcome = placeOf(document.uri)?.side === "after";
+    return files
+      .filter(({ proposal, file }) => (place === undefined ? vscode.Uri.parse(file.uri).toString() === wanted : proposal.id === place.proposalId && file.path === place.path))
+      .flatMap(({ proposal, file }) => (isOutcome ? this.spansOfOutcome(document, file) : file.hunks.map((hunk) => ({ ...hunk.range, hunk }))).map((span) => ({ ...span, proposal, file })));
+  }
+
+  /** Where the hunks of a file lie in its outcome; one that is not in it, where its lines stand as they are. */
+  private spansOfOutcome(document: vscode.TextDocument, file: ProposalFile): (Span & { hunk: Hunk })[] {
+    if (file.kind.type === "delete") {
+      return file.hunks.map((hunk) => ({ start: 0, end: document.lineCount, hunk }));
+    }
+    const regions = this.documents.regions(document.uri);
+    if (file.hunks.some(({ id, status }) => (status === "pending" || status === "accepted") && !regions.some(({ hunkId }) => hunkId === id))) {
+      // What is shown is not what the hunks come to, so no line says which is meant.
+      return [];
+    }
+    let shift = 0;
+    return [...file.hunks].sort((a, b) => a.range.start - b.range.start).map((hunk) => {
+      const region = regions.find(({ hunkId }) => hunkId === hunk.id);
+      const start = region === undefined ? hunk.range.start + shift : document.positionAt(region.start).line;
+      const end = region === undefined ? hunk.range.end + shift : lineBehind(document, region.end);
+      shift = end - hunk.range.end;
+      return { start, end, hunk };
+    });
   }
 
   /** Goes to the next (or previous) hunk that waits: in this file, else in the next one. */
@@ -182,12 +253,12 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
     const names = proposal.files.map((file) => vscode.workspace.asRelativePath(file.path));
     const shown = names.slice(0, 4).join(", ") + (names.length > 4 ? ` and ${names.length - 4} more` : "");
     const chosen = await vscode.window.showInformationMessage(plain(`The agent proposes changes to ${shown}.`), REVIEW, ACCEPT, REJECT);
-    if (this.proposals.get(proposal.id) === undefined) {
+    if (chosen === undefined || !this.canDecide({ proposalId: proposal.id }, DECIDED)) {
       return;
     }
     if (chosen === REVIEW) await this.open({ proposalId: proposal.id });
     else if (chosen === ACCEPT) await this.proposals.decide({ proposalId: proposal.id }, "accept");
-    else if (chosen === REJECT) await this.proposals.decide({ proposalId: proposal.id }, "reject");
+    else await this.proposals.decide({ proposalId: proposal.id }, "reject");
   }
 
   private draw(): void {
@@ -216,6 +287,18 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
       await vscode.window.tabGroups.close(tabs, true);
     }
   }
+}
+
+/** The line behind the last one that ends at an offset. */
+function lineBehind(document: vscode.TextDocument, offset: number): number {
+  const { line, character } = document.positionAt(offset);
+  return character === 0 ? line : line + 1;
+}
+
+/** The proposal whose diff is in view with this document as its left side. */
+function shownDiff(uri: vscode.Uri): Place | undefined {
+  const input = vscode.window.tabGroups.activeTabGroup.activeTab?.input;
+  return input instanceof vscode.TabInputTextDiff && input.original.toString() === uri.toString() ? placeOf(input.modified) : undefined;
 }
 
 /** Whether an editor is the left side of a diff editor, which the editor gives no column. */

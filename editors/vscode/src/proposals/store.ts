@@ -16,6 +16,8 @@ export interface Target {
 
 export class Proposals implements vscode.Disposable {
   private readonly proposals = new Map<string, Proposal>();
+  /** Those that waited when their server was lost, until they come again. */
+  private readonly lost = new Set<string>();
   private readonly changes = new vscode.EventEmitter<Proposal | undefined>();
   private readonly arrivals = new vscode.EventEmitter<Proposal>();
   /** With the proposal that changed; undefined if it may be any. */
@@ -30,6 +32,7 @@ export class Proposals implements vscode.Disposable {
       this.arrivals,
       threads.onEvent((event) => { this.take(event); }),
       threads.onConnection((connected) => {
+        this.waiting.forEach(({ id }) => this.lost.add(id));
         this.proposals.clear();
         this.changes.fire(undefined);
         if (connected) void this.read();
@@ -47,6 +50,15 @@ export class Proposals implements vscode.Disposable {
 
   get(id: string): Proposal | undefined {
     return this.proposals.get(id);
+  }
+
+  /** What the loss of the server means for a proposal, or for all that waited, in words; undefined where that is not why it waits no more. */
+  lossOf(id?: string): string | undefined {
+    const { isConnected } = this.threads;
+    if (id === undefined ? isConnected || this.lost.size === 0 : !this.lost.has(id)) {
+      return undefined;
+    }
+    return isConnected ? "The server was lost, and this change with it. Ask the agent for it again." : "The server was lost. What waited is back once it runs again (“Countersign: Restart Server”).";
   }
 
   /** The waiting hunks of a file, with their proposals. */
@@ -81,6 +93,7 @@ export class Proposals implements vscode.Disposable {
     const { data } = await this.threads.request("countersign/proposal/list", {});
     for (const proposal of data) {
       this.proposals.set(proposal.id, proposal);
+      this.lost.delete(proposal.id);
     }
     this.changes.fire(undefined);
   }
@@ -91,6 +104,7 @@ export class Proposals implements vscode.Disposable {
       return;
     }
     this.proposals.set(proposal.id, proposal);
+    this.lost.delete(proposal.id);
     if (!isWaiting(proposal)) {
       this.proposals.delete(proposal.id);
     }

@@ -26,28 +26,10 @@ local function command(id)
   }
 end
 
---- Asks as a handler does; the answer is in the table once there is one.
-local function asked(method, params)
-  local got = {}
-  local handler = require('countersign.handlers').table()['countersign/' .. method]
-  coroutine.wrap(function()
-    got.result, got.error = handler(nil, params, { client_id = 1 })
-    got.there = true
-  end)()
-  return got
-end
-
 --- Waits until a question is open, another one than that.
 local function opens(before)
   T.wait('the question', function()
     return open ~= nil and open ~= before
-  end)
-end
-
---- Waits until the handler has its answer.
-local function ends(got)
-  T.wait('the answer', function()
-    return got.there
   end)
 end
 
@@ -66,23 +48,23 @@ tests['a question waits for still keys, is put once, and its first choice is a n
   pickers()
   T.fresh({ questions = { pause = 10 } })
   local ask = require('countersign.ask')
-  local got = asked('approval/command', command('a'))
+  local got = T.asked('approval/command', command('a'))
   opens()
   T.equal(open.items[1].decision, 'decline')
   T.has(open.options.prompt, 'make test')
   -- A picker of others has one line for it: all of it stands in a window beside.
   T.check(not open.options.prompt:find('\n', 1, true), open.options.prompt)
   T.has(cards()[1], 'OUTSIDE')
-  local second = asked('approval/command', command('b'))
+  local second = T.asked('approval/command', command('b'))
   local first = open
   vim.wait(100, function() end)
   T.equal(open, first, 'two questions at once')
   first.done(first.items[2])
-  ends(got)
+  T.ends(got)
   T.equal(got.result.decision, 'accept')
   opens(first)
   open.done(nil)
-  ends(second)
+  T.ends(second)
   T.equal(second.result.decision, 'decline')
   T.equal(#ask.waiting(), 0)
 end
@@ -90,10 +72,10 @@ end
 tests['a question that is settled elsewhere is taken back, and a late choice counts for nothing'] = function()
   pickers()
   T.fresh({ questions = { pause = 10 } })
-  local got = asked('approval/command', command('a'))
+  local got = T.asked('approval/command', command('a'))
   opens()
   require('countersign.ask').approval_resolved({ approvalId = 'a', decision = 'accept' })
-  ends(got)
+  T.ends(got)
   T.equal(got.result.decision, 'decline')
   open.done(open.items[2])
   vim.wait(50, function() end)
@@ -108,14 +90,14 @@ tests['words go with a no, and closing their prompt is a no without'] = function
     vim.ui.input = function(_, done)
       done(said or nil)
     end
-    local got = asked('approval/command', command('a'))
+    local got = T.asked('approval/command', command('a'))
     opens()
     for _, choice in ipairs(open.items) do
       if choice.words then
         open.done(choice)
       end
     end
-    ends(got)
+    T.ends(got)
     T.equal({ got.result.decision, got.result.feedback }, { 'decline', said or nil })
   end
 end
@@ -124,14 +106,14 @@ tests['a question that is put aside holds no other up, and opens at a wish'] = f
   pickers()
   T.fresh({ questions = { pause = 10 } })
   local ask = require('countersign.ask')
-  local first, second = asked('approval/command', command('a')), asked('approval/command', command('b'))
+  local first, second = T.asked('approval/command', command('a')), T.asked('approval/command', command('b'))
   opens()
   local before = open
   ask.put_aside(ask.waiting()[1])
   ask.open()
   T.check(open ~= before, 'the other is asked')
   open.done(nil)
-  ends(second)
+  T.ends(second)
   T.check(not first.there)
   before = open
   vim.wait(200, function() end)
@@ -139,7 +121,7 @@ tests['a question that is put aside holds no other up, and opens at a wish'] = f
   ask.open()
   T.check(open ~= before)
   open.done(open.items[2])
-  ends(first)
+  T.ends(first)
   T.equal(first.result.decision, 'accept')
 end
 
@@ -147,14 +129,14 @@ tests['one that comes while another is put aside is asked by itself'] = function
   pickers()
   T.fresh({ questions = { pause = 10 } })
   local ask = require('countersign.ask')
-  asked('approval/command', command('a'))
+  T.asked('approval/command', command('a'))
   opens()
   local before = open
   ask.put_aside(ask.waiting()[1])
-  local second = asked('approval/command', command('b'))
+  local second = T.asked('approval/command', command('b'))
   opens(before)
   open.done(nil)
-  ends(second)
+  T.ends(second)
   ask.answer(nil, { decision = 'decline' })
 end
 
@@ -162,6 +144,17 @@ local function labels()
   return vim.tbl_map(function(choice)
     return choice.label
   end, open.items)
+end
+
+--- Chooses to read all of it, which is all that is offered beside a no; gives the question that was open.
+local function reads_first()
+  T.equal(labels()[2], 'Read all of it, then decide…')
+  for _, choice in ipairs(open.items) do
+    T.check(choice.decision ~= 'accept' and choice.decision ~= 'acceptForSession', choice.label)
+  end
+  local before = open
+  open.done(open.items[2])
+  return before
 end
 
 tests['a command that does not fit its prompt is shown to its end before there is a yes'] = function()
@@ -177,7 +170,7 @@ tests['a command that does not fit its prompt is shown to its end before there i
     T.fresh({ questions = { pause = 10 } })
     local params = command('a')
     params.command = { 'bash', '-lc', row[1] }
-    local got = asked('approval/command', params)
+    local got = T.asked('approval/command', params)
     opens()
     if row[2] then
       T.equal(#cards(), 1)
@@ -185,12 +178,7 @@ tests['a command that does not fit its prompt is shown to its end before there i
       T.check(not cards()[1]:find('\27', 1, true), 'what hides text is made visible')
     else
       T.check(not (cards()[1] or ''):find('rm -rf', 1, true), cards())
-      T.equal(labels()[2], 'Read all of it, then decide…')
-      for _, choice in ipairs(open.items) do
-        T.check(choice.decision ~= 'accept' and choice.decision ~= 'acceptForSession', choice.label)
-      end
-      local before = open
-      open.done(open.items[2])
+      local before = reads_first()
       T.equal(#vim.api.nvim_list_tabpages(), 2)
       T.equal(vim.api.nvim_buf_get_lines(0, -2, -1, false), { 'rm -rf /' })
       vim.wait(400, function() end)
@@ -203,7 +191,7 @@ tests['a command that does not fit its prompt is shown to its end before there i
         open.done(choice)
       end
     end
-    ends(got)
+    T.ends(got)
     T.equal(got.result.decision, 'accept')
     T.equal(cards(), {})
   end
@@ -222,13 +210,13 @@ tests['whatever is asked, what stands beside it goes when it is settled elsewher
     pickers()
     vim.ui.input = function() end
     T.fresh({ questions = { pause = 10 } })
-    local got = asked(row[1], vim.tbl_extend('force', { id = 'q', threadId = 't', turnId = 'u', itemId = 'i' }, row[2]))
+    local got = T.asked(row[1], vim.tbl_extend('force', { id = 'q', threadId = 't', turnId = 'u', itemId = 'i' }, row[2]))
     T.wait('the question', function()
       return #cards() == 1
     end)
     T.has((cards()[1]:gsub('\n', '')), vim.trim(row[5]))
     require('countersign.ask')[row[3]]({ [row[4]] = 'q' })
-    ends(got)
+    T.ends(got)
     T.equal(cards(), {})
   end
   vim.o.columns, vim.o.lines = 80, 24
@@ -240,12 +228,12 @@ tests['what shows a question goes when it is settled elsewhere'] = function()
   T.fresh({ questions = { pause = 10 } })
   local params = command('a')
   params.command = { 'bash', '-lc', 'a\nb' }
-  local got = asked('approval/command', params)
+  local got = T.asked('approval/command', params)
   T.wait('the question', function()
     return #cards() == 1
   end)
   require('countersign.ask').approval_resolved({ approvalId = 'a', decision = 'accept' })
-  ends(got)
+  T.ends(got)
   T.equal(cards(), {})
   vim.o.columns, vim.o.lines = 80, 24
 end
@@ -304,8 +292,8 @@ tests['what is asked in words is answered by choices or words, and nothing is no
   vim.ui.input = function(_, done)
     done('mine')
   end
-  local got = asked('userInput/request', params)
-  ends(got)
+  local got = T.asked('userInput/request', params)
+  T.ends(got)
   T.equal(got.result, { answers = { one = { answers = { 'A\nB' } }, two = { answers = { 'mine' } } } })
   vim.ui.select = function(_, _, done)
     done(nil)
@@ -313,8 +301,8 @@ tests['what is asked in words is answered by choices or words, and nothing is no
   vim.ui.input = function(_, done)
     done(nil)
   end
-  got = asked('userInput/request', params)
-  ends(got)
+  got = T.asked('userInput/request', params)
+  T.ends(got)
   T.equal(got.result, vim.NIL)
 end
 
@@ -365,8 +353,8 @@ tests['an address that is no web page is not opened'] = function()
   end
   for url, action in pairs({ ['file:///etc/passwd'] = 'decline', ['https://example.org/x'] = 'accept' }) do
     opened = nil
-    local got = asked('mcp/elicitation', { id = 'e', threadId = 't', turnId = 'u', itemId = 'i', server = 's', requestId = 1, message = 'm', mode = 'url', url = url, elicitationId = 'x' })
-    ends(got)
+    local got = T.asked('mcp/elicitation', { id = 'e', threadId = 't', turnId = 'u', itemId = 'i', server = 's', requestId = 1, message = 'm', mode = 'url', url = url, elicitationId = 'x' })
+    T.ends(got)
     T.equal(got.result.action, action)
     T.equal(opened, action == 'accept' and url or nil)
   end
@@ -384,14 +372,9 @@ tests['a prompt that the screen cannot hold is read before there is a yes'] = fu
   T.fresh({ questions = { pause = 10 } })
   local params = command('a')
   params.reason, params.justification = ('why '):rep(70) .. 'END', ('because '):rep(30)
-  local got = asked('approval/command', params)
+  local got = T.asked('approval/command', params)
   opens()
-  T.equal(labels()[2], 'Read all of it, then decide…')
-  for _, choice in ipairs(open.items) do
-    T.check(choice.decision ~= 'accept' and choice.decision ~= 'acceptForSession', choice.label)
-  end
-  local before = open
-  open.done(open.items[2])
+  local before = reads_first()
   T.has(table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n'), 'END')
   vim.cmd.tabclose()
   opens(before)
@@ -402,7 +385,7 @@ tests['a prompt that the screen cannot hold is read before there is a yes'] = fu
     T.check(config.relative == '' or config.height <= 4, config)
   end
   open.done(open.items[2])
-  ends(got)
+  T.ends(got)
   T.equal(got.result.decision, 'accept')
   vim.o.columns, vim.o.lines = 80, 24
 end
@@ -424,7 +407,7 @@ tests['what is said to a question that was settled elsewhere is told to be lost,
   }) do
     pickers()
     T.fresh({ questions = { pause = 10 } })
-    local got = asked(row[1], row[2])
+    local got = T.asked(row[1], row[2])
     opens()
     if row[1] == 'mcp/elicitation' then
       local before = open
@@ -432,7 +415,7 @@ tests['what is said to a question that was settled elsewhere is told to be lost,
       opens(before)
     end
     require('countersign.ask')[row[3]]({ [row[4]] = 'q' })
-    ends(got)
+    T.ends(got)
     local before = open
     before.done(before.items[1])
     T.wait('the word about it', function()
@@ -444,13 +427,35 @@ tests['what is said to a question that was settled elsewhere is told to be lost,
   -- Who says nothing has lost nothing.
   T.fresh({ questions = { pause = 10 } })
   open = nil
-  local got = asked('userInput/request', two_questions)
+  local got = T.asked('userInput/request', two_questions)
   opens()
   require('countersign.ask').input_resolved({ id = 'q' })
-  ends(got)
+  T.ends(got)
   open.done(nil)
   vim.wait(100, function() end)
   T.equal(told(), {})
+end
+
+tests['what is said to a question whose server was lost is told to be lost with it'] = function()
+  pickers()
+  T.fresh({ cmd = { '/no/such/server' }, questions = { pause = 10 } })
+  local id, wire = T.countersign({})
+  require('countersign.threads').ensure('t', id)
+  local got = T.asked('approval/command', command('a'))
+  opens()
+  wire.exit(1)
+  T.ends(got)
+  T.equal(got.result.decision, 'decline')
+  open.done(open.items[2])
+  local function told(part)
+    return vim.tbl_filter(function(one)
+      return one[1]:find(part, 1, true) ~= nil
+    end, T.messages)
+  end
+  T.wait('the word about it', function()
+    return #told('the server was lost; what you said was not sent') == 1
+  end)
+  T.equal(told('settled elsewhere'), {})
 end
 
 tests['a picker that is closed by the next one of the same question is no answer'] = function()
@@ -466,7 +471,7 @@ tests['a picker that is closed by the next one of the same question is no answer
         before.done(nil)
       end
     end
-    local got = asked(method, params)
+    local got = T.asked(method, params)
     opens()
     if method == 'userInput/request' then
       local before = open
@@ -485,11 +490,11 @@ tests['a picker that is closed by the next one of the same question is no answer
       opens(last)
       open.over = true
       open.done(open.items[1])
-      ends(got)
+      T.ends(got)
       T.equal(got.result, { answers = { one = { answers = { 'A' } }, two = { answers = { 'B' } } } })
     else
       last.done(last.items[2])
-      ends(got)
+      T.ends(got)
       T.equal(got.result.decision, 'accept')
     end
   end

@@ -32,21 +32,10 @@ local function floating()
 end
 
 local function approval(id)
-  local got = {}
-  coroutine.wrap(function()
-    got.result = require('countersign.handlers').table()['countersign/approval/command'](nil, {
-      id = id, threadId = 't', turnId = 'u', itemId = 'i', command = { 'bash', '-lc', 'make ' .. id }, cwd = '/shop', actions = {},
-      reason = 'It is not known to be safe.', confined = 'outside', availableDecisions = { 'accept', 'decline', 'cancel' },
-    }, { client_id = 1 })
-    got.there = true
-  end)()
-  return got
-end
-
-local function ends(got)
-  T.wait('the answer', function()
-    return got.there
-  end)
+  return T.asked('approval/command', {
+    id = id, threadId = 't', turnId = 'u', itemId = 'i', command = { 'bash', '-lc', 'make ' .. id }, cwd = '/shop', actions = {},
+    reason = 'It is not known to be safe.', confined = 'outside', availableDecisions = { 'accept', 'decline', 'cancel' },
+  })
 end
 
 local function opens(shown, count)
@@ -65,11 +54,11 @@ tests['a picker in a window of its own that answers later'] = function()
   vim.wait(300, function() end)
   T.equal(#shown, 1, 'while it has the keys nothing else opens')
   shown[1].choose(2)
-  ends(first)
+  T.ends(first)
   T.equal(first.result.decision, 'accept')
   opens(shown, 2)
   shown[2].choose(nil)
-  ends(second)
+  T.ends(second)
   T.equal(second.result.decision, 'decline')
   back()
 end
@@ -109,7 +98,7 @@ tests['a picker that answers twice answers once'] = function()
   end
   T.fresh({ questions = { pause = 10 } })
   local got = approval('one')
-  ends(got)
+  T.ends(got)
   T.equal(got.result.decision, 'accept')
   local contents = {}
   require('countersign.ask.elicitation').fill({ required = { 'a', 'b' }, properties = { a = { type = 'string' }, b = { type = 'boolean' }, c = { type = 'string' } } }, function(content)
@@ -153,14 +142,14 @@ tests['a picker that tells nobody that it was closed holds nothing up'] = functi
   end
   T.equal(#floats(), 1, 'what stood beside the first is gone')
   calls[2].done(calls[2].items[2])
-  ends(second)
+  T.ends(second)
   vim.wait(300, function() end)
   T.equal(#calls, 2, 'the first does not come by itself')
   require('countersign.commands').run('answer', '')
   opens(calls, 3)
   T.has(calls[3].prompt, 'make one')
   calls[3].done(calls[3].items[2])
-  ends(first)
+  T.ends(first)
   T.equal(first.result.decision, 'accept')
   T.equal(#floats(), 0)
   back()
@@ -187,7 +176,7 @@ tests['a picker that fails is a no, and is told'] = function()
     end
     T.fresh({ questions = { pause = 10 } })
     local got = approval('one')
-    ends(got)
+    T.ends(got)
     T.equal({ got.result.decision, got.result.feedback, words }, { 'decline', nil, name == 'select' and 0 or 1 })
     T.has(T.messages[#T.messages][1], ('vim.ui.%s failed'):format(name))
     for _, win in ipairs(vim.api.nvim_list_wins()) do
@@ -207,7 +196,7 @@ tests['Neovim’s own list shows all that is asked, in its prompt'] = function()
   end
   T.fresh({ questions = { pause = 10 } })
   local got = approval('one')
-  ends(got)
+  T.ends(got)
   vim.fn.inputlist = inputlist
   T.equal(got.result.decision, 'accept')
   T.has(asked, 'Run make one?\nIn /shop, OUTSIDE the sandbox')
@@ -219,7 +208,7 @@ tests['a table that can be called is a picker of others'] = function()
   end })
   T.fresh({ questions = { pause = 10 } })
   local got = approval('one')
-  ends(got)
+  T.ends(got)
   T.equal(got.result.decision, 'accept')
   T.check(not require('countersign.picker').is_own('select'))
   local good, why = pcall(vim.cmd, 'silent checkhealth countersign')

@@ -356,35 +356,166 @@ local function two(path, id)
   return mine, other
 end
 
-tests['of two changes that cover a line none is decided, and it is told why'] = function()
+--- Those two for an open file and a server that takes decisions.
+local function two_to_decide()
   require('countersign.review')
-  local proposals = require('countersign.proposals')
   local _, path = file({ 'a', 'b', 'c' })
   local id, decided = deciding(function()
     return proposal(path, {})
   end)
   local _, other = two(path, id)
+  return { proposals = require('countersign.proposals'), path = path, client = id, decided = decided, other = other }
+end
+
+tests['of two changes that cover a line none is decided, and it is told why'] = function()
+  local set = two_to_decide()
+  local proposals, path = set.proposals, set.path
   T.equal({ proposals.at(path, 1) }, { nil, true })
   on(1, 'accept')
   T.has(T.messages[#T.messages][1], 'two changes cover this line')
   -- One that is decided beside them is not taken instead.
   local third = proposal(path, { hunk('3', 1, 2, 'X\n', 'rejected') })
   third.id = 'd'
-  proposals.created({ proposal = third }, id)
+  proposals.created({ proposal = third }, set.client)
   T.equal({ proposals.at(path, 1) }, { nil, true })
-  other.files[1].hunks[1].status = 'rejected'
+  set.other.files[1].hunks[1].status = 'rejected'
   T.equal(proposals.at(path, 1).hunk.id, '1')
-  T.equal(decided, {})
+  T.equal(set.decided, {})
+end
+
+tests['of several proposals the two sides show the one under the cursor, and where that is not clear the one that is chosen'] = function()
+  require('countersign.review')
+  local proposals = require('countersign.proposals')
+  local buf, path = file({ 'a', 'b', 'c', 'd' })
+  local made = {}
+  local id = T.countersign({ ['countersign/proposal/read'] = function(params)
+    local full = vim.deepcopy(made[params.proposalId])
+    full.files[1].current, full.files[1].result = 'a\nb\nc\nd\n', 'a\nB\nc\nd\n'
+    return { proposal = full }
+  end })
+  made.p, made.o = two(path, id)
+  made.p.files[1].hunks[2] = hunk('9', 3, 4, 'D\n')
+  local asked
+  vim.ui.select = function(items, options, done)
+    asked = { lines = vim.tbl_map(options.format_item, items), kind = options.kind, choose = function(i)
+      done(items[i])
+    end }
+  end
+  --- Opens by a command on a line; the proposal that is shown.
+  local function opened(line, command, choose)
+    asked = nil
+    vim.cmd('silent! tabonly!')
+    vim.api.nvim_set_current_buf(buf)
+    vim.cmd('silent! only!')
+    on(line, command)
+    if choose then
+      T.equal(#vim.api.nvim_list_tabpages(), 1, 'nothing opens before it is chosen')
+      asked.choose(choose)
+    end
+    T.wait('the two sides', function()
+      return vim.b.countersign_side ~= nil
+    end)
+    return vim.b.countersign_side.proposal
+  end
+  for _, command in ipairs({ 'diff', 'edit' }) do
+    T.equal(opened(3, command), 'p', 'the one under the cursor')
+    T.equal(asked, nil, 'which is clear')
+    T.equal(opened(1, command, 2), 'o', 'the one that is chosen')
+    T.equal(asked.kind, 'countersign.proposal')
+    T.check(asked.lines[1] ~= asked.lines[2] and asked.lines[1]:find(': B', 1, true), asked.lines)
+  end
+  -- One of another file only is not meant here.
+  local elsewhere = proposal('/elsewhere', { hunk('8', 0, 1, 'X\n') })
+  elsewhere.id = 'x'
+  proposals.created({ proposal = elsewhere }, id)
+  made.o.status = 'rejected'
+  proposals.updated({ proposal = made.o }, id)
+  T.equal(opened(0, 'diff'), 'p')
+  T.equal(asked, nil)
+  -- Nobody is asked for nothing, and what was decided while it was chosen is not shown.
+  made.o.status = 'proposed'
+  proposals.updated({ proposal = made.o }, id)
+  vim.cmd('silent! tabonly!')
+  vim.api.nvim_set_current_buf(buf)
+  on(1, 'diff')
+  made.p.status = 'applied'
+  proposals.updated({ proposal = made.p }, id)
+  asked.choose(1)
+  T.has(T.messages[#T.messages][1], 'decided already')
+  vim.cmd('silent! tabonly!')
+  vim.ui.select = T.ui.select
+end
+
+tests['where the server was lost, that is told, and not that a change is decided'] = function()
+  T.fresh({ cmd = { '/no/such/server' } })
+  require('countersign.review')
+  local proposals = require('countersign.proposals')
+  local buf, path = file({ 'a', 'b', 'c' })
+  local full
+  local answers = { ['countersign/proposal/read'] = function()
+    full.files[1].current, full.files[1].result = 'a\nb\nc\n', 'a\nB\nc\n'
+    return { proposal = vim.deepcopy(full) }
+  end }
+  local id, wire = T.countersign(answers)
+  local first, other = two(path, id)
+  full = vim.deepcopy(first)
+  local looked_at = proposals.list()[1]
+  require('countersign.review.side').open(looked_at)
+  T.wait('the two sides', function()
+    return vim.b.countersign_side ~= nil
+  end)
+  vim.api.nvim_buf_set_lines(0, 1, 2, false, { 'mine' })
+  wire.exit(1)
+  T.wait('the end', function()
+    return #proposals.list() == 0 and #require('countersign.client').all() == 0
+  end)
+  local function told(part)
+    local all = require('countersign.client').told()
+    local last = all[#all]
+    T.has(last, part)
+    T.has(last, 'the server was lost')
+    T.check(not last:find('decided already', 1, true), last)
+  end
+  vim.cmd('silent write')
+  told('your edit was not taken')
+  T.check(vim.bo.modified, 'what was typed is kept')
+  proposals.decide(looked_at, 'accept')
+  told('nothing was decided')
+  local side = vim.api.nvim_get_current_buf()
+  vim.cmd('tabnext')
+  vim.api.nvim_set_current_buf(buf)
+  for _, command in ipairs({ 'accept', 'accept file', 'accept all', 'diff', 'next', 'hunks' }) do
+    on(1, command)
+    told(':Countersign restart')
+  end
+  require('countersign.actions').commands()['countersign.rejectWithWords']({ arguments = { { proposalId = 'p' } } })
+  told('What waited is back')
+  -- It comes again with the next server, and so does what was typed.
+  local edited
+  answers['countersign/proposal/list'] = { data = { vim.deepcopy(full) } }
+  answers['countersign/proposal/edit'] = function(params)
+    edited = params
+    return { proposal = vim.deepcopy(full) }
+  end
+  T.countersign(answers)
+  T.wait('the proposal', function()
+    return #proposals.list() == 1
+  end)
+  vim.api.nvim_set_current_win(vim.fn.win_findbuf(side)[1])
+  vim.cmd('silent write')
+  T.wait('the edit', function()
+    return edited
+  end)
+  T.equal({ edited.proposalId, edited.hunkId, edited.newText }, { 'p', '1', 'mine\n' })
+  -- The other one does not: to whoever still looks at it, it is gone.
+  proposals.decide(other, 'accept')
+  told('Ask the agent for it again')
+  vim.cmd('silent! tabonly!')
 end
 
 tests['on the after side of a proposal nothing of another one is decided'] = function()
-  require('countersign.review')
-  local proposals = require('countersign.proposals')
-  local _, path = file({ 'a', 'b', 'c' })
-  local id, decided = deciding(function()
-    return proposal(path, {})
-  end)
-  two(path, id)
+  local set = two_to_decide()
+  local proposals, path, decided = set.proposals, set.path, set.decided
   T.equal(proposals.at(path, 1, 'o').hunk.id, '2')
   T.equal(proposals.at(path, 1, 'p').hunk.id, '1')
   vim.cmd('enew')
@@ -397,7 +528,7 @@ tests['on the after side of a proposal nothing of another one is decided'] = fun
   end)
   T.equal(decided, { '2' })
   proposals.reset()
-  two(path, id)
+  two(path, set.client)
   on(0, 'accept file')
   T.wait('the decision on the file', function()
     return #decided == 2

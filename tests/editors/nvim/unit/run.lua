@@ -98,6 +98,24 @@ function T.server(answers)
     asked
 end
 
+--- Puts a request of our server's to the plugin; its answer is in the table once there is one.
+function T.asked(method, params)
+  local got = {}
+  local handler = require('countersign.handlers').table()['countersign/' .. method]
+  coroutine.wrap(function()
+    got.result, got.error = handler(nil, params, { client_id = 1 })
+    got.there = true
+  end)()
+  return got
+end
+
+--- Waits until such a request has its answer.
+function T.ends(got)
+  T.wait('the answer', function()
+    return got.there
+  end)
+end
+
 --- Starts such a server as ours; its client's id, and what it was asked.
 function T.countersign(answers)
   local cmd, asked = T.server(vim.tbl_extend('keep', answers, {

@@ -1,7 +1,8 @@
-// Two conversations side by side: both run at once, each in its own windows, and each is in the list.
+// Two conversations side by side: both run at once, each in its own windows, and each is in the list. Both propose a change of the same
+// line: which one is looked at, and edited, the person says.
 // Shows S-015.
 import { check, equal } from "../../checks.mjs";
-import { release, until } from "../../stage.mjs";
+import { onDisk, release, until } from "../../stage.mjs";
 
 /** The text of the chat with these words. */
 const chatWith = (editor, words) =>
@@ -16,6 +17,16 @@ const chatWith = (editor, words) =>
     return ''`,
     words,
   );
+
+/** Says something in the conversation that the list shows by these words. */
+async function sayIn(editor, conversation, words) {
+  await editor.type("<Cmd>Countersign threads<CR>");
+  const asked = await editor.question("the list of conversations", "");
+  await editor.answer(asked.choices.find((one) => one.includes(conversation)));
+  await until("the chosen one", () => editor.lua("return require('countersign.threads').list()[1].preview:find(..., 1, true) ~= nil", conversation));
+  await editor.openChat();
+  await editor.say(words);
+}
 
 export async function play(editor) {
   await editor.open("cart.py");
@@ -41,4 +52,29 @@ export async function play(editor) {
   await editor.answer(asked.choices.find((one) => one.includes("First question")));
   await until("the chosen one", () => editor.lua("return require('countersign.threads').list()[1].preview:find('First', 1, true) ~= nil"));
   check("the chosen one is the one that is used", true);
+
+  await sayIn(editor, "First question", "Add the tax");
+  await until("its proposal", () => editor.lua("return #require('countersign.proposals').list() == 1"));
+  await sayIn(editor, "Second question", "Round it");
+  await until("both proposals", () => editor.lua("return #require('countersign.proposals').list() == 2"));
+  await editor.lua("vim.api.nvim_set_current_win(vim.fn.win_findbuf(vim.fn.bufnr('cart.py'))[1])");
+  await editor.typeOut("<Esc>gg<Cmd>call search('return totl')<CR>");
+  await editor.type("<Cmd>Countersign diff<CR>");
+  const which = await editor.question("which proposal", "");
+  check("where two change a line it is asked which is meant", which.choices.length === 2 && ["VAT", "round"].every((part) => which.choices.some((one) => one.includes(part))), which);
+  await editor.answer(which.choices.find((one) => one.includes("round")));
+  await until("the two sides", () => editor.lua("return vim.b.countersign_side ~= nil"));
+  const shown = (await editor.shown()).text;
+  check("the chosen one is shown", shown.includes("round(totl)") && !shown.includes("totl + VAT"), shown);
+  await editor.shot("which");
+  await editor.command("reject file");
+  await until("the rejection", () => editor.lua("return #require('countersign.proposals').list() == 1"));
+  await editor.lua("vim.api.nvim_set_current_win(vim.fn.win_findbuf(vim.fn.bufnr('cart.py'))[1])");
+  await editor.typeOut("<Cmd>Countersign edit<CR>");
+  await until("the other's sides", async () => (await editor.lua("return vim.b.countersign_side ~= nil")) && (await editor.shown()).text.includes("totl + VAT"));
+  check("of one alone nothing is asked", true);
+  await editor.command("accept file");
+  await until("the change", async () => (await editor.text("cart.py")).includes("return totl + VAT"));
+  await editor.idle();
+  check("what was rejected is nowhere", !(await editor.text("cart.py")).includes("round(") && !onDisk("cart.py").includes("round("));
 }

@@ -1,7 +1,7 @@
 // How full the context window is and what is left of the allowance is shown; and each error has what helps: a conversation that is too long
-// is summed up, an allowance that is used up says until when and offers another model, a broken connection can be tried again. Shows S-352.
+// is summed up, an allowance that is used up says until when and offers another model, which is asked then, a broken connection can be tried again. Shows S-352.
 import { check, equal } from "../../checks.mjs";
-import { until } from "../../stage.mjs";
+import { requests, until } from "../../stage.mjs";
 
 export const wants = {
   // These belong to the provider's table, which is the last one.
@@ -55,6 +55,13 @@ export async function play(editor) {
   await button("Choose another model").click();
   equal("and leads to the models", await until("the focus", () => chat.evaluate(() => document.activeElement?.getAttribute("aria-label") === "Model"), 10000).catch(() => false), true);
   await editor.page.keyboard.press("Escape");
+  const model = chat.locator(".composer select[aria-label='Model']");
+  await model.selectOption({ label: "rehearsal-mini" });
+  await button("Try again").click();
+  check("another one can be asked instead", await until("the answer", () => chat.locator(".row-agentMessage", { hasText: "The smaller one answers." }).isVisible(), 60000).catch(() => false), await chat.locator("body").innerText());
+  await over();
+  equal("which is the one that was picked", requests().at(-1).body.model, "rehearsal-mini");
+  check("and it stays", (await model.locator("option:checked").innerText()) === "rehearsal-mini", await model.locator("option:checked").innerText());
 
   await editor.say(chat, "once again");
   await until("the broken connection", async () => (await chat.locator(".row-error").count()) === 3 && (await button("Try again").isVisible()), 60000);

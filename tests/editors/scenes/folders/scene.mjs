@@ -3,7 +3,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import { check, equal } from "../../checks.mjs";
-import { requests, state, until } from "../../stage.mjs";
+import { requests, sleep, state, until } from "../../stage.mjs";
 
 const depot = path.join(state, "depot");
 
@@ -20,16 +20,24 @@ export async function play(editor) {
   await editor.running();
   const chat = await editor.openChat();
   check("the chat says in which folders the agent can work", (await chat.locator(".empty").innerText()).includes("shop or depot"), await chat.locator(".empty").innerText());
-  await editor.say(chat, "where are you?");
   const input = page.locator(".quick-input-widget:not([style*='display: none'])").first();
-  await until("the question for the folder", async () => (await input.innerText().catch(() => "")).includes("depot"), 30000);
-  await editor.shot("asked");
+  const asked = async () => {
+    await until("the question for the folder", async () => (await input.innerText().catch(() => "")).includes("depot"), 30000);
+    // It comes into view by and by.
+    await sleep(500);
+  };
+  await editor.theme("dark");
+  await editor.say(chat, "where are you?");
+  await asked();
+  await editor.shot("folders-dark");
   await page.keyboard.press("Escape");
   const text = chat.locator(".composer textarea");
   check("who chooses none has sent nothing", await until("the words", async () => (await text.inputValue()) === "where are you?", 10000).catch(() => false), await text.inputValue());
   equal("to nobody", requests().length, 0);
+  await editor.theme("light");
   await text.press("Enter");
-  await until("the question for the folder", async () => (await input.innerText().catch(() => "")).includes("depot"), 30000);
+  await asked();
+  await editor.shot("folders-light");
   await input.locator("input.input").fill("depot");
   await page.keyboard.press("Enter");
   const run = chat.locator(".question.open button", { hasText: "Run once" });

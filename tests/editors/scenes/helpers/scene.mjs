@@ -1,7 +1,8 @@
 // An agent works for another, and can be looked at while it does; two conversations run at once, one in the side bar and one in an editor
-// tab; one is gone on with in a copy, put away, brought back and deleted. Shows S-014, S-410.
+// tab; one is gone on with in a copy, put away, brought back and deleted. Of two that are opened at once the last
+// one is shown, with its own mode and model. Shows S-014, S-410.
 import { check, equal } from "../../checks.mjs";
-import { release, requests, until } from "../../stage.mjs";
+import { release, requests, sleep, until } from "../../stage.mjs";
 
 export async function play(editor) {
   const { page } = editor;
@@ -100,4 +101,35 @@ export async function play(editor) {
   await editor.workbench.answerDialog(/^Delete$/);
   check("and deleted for good", await until("it to go", async () => !(await listed()).some((one) => one.includes("work on the right")), 20000).catch(() => false), await listed());
   equal("the others stay", await lefts(), 2);
+
+  // The window is new: nothing is open, and two stored conversations are chosen one right after the other.
+  await page.keyboard.press("Escape");
+  await editor.reload();
+  const again = await editor.frame();
+  await editor.running();
+  const select = (name) => again.locator(`.composer select[aria-label='${name}']`);
+  const opened = async (first, second) => {
+    await again.locator("header button[aria-label='New conversation']").click();
+    await until("an empty conversation", () => again.locator(".empty h2").isVisible(), 20000);
+    await until("the models", async () => (await select("Model").locator("option").count()) > 1, 20000);
+    await select("Mode").selectOption("ask");
+    await select("Model").selectOption({ label: "rehearsal-mini" });
+    await again.locator("header button[aria-label='Conversations']").click();
+    await until("the list", async () => (await again.locator(".thread", { hasText: first }).count()) > 0 && (await again.locator(".thread", { hasText: second }).count()) > 0, 20000);
+    await again.evaluate((names) => names.forEach((name) => [...document.querySelectorAll(".thread")].findLast((one) => one.innerText.includes(name)).querySelector(".thread-open").click()), [first, second]);
+    await until("the conversation", async () => !(await again.locator(".thread-list").isVisible()) && (await again.locator("header .title-button").innerText()).includes(second), 20000).catch(() => undefined);
+    await sleep(1000);
+    return again.locator("header .title-button").innerText();
+  };
+  // One twice; then one that has to be read from the disk, and one that is there at once.
+  for (const [first, second] of [["Ask a scout", "Ask a scout"], ["work on the left", "Ask a scout"], ["Ask a scout", "work on the left"]]) {
+    const title = await opened(first, second);
+    check(`of two that are opened at once the last is shown: ${second}, after ${first}`, title.includes(second), title);
+  }
+  check("what was picked for a new conversation is not carried into a stored one", (await select("Mode").inputValue()) === "agent" && (await select("Model").locator("option:checked").innerText()) === "rehearsal", [await select("Mode").inputValue(), await select("Model").locator("option:checked").innerText()]);
+  await editor.say(again, "after the reload");
+  check("and what is said goes to the one that is shown", await says(again, "Here I am."), await again.locator("body").innerText());
+  const { body } = requests().at(-1);
+  check("as it was", JSON.stringify(body.input).includes("Left is done.") && body.model === "rehearsal" && body.tools.some((tool) => tool.name === "apply_patch"), { model: body.model, tools: body.tools.map((tool) => tool.name) });
+  await idle(again);
 }

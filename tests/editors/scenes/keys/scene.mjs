@@ -9,6 +9,15 @@ export const wants = { settings: { "countersign.proposals.save": "never" } };
 export async function play(editor) {
   const { page, workbench } = editor;
   await editor.open("cart.py");
+  // Two wishes before the chat is there: both are met.
+  await workbench.focusEditor();
+  await workbench.goTo(12, 9);
+  await page.keyboard.press("Shift+End");
+  await page.keyboard.press("Control+Alt+l");
+  await page.keyboard.press("Control+Alt+a");
+  const early = (await editor.frame()).locator(".composer textarea");
+  check("what is wished for before the chat is there is done once it is", await until("the mention", async () => (await early.inputValue()).trim() === "@cart.py#L12", 10000).catch(() => false), await early.inputValue());
+  await early.fill("");
   const chat = await editor.openChat();
   const text = chat.locator(".composer textarea");
   const toasts = () => page.locator(".notification-toast").allInnerTexts();

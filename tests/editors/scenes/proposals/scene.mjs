@@ -1,5 +1,6 @@
 // A proposal in the side bar: its tree, a diff editor that follows what is typed in the file and whose right side can be edited, decisions
-// by lens, by button and in the tree.
+// by lens, by button, in the tree, and on the change at the cursor: in a diff the editor shows no lenses by itself. The
+// document of a settled proposal decides nothing.
 import { check, equal } from "../../checks.mjs";
 import { before, isOnDisk, onDisk, toldOf, until } from "../../stage.mjs";
 
@@ -33,15 +34,29 @@ export async function play(editor) {
   check("what is typed on the right is the change", await until("the edited hunk", async () => (await row("# each").count()) > 0, 20000).catch(() => false), await page.locator(".pane-body").allInnerTexts());
 
   equal("nothing is changed before", editor.held("cart.py").text, before("cart.py"));
-  await workbench.command("Countersign: Accept");
-  await until("the decision", async () => (await row("# each").innerText()).includes("accepted"), 20000).catch(() => undefined);
-  check("the tree says what was decided", (await row("# each").innerText()).includes("accepted"), await row("# each").innerText());
+  const says = (text, word) => until(`“${text}” to be ${word}`, async () => (await row(text).innerText()).includes(word), 20000).catch(() => false);
+  equal("the diff has no lenses", await right.locator(".codelens-decoration").count(), 0);
+  await workbench.command("Countersign: Accept the Change at the Cursor");
+  check("the change at the cursor is accepted, and the tree says so", await says("# each", "accepted"), await row("# each").innerText());
+  check("and no other of the file", !/accepted|rejected/.test(await row("VAT = 7").innerText()), await row("VAT = 7").innerText());
+  await right.locator(".view-line", { hasText: "VAT" }).first().click({ button: "right" });
+  const entry = page.locator(".monaco-menu .action-label", { hasText: "Reject the Change at the Cursor" }).first();
+  await until("the menu of the diff", () => entry.isVisible(), 10000);
+  await editor.shot("menu");
+  await entry.click();
+  check("another is rejected by the menu of the diff", await says("VAT = 7", "rejected"), await row("VAT = 7").innerText());
+  await workbench.command("Countersign: Take the Decision on the Change at the Cursor Back");
+  check("which is taken back where its lines stand", await until("no decision", async () => !(await row("VAT = 7").innerText()).includes("rejected"), 20000).catch(() => false), await row("VAT = 7").innerText());
+  await page.locator(".diff-editor-original, .editor.original").first().locator(".view-line", { hasText: "VAT" }).first().click();
+  await page.keyboard.press("Shift+Alt+Backspace");
+  check("and made again by a key, on the left side", await says("VAT = 7", "rejected"), await row("VAT = 7").innerText());
 
   await row("prices.py").hover();
   await row("prices.py").locator(".action-label[aria-label^='Reject']").first().click();
   await row("NOTES.md").hover();
   await row("NOTES.md").locator(".action-label[aria-label^='Accept']").first().click();
   await until("the change", () => editor.held("cart.py").text.includes("# each"), 30000).catch(() => undefined);
+  check("what was rejected at the cursor is not", editor.held("cart.py").text.includes("VAT = 19"), editor.held("cart.py").text);
   check("what was accepted is in the file, as edited", editor.held("cart.py").text.includes("price_of(name) * count  # each") || editor.held("cart.py").text.includes("return total  # each"), editor.held("cart.py").text);
   await until("the saved file", () => onDisk("cart.py").includes("# each") && !editor.held("cart.py").dirty, 10000).catch(() => undefined);
   check("a file that had no unsaved text is saved", onDisk("cart.py").includes("# each") && !editor.held("cart.py").dirty, { dirty: editor.held("cart.py").dirty, disk: onDisk("cart.py") });
@@ -52,5 +67,16 @@ export async function play(editor) {
   check("the diff editor is closed", await until("the tab to go", async () => !(await tab.isVisible()), 10000).catch(() => false));
   check("the tree is gone", await until("the tree to go", async () => !(await row("prices.py").isVisible()), 10000).catch(() => false));
   await until("the end", () => chat.locator(".row-agentMessage", { hasText: "Done, as you decided." }).isVisible(), 30000);
+
+  // Who opens it once more sees what it was, and can change and decide nothing.
+  const held = editor.held("cart.py").text;
+  await workbench.command("View: Reopen Closed Editor");
+  check("the outcome can be looked at again", await until("the outcome", async () => (await tab.isVisible()) && (await right.innerText()).replaceAll("\u00a0", " ").includes("# each"), 20000).catch(() => false));
+  await right.locator(".view-line", { hasText: "# each" }).first().click();
+  await page.keyboard.press("Shift+Alt+Backspace");
+  await page.keyboard.press("Control+Alt+Backspace");
+  await page.keyboard.insertText("mine");
+  check("what is typed there is not taken, and that is said", (await until("the words", async () => (await workbench.status()).some((one) => one.includes("Only the agent's change can be edited here")), 10000).catch(() => false)) && !(await until("the text to be as before", async () => !(await right.innerText()).includes("mine"), 10000).then(() => false, () => true)), await right.innerText());
+  check("and no key decides anything", editor.held("cart.py").text === held && !(await row("cart.py").isVisible()), editor.held("cart.py").text);
   await editor.shot("decided");
 }

@@ -1,8 +1,9 @@
 // The server is killed: the status bar says so and when it comes again, what is sent meanwhile comes back into the composer, and then
-// the conversation is there again and goes on. Killed again at once, it waits longer; and the person need not wait. Shows S-014.
+// the conversation is there again and goes on. Killed again at once, it waits longer; and the person need not wait. Who answers a message
+// whose server was killed is told that this was lost, and what waited is back. Shows S-014.
 import { execFileSync } from "node:child_process";
 import { check } from "../../checks.mjs";
-import { requests, server, until } from "../../stage.mjs";
+import { before, onDisk, release, requests, server, until } from "../../stage.mjs";
 
 const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAUAAAAFCAYAAACNbyblAAAAHElEQVQI12P4//8/w38GIAXDIBKE0DHxgljNBAAO9TXL0Y4OHwAAAABJRU5ErkJggg==";
 
@@ -57,4 +58,38 @@ export async function play(editor) {
   await editor.command("Countersign: Restart Server");
   await editor.running();
   check("the person need not wait for that", true);
+
+  // No chat is seen, so messages ask; the server is killed under each.
+  const lostUnder = async (words, button) => {
+    const shown = await editor.openChat();
+    await shown.locator(".composer select[aria-label='Mode']").selectOption("agent");
+    await editor.say(shown, words);
+    await editor.command("View: Show Explorer");
+    await release(words);
+    const asked = await until(`the message about “${words}”`, () => editor.message(button), 60000);
+    await kill();
+    await until("the editor to know", async () => /has stopped|started again/.test((await editor.item()) ?? ""), 20000);
+    await asked.press();
+    const told = editor.page.locator(".notification-list-item-message", { hasText: "the server was lost" }).or(editor.page.locator(".notification-list-item-message", { hasText: "The server was lost" }));
+    await until("the word about it", () => told.first().isVisible(), 10000).catch(() => undefined);
+    const texts = await told.allInnerTexts();
+    await editor.shot(words);
+    await editor.command("Notifications: Clear All Notifications");
+    await editor.running();
+    return texts.join(" ");
+  };
+  const proposed = await lostUnder("three", "Accept All");
+  check("a yes to a change whose server was lost is told to be lost, and what to do", /Nothing was decided.*is back once it runs again/.test(proposed), proposed);
+  const answered = await lostUnder("four", "Run once");
+  check("and so is a yes to a command", /your answer was not sent.*go on in the chat/.test(answered), answered);
+  check("nothing was changed", onDisk("prices.py") === before("prices.py"));
+  await editor.openChat();
+  const row = editor.page.locator(".pane-body .monaco-list-row", { hasText: "prices.py" }).first();
+  check("the change is back", await until("the change", () => row.isVisible(), 30000).catch(() => false));
+  await row.hover();
+  await row.locator(".action-label[aria-label^='Accept']").first().click();
+  check("and can be accepted", await until("the change", () => onDisk("prices.py").includes("50"), 30000).catch(() => false), onDisk("prices.py"));
+  const again = await until("the message that came with it", () => editor.message("Accept All"), 20000);
+  await again.press();
+  check("where it was decided meanwhile, that is told", await until("the word", () => editor.page.locator(".notification-list-item-message", { hasText: "decided already" }).isVisible(), 10000).catch(() => false));
 }

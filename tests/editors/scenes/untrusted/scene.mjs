@@ -14,7 +14,10 @@ export async function play(editor) {
   const chat = await editor.frame();
   check("and so does the chat", await until("the words", () => chat.locator(".empty", { hasText: "not trusted" }).isVisible(), 30000).catch(() => false), await chat.locator("body").innerText());
   check("no server was started", !execFileSync("ps", ["-eo", "args"], { encoding: "utf8" }).split("\n").some((line) => line.startsWith(server)));
-  await editor.shot("untrusted");
+  await editor.theme("light");
+  await editor.shot("untrusted-light");
+  await editor.theme("dark");
+  await editor.shot("untrusted-dark");
   await chat.locator("button", { hasText: "Trust this folder" }).click();
   await page.locator(".workspace-trust-editor .monaco-button", { hasText: /^Trust$/ }).first().click();
   await editor.running();

@@ -110,10 +110,9 @@ end
 ---@type table<string, countersign.Command>
 return {
   diff = { desc = 'Show the proposed changes side by side', run = function()
-    local proposal = require('countersign.review').proposal()
-    if proposal then
+    require('countersign.review').choose(function(proposal)
       require('countersign.review.side').open(proposal)
-    end
+    end)
   end },
   inline = { desc = 'Show or hide the proposed changes in the files', run = function()
     require('countersign.review.inline').toggle()
@@ -142,16 +141,14 @@ return {
     require('countersign.review').decide('reset', (scope(call)))
   end },
   edit = { desc = 'Edit what the change under the cursor puts in', run = function()
-    local place = require('countersign.review').here()
-    local proposal = place and place.proposal or require('countersign.review').proposal()
-    if proposal then
+    require('countersign.review').choose(function(proposal, place)
       require('countersign.review.side').open(proposal, place and place.file.path, function(view)
         vim.api.nvim_set_current_win(vim.fn.win_findbuf(view.after)[1])
         if place then
           require('countersign.review.side').go_to(place)
         end
       end)
-    end
+    end)
   end },
   review = { desc = 'Have changes reviewed', composer = true, complete = { 'uncommitted', 'branch', 'commit', 'custom' }, run = review },
   findings = { desc = 'List what reviews found (quickfix)', run = findings },

@@ -78,7 +78,7 @@ end
 local function write(view)
   local proposal = proposals.get(view.proposal)
   if not proposal then
-    return client.tell('the proposal is decided, so it cannot be edited any more.', vim.log.levels.WARN)
+    return client.tell('your edit was not taken: ' .. proposals.gone(view.proposal), vim.log.levels.WARN)
   end
   local after = text_of(view.after, view.result)
   local edited, problem = edit.texts(view.result, after, edit.place(view.hunks))
@@ -325,14 +325,10 @@ end
 
 ---@param view countersign.Side
 function M.close(view)
-  for i, one in ipairs(views) do
-    if one == view then
-      table.remove(views, i)
-    end
-  end
-  -- What the person has typed there and not written is theirs.
+  -- What the person has typed there and not written is theirs: the view stays, since its proposal may come again.
   if vim.api.nvim_buf_is_valid(view.after) and not vim.bo[view.after].modified then
     local alone = vim.api.nvim_tabpage_is_valid(view.tab) and #vim.api.nvim_list_tabpages() > 1 and view.tab
+    -- The view goes with its buffer.
     pcall(vim.api.nvim_buf_delete, view.after, { force = true })
     if alone and vim.api.nvim_tabpage_is_valid(alone) and #vim.api.nvim_tabpage_list_wins(alone) == 1 then
       pcall(vim.cmd.tabclose, vim.api.nvim_tabpage_get_number(alone))
