@@ -41,6 +41,7 @@ use network::Network;
 use otel::{Feedback, Otel};
 use permissions::{Profiles, Subject};
 use provider::{MissingKey, Provider};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -209,6 +210,8 @@ pub struct Config {
     pub features: BTreeMap<String, bool>,
     /// `use_experimental_unified_exec_tool`: see [`Config::unified_exec`].
     pub unified_exec_tool: Option<bool>,
+    /// `web_search`: see [`Config::web_search`].
+    pub web_search_key: Option<WebSearch>,
     /// The provider may keep the answers (`disable_response_storage = false`).
     pub stores_answers: bool,
     /// Folders that hold the project's own rules on commands, outermost first; none of a project that is not trusted.
@@ -235,6 +238,17 @@ pub struct Config {
     pub profiles: Vec<String>,
     /// What the request overrode that made this, so that it can be made again; see [`Sources::overrides`].
     pub overrides: Map<String, Value>,
+}
+
+/// How far a search of the provider's reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WebSearch {
+    Disabled,
+    /// What the provider has kept.
+    #[serde(alias = "indexed")]
+    Cached,
+    Live,
 }
 
 /// `[history]`: the file of the person's prompts.
@@ -688,8 +702,12 @@ impl Config {
     }
 
     /// Whether the provider may search the web for the model.
-    pub fn web_search(&self) -> bool {
-        self.feature_named(&["web_search", "web_search_request"], false)
+    pub fn web_search(&self) -> WebSearch {
+        let by_feature = || match self.feature_named(&["web_search", "web_search_request"], false) {
+            true => WebSearch::Live,
+            false => WebSearch::Disabled,
+        };
+        self.web_search_key.unwrap_or_else(by_feature)
     }
 
     /// Whether the model may start other agents.

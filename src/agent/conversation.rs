@@ -2,6 +2,7 @@
 
 use super::context::Known;
 use super::history::History;
+use super::pending::Input;
 use super::prompt::Environment;
 use super::realtime::Voice;
 use super::reviewer::Reviews;
@@ -17,9 +18,10 @@ use crate::protocol::event::{EventKind, RawItem, TokenUsageUpdated, Warning};
 use crate::protocol::model::{RateLimits, ThreadTokenUsage, TokenUsage};
 use crate::protocol::permission::Permission;
 use crate::protocol::settings::Mode;
-use crate::protocol::turn::Turn;
+use crate::protocol::turn::{EditorContext, Metadata, Turn};
 use crate::store::{Recorder, RolloutItem};
 use crate::tools::Tool;
+use serde_json::Value;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -41,6 +43,37 @@ pub struct Conversation {
     /// Who watches beyond the events; set when the thread begins, if anybody does.
     pub witness: OnceLock<Arc<dyn Witness>>,
     data: Mutex<Data>,
+}
+
+/// What went with the words of a turn and is in no item of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Along {
+    pub context: Option<EditorContext>,
+    pub output_schema: Option<Value>,
+    pub metadata: Metadata,
+    pub spoken: bool,
+}
+
+impl Along {
+    /// One more input of the turn. What the editor knew first is what counts, and nothing that was left out of any of them.
+    pub fn add(&mut self, input: &Input) {
+        self.spoken &= input.spoken;
+        match (&mut self.context, &input.context) {
+            (Some(context), Some(more)) => context.leave_out.extend_from_slice(&more.leave_out),
+            (context @ None, more) => context.clone_from(more),
+            (Some(_), None) => {}
+        }
+    }
+}
+
+impl From<&Input> for Along {
+    fn from(input: &Input) -> Self {
+        Self {
+            context: input.context.clone(),
+            spoken: input.spoken,
+            ..Self::default()
+        }
+    }
 }
 
 /// What the person is told of once.
@@ -89,6 +122,10 @@ pub struct Data {
     pub told_small: Option<String>,
     /// When the first of the inputs is sent that wait for a time, in milliseconds since the epoch.
     pub sends_at_ms: Option<i64>,
+    /// Turns that failed and whose message waits to be sent again.
+    pub sends_again: Vec<TurnId>,
+    /// What went with the words of turns that failed for an allowance.
+    pub along: HashMap<TurnId, Along>,
     /// What the automatic reviewer has found.
     pub reviews: Reviews,
     /// What the model is to be told before it is asked again.
@@ -144,6 +181,8 @@ impl Conversation {
             told_tools_left_out: false,
             told_small: None,
             sends_at_ms: None,
+            sends_again: Vec::new(),
+            along: HashMap::new(),
             reviews: Reviews::default(),
             notes: Vec::new(),
             reports: HashMap::new(),

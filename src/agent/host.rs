@@ -5,6 +5,7 @@ use super::permissions::{self, Asked};
 use super::provider::Provider;
 use super::turn::Turn;
 use super::{command, mode, propose, review, servers, terminals};
+use crate::config::WebSearch;
 use crate::config::permissions::is_built_in;
 use crate::config::provider::WireApi;
 use crate::exec::Confinement;
@@ -188,24 +189,23 @@ impl Turn {
     /// What the model is offered.
     pub fn tool_specs(&self) -> Vec<ToolSpec> {
         let mut specs = self.tools().specs();
-        if self.searches_the_web() {
-            specs.push(ToolSpec::WebSearch {});
-        }
+        specs.extend(self.web_search());
         specs
     }
 
-    /// Whether the provider may search the web for the model. Chat Completions knows nothing of it, and of the models that
-    /// are spoken to as Anthropic's are not all Anthropic's.
-    fn searches_the_web(&self) -> bool {
-        let can = self
-            .provider
-            .get()
-            .is_some_and(|provider| match provider.client.provider().wire_api {
-                WireApi::Responses => true,
-                WireApi::Anthropic => provider.model.contains("claude"),
-                WireApi::Chat => false,
-            });
-        can && self.config.web_search() && !self.is_apart()
+    /// The provider's search of the web for the model, if it may. Chat Completions knows nothing of it, of the models that are
+    /// spoken to as Anthropic's are not all Anthropic's, and those search only by reaching out.
+    fn web_search(&self) -> Option<ToolSpec> {
+        let wanted = self.config.web_search();
+        let provider = self.provider.get().filter(|_| !self.is_apart())?;
+        let can = match (provider.client.provider().wire_api, wanted) {
+            (_, WebSearch::Disabled) | (WireApi::Chat, _) => false,
+            (WireApi::Responses, _) => true,
+            (WireApi::Anthropic, _) => provider.model.contains("claude") && wanted == WebSearch::Live,
+        };
+        can.then_some(ToolSpec::WebSearch {
+            external_web_access: (wanted == WebSearch::Cached).then_some(false),
+        })
     }
 
     /// Tools of ours that this conversation does not have, each with the reason, in words.

@@ -137,6 +137,7 @@ pub(super) fn say_input(turn: &Turn, inputs: Vec<Gathered>, first: bool) {
         if turn.conversation.agent.is_none() || !turn.conversation.data().turns.is_empty() {
             turn.desk.agents.person_spoke(&turn.conversation.id);
         }
+        turn.goes_along(&input);
         turn.metadata().extend(input.metadata);
         turn.say(super::person::sent_along(turn, &input.content));
         turn.say(told.messages);
@@ -332,6 +333,8 @@ pub(super) async fn before_request(turn: &Turn) -> Result<(), Broken> {
     if !turn.is_apart() {
         turn.conversation.record(RolloutItem::TurnContext(TurnContextRecord {
             model: turn.provider().model.clone(),
+            output_schema: turn.output_schema.clone(),
+            metadata: turn.metadata().clone(),
             ..TurnContextRecord::new(&turn.id, &turn.settings)
         }));
     }

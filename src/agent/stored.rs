@@ -1,14 +1,14 @@
 //! Stored threads: brought back, copied, put away, named, deleted.
 
 use super::aside::aside;
-use super::conversation::Conversation;
+use super::conversation::{Along, Conversation};
 use super::history::History;
 use super::restore::{resting, stream_of};
 use super::stream::Stream;
 use super::thread::ThreadHandle;
 use super::{Agent, AgentError, Opened, context, mode, prompt, settings};
 use crate::config::Loaded;
-use crate::ids::ThreadId;
+use crate::ids::{ThreadId, TurnId};
 use crate::protocol::event::{EventKind, ThreadArchived, ThreadDeleted, ThreadNameUpdated, ThreadUnarchived};
 use crate::protocol::settings::{SettingsOverride, ThreadSettings};
 use crate::protocol::thread::{
@@ -20,6 +20,7 @@ use crate::store::load::Stored;
 use crate::store::{self, Recorder, Resumed, RolloutItem, SessionMeta, StoreError, Until, summary};
 use crate::tools::dynamic;
 use serde_json::{Map, Value};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -303,6 +304,7 @@ impl Agent {
             warnings,
         } = ready;
         let path = recorder.as_ref().map(|recorder| recorder.path().to_owned());
+        let along = along(&stored);
         let is_copy = forked_from.is_some();
         let agent = stored.meta.agent.filter(|_| !is_copy);
         let conversation = Conversation::new(id.clone(), recorder, History::new(stored.history));
@@ -314,6 +316,7 @@ impl Agent {
             data.mode = mode::told(data.history.items());
             data.set_usage(stored.usage.unwrap_or_default());
             data.rate_limits = stored.rate_limits;
+            data.along = along;
             data.turns = stored.turns;
             data.preview = stored.preview.clone();
             data.updated_at_ms = stored.updated_at_ms;
@@ -552,6 +555,21 @@ impl Agent {
         stream.publish(None, kind);
         stream
     }
+}
+
+/// What went with the words of the last turn, as its request says.
+fn along(stored: &Stored) -> HashMap<TurnId, Along> {
+    let context = stored.last_context.iter();
+    let last = context.filter_map(|context| {
+        let along = Along {
+            output_schema: context.output_schema.clone(),
+            metadata: context.metadata.clone(),
+            // What the editor showed then it does not show now, and nobody speaks yet.
+            ..Along::default()
+        };
+        Some((context.turn_id.clone()?, along))
+    });
+    last.collect()
 }
 
 /// A live thread, with other settings from now on.

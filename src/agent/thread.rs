@@ -9,6 +9,7 @@ mod running;
 mod task;
 pub(super) mod whole;
 
+pub use later::opens_at;
 pub use queue::Change as QueueChange;
 pub use task::{Task, WhenBusy, Work};
 
@@ -71,6 +72,10 @@ enum Op {
         start: Start,
         reply: oneshot::Sender<Result<Added, AgentError>>,
     },
+    SendAgain {
+        turn: Option<TurnId>,
+        reply: oneshot::Sender<Result<Added, String>>,
+    },
     ChangeQueue {
         change: QueueChange,
         reply: oneshot::Sender<Result<TurnQueue, AgentError>>,
@@ -111,6 +116,8 @@ pub struct Start {
     pub spoken: bool,
     /// In the queue it waits for this time, in milliseconds since the epoch.
     pub not_before_ms: Option<i64>,
+    /// It is what this turn was asked, which failed.
+    pub again: Option<TurnId>,
 }
 
 impl Start {

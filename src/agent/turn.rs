@@ -2,11 +2,12 @@
 
 use super::apart::Apart;
 use super::asking::Asking;
-use super::conversation::Conversation;
+use super::conversation::{Along, Conversation};
 use super::desk::Desk;
-use super::pending::Pending;
+use super::pending::{Input, Pending};
 use super::provider::Provider;
 use super::sampling::WEB_SEARCH;
+use super::thread::opens_at;
 use super::undo::Track;
 use crate::config::Config;
 use crate::config::permissions::Profile;
@@ -94,6 +95,8 @@ struct Shown {
     /// Items done.
     done: Vec<ThreadItem>,
     last_agent_message: Option<String>,
+    /// What went with the person's words, once there are any.
+    along: Option<Along>,
     diff: TurnDiff,
     /// The diff as it was shown last.
     shown_diff: Option<String>,
@@ -142,6 +145,7 @@ impl Turn {
             open: Vec::new(),
             done: Vec::new(),
             last_agent_message: None,
+            along: None,
             diff: TurnDiff::default(),
             shown_diff: None,
             approvals: 0,
@@ -304,6 +308,24 @@ impl Turn {
         let kind = &mut self.shown().kind;
         if *kind == TurnKind::OwnCommands {
             *kind = TurnKind::Regular;
+        }
+    }
+
+    /// Keeps what goes with the person's words, which may have to be sent again.
+    pub fn goes_along(&self, input: &Input) {
+        let mut shown = self.shown();
+        match &mut shown.along {
+            Some(along) => along.add(input),
+            along @ None => *along = Some(input.into()),
+        }
+    }
+
+    /// The same with what is said of the whole turn.
+    fn along(&self, shown: &Shown) -> Along {
+        Along {
+            output_schema: self.output_schema.clone(),
+            metadata: self.metadata().clone(),
+            ..shown.along.clone().unwrap_or_default()
         }
     }
 
@@ -528,6 +550,9 @@ impl Turn {
             let mut data = self.conversation.data();
             data.updated_at_ms = super::now_ms();
             data.turns.push(turn.clone());
+            if opens_at(&turn).is_some() {
+                data.along.insert(self.id.clone(), self.along(&shown));
+            }
         }
         self.thread_status(ThreadStatus::Idle);
         let last_agent_message = shown.last_agent_message.clone();

@@ -125,6 +125,7 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
         editor_context: parsed(values, "editor_context").unwrap_or_default(),
         include_apply_patch_tool: flag(values, "include_apply_patch_tool").unwrap_or(true),
         features: parsed(values, "features").unwrap_or_default(),
+        web_search_key: parsed(values, "web_search"),
         unified_exec_tool: flag(values, "use_experimental_unified_exec_tool"),
         stores_answers: flag(values, "disable_response_storage") == Some(false),
         rule_folders: Vec::new(),

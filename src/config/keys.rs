@@ -168,6 +168,9 @@ pub(super) const SANDBOXES: &[&str] = &["read-only", "workspace-write", "danger-
 /// Who answers questions; the last two are other names of `auto`.
 const REVIEWERS: &[&str] = &["user", "auto", "auto_review", "guardian_subagent"];
 
+/// How far searches of the provider's reach.
+const WEB_SEARCHES: &[&str] = &["disabled", "cached", "live", "indexed"];
+
 /// Where what is logged in with is kept.
 const CREDENTIAL_STORES: &[&str] = &["file", "keyring", "auto", "ephemeral"];
 
@@ -433,7 +436,13 @@ pub(super) const KEYS: &[Key] = &[
         "Show what the model thinks in its own words, where it gives them.",
     ),
     later("file_opener", Kind::Text, "The editor that links to files are for."),
-    later("web_search", Kind::Any, "Searching the web."),
+    person(
+        "web_search",
+        Kind::Choice(WEB_SEARCHES),
+        "Whether the provider searches the web for the model: `live`, or `cached` for what it has kept without reaching out \
+         (`indexed` is the same). Wins over `features.web_search`.",
+    )
+    .or("as `features.web_search`, else `disabled`"),
     later("tools", Kind::Any, "Settings of single tools."),
     person("features", Kind::FlagMap, "Switches of single features, by name."),
     person(

@@ -125,8 +125,10 @@ pub async fn actions(session: &Session, params: &CodeActionParams) -> CodeAction
             let which = super::thread::Which {
                 thread_id: Some(thread.id().clone()),
             };
-            if let Some(at) = thread.may_send_again_at() {
-                actions.push(action(&again_title(at), SOURCE, command::SEND_AGAIN, &which));
+            if let Some(again) = thread.may_send_again() {
+                let title = again_title(again.at_ms);
+                let again = super::thread::Again::of(&thread, again.turn);
+                actions.push(action(&title, SOURCE, command::SEND_AGAIN, &again));
             }
             if let Some(at) = thread.sends_at() {
                 let title = format!("Do not send again at {}", clock(at));

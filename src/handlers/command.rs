@@ -175,6 +175,11 @@ const COMMANDS: &[(&str, Run)] = &[
     (LIST_THREADS, |session, _arguments| chat::threads::list(session)),
 ];
 
+/// *Log in*, in the way that the person chooses.
+pub fn log_in(session: &Session) {
+    account::begin(session, None);
+}
+
 /// The names, for `initialize`.
 pub fn names() -> Vec<String> {
     let at_once = COMMANDS.iter().map(|(name, _)| *name);

@@ -5,7 +5,7 @@ use crate::agent::Opened;
 use crate::agent::person::OwnCommand;
 use crate::agent::stream::Stream;
 use crate::agent::thread::ThreadHandle;
-use crate::ids::{SubscriptionId, ThreadId};
+use crate::ids::{SubscriptionId, ThreadId, TurnId};
 use crate::lsp::error::RequestError;
 use crate::protocol::agent::{ThreadSendParams, ThreadSendResult};
 use crate::protocol::command::{ThreadShellCommandParams, ThreadShellCommandResult};
@@ -206,6 +206,27 @@ pub struct Which {
     pub thread_id: Option<ThreadId>,
 }
 
+/// What *Send again* was offered for. Without a turn the last one is meant.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Again {
+    #[serde(flatten)]
+    which: Which,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turn_id: Option<TurnId>,
+}
+
+impl Again {
+    pub fn of(thread: &ThreadHandle, turn: TurnId) -> Self {
+        Self {
+            which: Which {
+                thread_id: Some(thread.id().clone()),
+            },
+            turn_id: Some(turn),
+        }
+    }
+}
+
 /// Has a conversation summed up, in the background; its turn shows as any other.
 pub(super) fn compact_last(session: &Session, which: Which) {
     in_thread(session, which, |thread| {
@@ -218,9 +239,10 @@ pub(super) fn compact_last(session: &Session, which: Which) {
 }
 
 /// Has the message of a turn that an allowance stopped sent again once that is open.
-pub(super) fn send_again(session: &Session, which: Which) {
+pub(super) fn send_again(session: &Session, again: Again) {
+    let Again { which, turn_id } = again;
     in_thread(session, which, |thread| {
-        async move { thread.send_again().await.map(Some) }.boxed()
+        async move { thread.send_again(turn_id).await.map(Some) }.boxed()
     });
 }
 
@@ -235,7 +257,7 @@ pub(super) fn do_not_send(session: &Session, which: Which) {
 fn in_thread(
     session: &Session,
     which: Which,
-    work: fn(ThreadHandle) -> BoxFuture<'static, Result<Option<String>, String>>,
+    work: impl FnOnce(ThreadHandle) -> BoxFuture<'static, Result<Option<String>, String>> + Send + 'static,
 ) {
     let session = session.clone();
     tokio::spawn(async move {

@@ -25,6 +25,7 @@ pub async fn start(session: &Session, params: TurnStartParams) -> Result<TurnSta
             by_agent: false,
             spoken: params.spoken,
             not_before_ms: None,
+            again: None,
         })
         .await?;
     thread.keep_typed(&typed);

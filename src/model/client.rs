@@ -546,7 +546,7 @@ struct Ask {
 fn custom_tools(tools: &[ToolSpec]) -> std::collections::HashSet<String> {
     let custom = |tool: &ToolSpec| match tool {
         ToolSpec::Custom { name, .. } => Some(name.clone()),
-        ToolSpec::Function { .. } | ToolSpec::WebSearch {} => None,
+        ToolSpec::Function { .. } | ToolSpec::WebSearch { .. } => None,
     };
     tools.iter().filter_map(custom).collect()
 }

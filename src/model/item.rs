@@ -239,15 +239,19 @@ pub enum ToolSpec {
         description: String,
         format: serde_json::Value,
     },
-    /// The provider itself searches the web. Only the Responses API has it.
-    WebSearch {},
+    /// The provider itself searches the web.
+    WebSearch {
+        /// False: only in what it has kept. Absent: as it does where nothing is said, which reaches out.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        external_web_access: Option<bool>,
+    },
 }
 
 impl ToolSpec {
     pub fn name(&self) -> &str {
         match self {
             Self::Function { name, .. } | Self::Custom { name, .. } => name,
-            Self::WebSearch {} => "web_search",
+            Self::WebSearch { .. } => "web_search",
         }
     }
 }

@@ -40,9 +40,12 @@ use progress::Progress;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
+
+/// Asks how the person wants to log in, and does it.
+type LogIn = Box<dyn Fn() + Send + Sync>;
 
 #[derive(Clone)]
 pub struct Presenter {
@@ -59,6 +62,8 @@ struct Shared {
     /// What lies on open documents.
     surface: hints::Surface,
     state: Mutex<State>,
+    /// Begins what *Log in* of the commands begins.
+    log_in: OnceLock<LogIn>,
     /// Held by what asks in the model's name where only one question at a time can be shown.
     asking_inputs: tokio::sync::Mutex<()>,
     /// Tells that a thread has been shown to its end.
@@ -103,6 +108,7 @@ impl Presenter {
                 panel: preview::Panel::default(),
                 surface: hints::Surface::default(),
                 state: Mutex::default(),
+                log_in: OnceLock::new(),
                 asking_inputs: tokio::sync::Mutex::default(),
                 ended: tokio::sync::watch::Sender::default(),
             }),
@@ -111,6 +117,17 @@ impl Presenter {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What *Log in* does where an error offers it.
+    pub fn logs_in_by(&self, log_in: impl Fn() + Send + Sync + 'static) {
+        let _first = self.shared.log_in.set(Box::new(log_in));
+    }
+
+    fn log_in(&self) {
+        if let Some(log_in) = self.shared.log_in.get() {
+            log_in();
+        }
     }
 
     /// Shows a thread from its first kept event on. A thread that is shown already stays as it is.
@@ -278,7 +295,7 @@ impl Presenter {
                 let of_server = error.error.kind == TurnErrorKind::ToolServerFailed && event.at.turn_id.is_none();
                 let new = !of_server || self.state().warned.insert(error.error.message.clone());
                 if new && !told {
-                    failed::show(self, &event.at.thread_id, &error.error);
+                    failed::show(self, &event.at.thread_id, event.at.turn_id.as_ref(), &error.error);
                 }
             }
             EventKind::ItemCompleted(completed) => {

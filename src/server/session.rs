@@ -10,6 +10,7 @@ use super::presenter::Presenter;
 use super::subscriptions::Subscriptions;
 use crate::agent::{Agent, Setup};
 use crate::feedback::Feedback;
+use crate::handlers::command;
 use crate::ids::ThreadId;
 use crate::lsp::client::Client;
 use crate::model::ModelClient;
@@ -73,7 +74,7 @@ impl Session {
         agent.desk().servers.logins().learn_into(setup.secrets.clone());
         let presenter = Presenter::new(outbound.clone(), client.clone(), agent.clone(), idle.clone());
         let current = Mutex::default();
-        Self(Arc::new(Shared {
+        let session = Self(Arc::new(Shared {
             subscriptions: Subscriptions::new(outbound.clone()),
             notices: Notices::new(outbound.clone()),
             client,
@@ -89,7 +90,14 @@ impl Session {
             searches: Searches::default(),
             current,
             first_thread: Once::new(),
-        }))
+        }));
+        let weak = Arc::downgrade(&session.0);
+        session.presenter().logs_in_by(move || {
+            if let Some(shared) = weak.upgrade() {
+                command::log_in(&Self(shared));
+            }
+        });
+        session
     }
 
     pub fn client(&self) -> &Client {

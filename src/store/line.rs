@@ -123,6 +123,9 @@ pub enum EventMsg {
         kind: Option<Value>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         http_status: Option<u16>,
+        /// What may help, of ours too.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        actions: Option<Value>,
     },
     ThreadRolledBack {
         num_turns: usize,
@@ -398,6 +401,10 @@ impl EventMsg {
             codex_error_info: Some(info),
             kind: serde_json::to_value(error.kind).ok(),
             http_status: error.http_status,
+            actions: match error.actions.is_empty() {
+                true => None,
+                false => serde_json::to_value(&error.actions).ok(),
+            },
         }
     }
 
@@ -409,6 +416,7 @@ impl EventMsg {
             codex_error_info,
             kind,
             http_status,
+            actions,
         } = self
         else {
             return None;
@@ -450,7 +458,10 @@ impl EventMsg {
             message: message.clone(),
             kind,
             http_status: http_status.or(status),
-            actions: Vec::new(),
+            actions: actions
+                .clone()
+                .and_then(|actions| serde_json::from_value(actions).ok())
+                .unwrap_or_default(),
         })
     }
 }

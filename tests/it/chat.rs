@@ -1,5 +1,6 @@
 //! Conversations in a chat document: an editor without a plugin, the real server behind it.
 
+mod again;
 mod commands;
 mod journey;
 mod mend;

@@ -202,6 +202,8 @@ mod tests {
             effort: None,
             summary: Default::default(),
             mode,
+            output_schema: None,
+            metadata: Default::default(),
         }
     }
 

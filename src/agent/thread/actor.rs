@@ -112,6 +112,9 @@ impl Actor {
                 Op::Queue { start, reply } => {
                     let _gone = reply.send(self.queue(start));
                 }
+                Op::SendAgain { turn, reply } => {
+                    let _gone = reply.send(self.send_again(turn.as_ref()));
+                }
                 Op::ChangeQueue { change, reply } => {
                     let _gone = reply.send(self.change_queue(change));
                 }
@@ -302,6 +305,18 @@ impl Actor {
         Ok(Added::Waits(queued))
     }
 
+    /// Looks and queues in one step, so that what is asked for twice is sent once.
+    fn send_again(&mut self, turn: Option<&TurnId>) -> Result<Added, String> {
+        self.forget_ended();
+        let last = self.conversation.data().turns.last().map(|turn| turn.id.clone());
+        if let Some(waiting) = turn.cloned().or(last).and_then(|turn| self.queue.again(&turn)) {
+            return Err(later::waits(&waiting));
+        }
+        let is_busy = self.running.is_some() || !self.next.is_empty();
+        let start = later::again(&self.conversation, turn, is_busy)?;
+        self.queue(start).map_err(|error| error.to_string())
+    }
+
     /// When an idle thread has something to say that waits for its time.
     fn next_time(&self) -> Option<i64> {
         let is_idle = self.running.is_none() && self.next.is_empty();
@@ -326,7 +341,11 @@ impl Actor {
 
     fn show_queue(&self) {
         let queue = self.queue.shown();
-        self.conversation.data().sends_at_ms = self.queue.times().min();
+        {
+            let mut data = self.conversation.data();
+            data.sends_at_ms = self.queue.times().min();
+            data.sends_again = self.queue.sent_again().cloned().collect();
+        }
         self.conversation
             .publish(None, EventKind::TurnQueueChanged(TurnQueueChanged { queue }));
     }

@@ -2,7 +2,7 @@
 
 use super::Start;
 use crate::agent::{AgentError, now_ms};
-use crate::ids::QueuedId;
+use crate::ids::{QueuedId, TurnId};
 use crate::protocol::item::UserInput;
 use crate::protocol::queue::{QueuedInput, TurnQueue};
 
@@ -90,6 +90,17 @@ impl Queue {
     /// The times that inputs wait for.
     pub(super) fn times(&self) -> impl Iterator<Item = i64> {
         self.waiting.iter().filter_map(|waiting| waiting.start.not_before_ms)
+    }
+
+    /// The turns that failed and whose message waits here.
+    pub(super) fn sent_again(&self) -> impl Iterator<Item = &TurnId> {
+        self.waiting.iter().filter_map(|waiting| waiting.start.again.as_ref())
+    }
+
+    /// The message of a turn that failed, if it waits here.
+    pub(super) fn again(&self, turn: &TurnId) -> Option<QueuedInput> {
+        let of_turn = |waiting: &&Waiting| waiting.start.again.as_ref() == Some(turn);
+        self.waiting.iter().find(of_turn).map(Waiting::shown)
     }
 
     /// What was taken and cannot begin goes to the front again, and nothing is taken until the person has looked at it.

@@ -108,9 +108,10 @@ fn offers(session: &Session, uri: &str, text: &str) -> Vec<Offer> {
         let which_thread = thread::Which {
             thread_id: Some(thread.id().clone()),
         };
-        if let Some(at) = thread.may_send_again_at() {
-            let title = format!("Agent: {}", again_title(at));
-            offers.push(offer(title, command::SEND_AGAIN, &which_thread, composer));
+        if let Some(again) = thread.may_send_again() {
+            let title = format!("Agent: {}", again_title(again.at_ms));
+            let which = thread::Again::of(thread, again.turn);
+            offers.push(offer(title, command::SEND_AGAIN, &which, composer));
         }
         if let Some(at) = thread.sends_at() {
             let title = format!("Agent: Do not send again at {}", clock(at));

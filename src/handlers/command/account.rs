@@ -24,7 +24,7 @@ const CANCEL: &str = "Cancel the login";
 
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "camelCase")]
-enum Method {
+pub(super) enum Method {
     Browser,
     DeviceCode,
 }
@@ -38,9 +38,15 @@ struct Way {
 
 pub(super) fn login(session: &Session, arguments: Vec<Value>) -> Result<(), RequestError> {
     let way: Way = optional(super::LOGIN, arguments)?.unwrap_or_default();
+    begin(session, way.method);
+    Ok(())
+}
+
+/// Logs in by a method, or by the one that the person chooses, and says how it ended.
+pub(super) fn begin(session: &Session, method: Option<Method>) {
     let session = session.clone();
     tokio::spawn(async move {
-        let method = match way.method {
+        let method = match method {
             Some(method) => Some(method),
             None => ask(&session).await,
         };
@@ -55,7 +61,6 @@ pub(super) fn login(session: &Session, arguments: Vec<Value>) -> Result<(), Requ
             Err(why) => presenter.message(Severity::Error, &why),
         }
     });
-    Ok(())
 }
 
 pub(super) fn logout(session: &Session, _arguments: Vec<Value>) -> Result<(), RequestError> {

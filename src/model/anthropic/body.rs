@@ -95,7 +95,7 @@ fn thinking(request: &ModelRequest, most: u32, body: &mut Map<String, Value>) {
 /// This API has no free-form tools: their text goes through one parameter.
 fn tool(tool: &ToolSpec) -> Value {
     match tool {
-        ToolSpec::WebSearch {} => {
+        ToolSpec::WebSearch { .. } => {
             json!({"type": "web_search_20250305", "name": "web_search", "max_uses": MOST_SEARCHES})
         }
         ToolSpec::Function {

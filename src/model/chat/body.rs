@@ -66,7 +66,7 @@ fn optional_parts(request: &ModelRequest, openai: bool, body: &mut Map<String, V
 /// This API has no free-form tools: their text goes through one parameter. What providers do themselves it has not at all.
 fn tool(tool: &ToolSpec) -> Option<Value> {
     Some(match tool {
-        ToolSpec::WebSearch {} => return None,
+        ToolSpec::WebSearch { .. } => return None,
         ToolSpec::Function {
             name,
             description,

@@ -2,7 +2,7 @@
 
 use super::{Presenter, Severity};
 use crate::agent::{clock, now_ms, provider};
-use crate::ids::ThreadId;
+use crate::ids::{ThreadId, TurnId};
 use crate::protocol::settings::SettingsOverride;
 use crate::protocol::turn::{ErrorAction, TurnError};
 use std::sync::Arc;
@@ -10,33 +10,36 @@ use std::sync::Arc;
 const COMPACT: &str = "Summarise the conversation";
 const CHANGE: &str = "Choose another model";
 const AGAIN: &str = "Send again";
+const LOG_IN: &str = "Log in";
 const CLOSE: &str = "Close";
 /// Models that are offered at a time.
 const MOST_MODELS: usize = 6;
 
 /// Shows an error; where the client's questions take no keys, with what can be done about it.
-pub(super) fn show(presenter: &Presenter, thread: &ThreadId, error: &TurnError) {
+/// `turn` is the one that failed.
+pub(super) fn show(presenter: &Presenter, thread: &ThreadId, turn: Option<&TurnId>, error: &TurnError) {
     let titles = titles(&error.actions);
     match titles.is_empty() || !presenter.shared.client.can.questions_aside {
         true => presenter.message(Severity::Error, &error.message),
         false => drop(tokio::spawn(ask(
             presenter.clone(),
             thread.clone(),
+            turn.cloned(),
             error.message.clone(),
             titles,
         ))),
     }
 }
 
-/// What is done for the person by a press of a button; the others are told in the message.
+/// What is done for the person by a press of a button.
 fn titles(actions: &[ErrorAction]) -> Vec<String> {
     let title = |action: &ErrorAction| match action {
-        ErrorAction::Compact => Some(COMPACT.to_owned()),
-        ErrorAction::ChangeModel => Some(CHANGE.to_owned()),
-        ErrorAction::WaitUntil { at } => Some(again_title(*at)),
-        ErrorAction::LogIn => None,
+        ErrorAction::Compact => COMPACT.to_owned(),
+        ErrorAction::ChangeModel => CHANGE.to_owned(),
+        ErrorAction::WaitUntil { at } => again_title(*at),
+        ErrorAction::LogIn => LOG_IN.to_owned(),
     };
-    actions.iter().filter_map(title).collect()
+    actions.iter().map(title).collect()
 }
 
 /// The title of what sends a message again once it can be answered; for every place where that is offered.
@@ -47,13 +50,17 @@ pub fn again_title(at_ms: i64) -> String {
     }
 }
 
-async fn ask(presenter: Presenter, thread: ThreadId, message: String, titles: Vec<String>) {
+async fn ask(presenter: Presenter, thread: ThreadId, turn: Option<TurnId>, message: String, titles: Vec<String>) {
     let titles = titles.iter().map(String::as_str).chain([CLOSE]);
     let chosen = presenter.choose(Severity::Error, &message, titles).await;
     let done = match chosen.as_deref() {
         Some(COMPACT) => compact(&presenter, &thread).await,
         Some(CHANGE) => change_model(&presenter, &thread).await,
-        Some(again) if again.starts_with(AGAIN) => send_again(&presenter, &thread).await,
+        Some(LOG_IN) => {
+            presenter.log_in();
+            Ok(())
+        }
+        Some(again) if again.starts_with(AGAIN) => send_again(&presenter, &thread, turn).await,
         _ => Ok(()),
     };
     if let Err(problem) = done {
@@ -66,9 +73,9 @@ async fn compact(presenter: &Presenter, thread: &ThreadId) -> Result<(), String>
     handle.compact().await.map(drop).map_err(|error| error.to_string())
 }
 
-async fn send_again(presenter: &Presenter, thread: &ThreadId) -> Result<(), String> {
+async fn send_again(presenter: &Presenter, thread: &ThreadId, turn: Option<TurnId>) -> Result<(), String> {
     let handle = presenter.shared.agent.get(thread).map_err(|error| error.to_string())?;
-    let done = handle.send_again().await?;
+    let done = handle.send_again(turn).await?;
     presenter.message(Severity::Info, &done);
     Ok(())
 }

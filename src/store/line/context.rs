@@ -3,6 +3,7 @@
 use super::text;
 use crate::ids::TurnId;
 use crate::protocol::settings::{ApprovalPolicy, Mode, ReasoningSummary, SandboxPolicy, ThreadSettings};
+use crate::protocol::turn::Metadata;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -23,6 +24,10 @@ pub struct TurnContextRecord {
     pub summary: ReasoningSummary,
     /// The usual one where the file names none, or one that is not known here.
     pub mode: Mode,
+    /// The form of the answer, where the client asked for one.
+    pub output_schema: Option<Value>,
+    /// What the client wanted the provider to be told.
+    pub metadata: Metadata,
 }
 
 impl TurnContextRecord {
@@ -38,6 +43,8 @@ impl TurnContextRecord {
             effort: settings.effort.clone(),
             summary: settings.summary,
             mode: settings.mode,
+            output_schema: None,
+            metadata: Metadata::default(),
         }
     }
 
@@ -55,6 +62,9 @@ impl TurnContextRecord {
             "collaboration_mode": self.mode_to_value(),
             // Of ours; other programs know no such mode.
             "mode": (self.mode == Mode::Ask).then_some(self.mode),
+            "final_output_json_schema": self.output_schema,
+            // Of ours too.
+            "metadata": Some(&self.metadata).filter(|metadata| !metadata.is_empty()),
         });
         if let Value::Object(map) = &mut value {
             map.retain(|_, field| !field.is_null());
@@ -87,6 +97,10 @@ impl TurnContextRecord {
                 (_, Some(mode)) if mode == "plan" => Mode::Plan,
                 _ => Mode::Agent,
             },
+            output_schema: field("final_output_json_schema").filter(|schema| !schema.is_null()),
+            metadata: field("metadata")
+                .and_then(|metadata| serde_json::from_value(metadata).ok())
+                .unwrap_or_default(),
         })
     }
 

@@ -76,6 +76,57 @@ async fn the_editor_opens_the_page_and_says_who_is_logged_in() {
     );
 }
 
+/// Where the turn of nobody fails, *Log in* is a button: pressed, it asks how, and the next turn has the login.
+#[tokio::test]
+async fn the_error_of_nobody_has_a_button_that_logs_in() {
+    let scene = Scene::with(Setting {
+        top: "model_context_window = 100000\n".to_owned(),
+        caps: Some(Caps::Recorded("vscode-lc9")),
+        script: Some(json!([[{"say": "Hello."}]])),
+        ..Setting::default()
+    })
+    .await;
+    for method in ["$/progress", "textDocument/publishDiagnostics"] {
+        scene.client.ignore(method);
+    }
+    for method in ["window/showMessageRequest", "window/showDocument"] {
+        scene.client.on_request(method, |_| Reply::Later);
+    }
+    let file = scene.dir.join("a.txt");
+    std::fs::write(&file, "a\n").expect("a file");
+    scene.client.open(&file, "text", 1, "a\n");
+    let place = json!([{
+        "uri": countersign::workspace::uri::from_path(&file), "lines": {"start": 0, "end": 1}, "instruction": "Fix it",
+    }]);
+    command(&scene, "ask", place.clone()).await;
+    let question = scene.client.expect_request("window/showMessageRequest").await;
+    let words = question.params["message"].as_str().expect("words");
+    assert!(words.contains("nobody is logged in"), "{words}");
+    let titles: Vec<_> = question.params["actions"].as_array().expect("buttons").iter().collect();
+    assert_eq!(titles, [&json!({"title": "Log in"}), &json!({"title": "Close"})]);
+    scene.client.answer(&question, Ok(json!({"title": "Log in"})));
+    let question = scene.client.expect_request("window/showMessageRequest").await;
+    scene.client.answer(&question, Ok(json!({"title": "In the browser"})));
+    let page = scene.client.expect_request("window/showDocument").await;
+    scene.client.answer(&page, Ok(json!({"success": true})));
+    assert_eq!(
+        browse(page.params["uri"].as_str().expect("a page"))
+            .await
+            .expect("a page")
+            .0,
+        200
+    );
+    let says = async |words: &'static str| {
+        let fits = move |params: &Value| params["message"].as_str().is_some_and(|text| text.contains(words));
+        scene.client.expect_notification_where("window/showMessage", fits).await
+    };
+    assert_eq!(says("ada@example.org").await["type"], 3);
+    assert_eq!(scene.sent(), [""; 0], "nothing was sent before");
+    command(&scene, "ask", place).await;
+    says("Hello.").await;
+    assert!(scene.sent()[0].starts_with("Bearer "), "{:?}", scene.sent());
+}
+
 #[tokio::test]
 async fn an_editor_that_opens_nothing_names_the_page() {
     let scene = plain(json!({})).await;

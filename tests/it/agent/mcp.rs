@@ -808,6 +808,68 @@ async fn a_refresh_counts_from_the_next_turn_on_and_new_tools_from_the_next_roun
     assert_eq!(ours(3), ["mcp__kept__add_tool", "mcp__kept__hang", "mcp__two__look"]);
 }
 
+/// A server whose command changes while it still starts: what the configuration says now is what the model gets, and the
+/// first opening changes nothing when it comes to its end after the second.
+#[cfg(unix)]
+#[tokio::test]
+async fn an_opening_that_another_configuration_has_overtaken_changes_nothing() {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fixtures/slow_server.py");
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str| folder.path().join(name);
+    let table = |name: &str| {
+        let args = [name.into(), file(&format!("{name}.pid")), file(&format!("{name}.go"))];
+        format!(
+            "[mcp_servers.s]\ncommand = \"python3\"\nargs = [{script:?}, {:?}, {:?}, {:?}]\n",
+            args[0], args[1], args[2]
+        )
+    };
+    let model = json!([
+        [say("nobody there yet")],
+        [call("c1", "mcp__s__which_new", json!({}))],
+        [say("second")],
+        [call("c2", "mcp__s__which_new", json!({}))],
+        [say("third")],
+    ]);
+    let stage = stage(table("old"), model).await;
+    let thread = stage.thread().await;
+    eventually("the first one has begun", || file("old.pid").exists()).await;
+    let config = stage.client.home().join("config.toml");
+    let before = std::fs::read_to_string(&config).expect("a configuration");
+    std::fs::write(&config, before.replace(&table("old"), &table("new"))).expect("written");
+    stage.client.call("countersign/mcp/refresh", json!({})).await;
+    // The turn has the new one, which starts beside the first: neither has answered.
+    stage.complete(&thread, "Is anybody there?").await;
+    eventually("the second one has begun", || file("new.pid").exists()).await;
+    let old: u32 = std::fs::read_to_string(file("old.pid"))
+        .expect("a file")
+        .parse()
+        .expect("a number");
+    assert!(!file("new.go").exists() && std::path::Path::new(&format!("/proc/{old}")).exists());
+    // The second comes to its end first.
+    std::fs::write(file("new.go"), "").expect("written");
+    settled(&stage, 1, "ready").await;
+    stage.complete(&thread, "And now?").await;
+    std::fs::write(file("old.go"), "").expect("written");
+    eventually("nothing is left of the first", || {
+        !std::path::Path::new(&format!("/proc/{old}")).exists()
+    })
+    .await;
+    let story = stage.complete(&thread, "And now?").await;
+    assert_eq!(story.count("mcp/status"), 0, "{:#?}", story.names());
+    let requests = stage.requests(5);
+    let ours = |request: usize| {
+        let offered = requests[request].tools().into_iter();
+        offered.filter(|name| name.starts_with("mcp__")).collect::<Vec<_>>()
+    };
+    assert_eq!(ours(0), [""; 0]);
+    for (request, call) in [(2, "c1"), (4, "c2")] {
+        assert_eq!(ours(request), ["mcp__s__which_new"]);
+        assert!(output(&stage, request, call).contains("I am new."));
+    }
+    let unread = stage.client.take_unread();
+    assert!(unread.iter().all(|(method, _)| !method.contains("mcp")), "{unread:?}");
+}
+
 /// A question of a server, and how it is answered.
 fn asking(id: Value, meta: Option<Value>) -> Value {
     let mut params = json!({

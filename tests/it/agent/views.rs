@@ -172,6 +172,35 @@ async fn the_web_is_not_offered_where_the_provider_cannot_search_it() {
     assert!(!stage.requests(1)[0].body["tools"].to_string().contains("web_search"));
 }
 
+/// The key says more than the feature, and wins over it: `cached` reaches nothing but what the provider has kept, and is not
+/// offered where a search always reaches out.
+#[tokio::test]
+async fn the_key_of_the_web_search_says_how_far_it_reaches() {
+    for (key, feature, expected) in [
+        ("disabled", "true", None),
+        ("live", "false", Some(Value::Null)),
+        ("cached", "false", Some(json!(false))),
+        ("indexed", "true", Some(json!(false))),
+    ] {
+        let setting = Setting {
+            config: format!("web_search = \"{key}\""),
+            tables: format!("[features]\nweb_search = {feature}"),
+            ..Setting::default()
+        };
+        let stage = Stage::with(json!([[say("ok")]]), setting).await;
+        let thread = stage.thread().await;
+        stage.complete(&thread, "Go").await;
+        let request = &stage.requests(1)[0];
+        let mut tools = request.body["tools"].as_array().expect("tools").iter();
+        let search = tools.find(|tool| tool["type"] == "web_search");
+        assert_eq!(
+            search.map(|tool| tool["external_web_access"].clone()),
+            expected,
+            "{key}: {search:?}"
+        );
+    }
+}
+
 /// Shows S-200.
 #[tokio::test]
 async fn a_search_of_the_providers_is_shown_as_it_begins_and_as_one_item() {
@@ -288,14 +317,23 @@ async fn listening() -> (String, Arc<Mutex<Vec<(String, String, String)>>>) {
 /// Over Anthropic's wire the provider searches, so often at most that it does not pause in the midst of an answer.
 #[tokio::test]
 async fn the_web_is_offered_over_anthropics_wire() {
-    for (model, feature, is_offered) in [
-        ("claude-sonnet-4-5", "web_search = true", true),
-        ("anthropic/claude-opus-4.5", "web_search = true", true),
-        ("claude-sonnet-4-5", "web_search = false", false),
-        ("somebodys-model", "web_search = true", false),
+    for (model, key, feature, is_offered) in [
+        ("claude-sonnet-4-5", "", "web_search = true", true),
+        ("anthropic/claude-opus-4.5", "", "web_search = true", true),
+        ("claude-sonnet-4-5", "", "web_search = false", false),
+        ("somebodys-model", "", "web_search = true", false),
+        ("claude-sonnet-4-5", "web_search = \"live\"", "", true),
+        // It would reach out.
+        (
+            "claude-sonnet-4-5",
+            "web_search = \"cached\"",
+            "web_search = true",
+            false,
+        ),
     ] {
         let (base_url, heard) = listening().await;
         let setting = Setting {
+            config: key.to_owned(),
             provider: "wire_api = \"anthropic\"".into(),
             tables: format!("[features]\n{feature}"),
             base_url: Some(base_url),

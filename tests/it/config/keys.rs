@@ -179,7 +179,7 @@ persistence = "save-all"
     let loaded = Place::new().user(text).load();
     assert_eq!(told(&loaded), [] as [String; 0]);
     let noted: Vec<u32> = loaded.notes.iter().filter_map(|note| note.line).collect();
-    assert_eq!(noted, [3, 8, 11]);
+    assert_eq!(noted, [8, 11]);
 }
 
 /// Each setting that the snapshots of the reference system name is read; what was not understood is named with its line.

@@ -2,6 +2,7 @@
 
 use crate::support::work::{Work, titles};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 async fn work(script: Value) -> Work {
     let work = Work::start("vscode-lc9", &[("a.txt", "a\nb\n")], script).await;
@@ -40,6 +41,77 @@ async fn a_used_up_allowance_offers_to_send_again_when_it_opens() {
     let requests = work.model.requests();
     assert_eq!(requests.len(), 2);
     assert_eq!(requests[0].last_user_text(), requests[1].last_user_text());
+}
+
+/// What is offered is the message of the turn that failed, also where another has failed since.
+#[tokio::test]
+async fn the_button_of_an_older_failure_sends_no_other_message() {
+    let error = json!({"type": "usage_limit_reached", "message": "The limit.", "resets_in_seconds": 7200});
+    let work = work(json!([failing(429, error.clone()), failing(429, error)])).await;
+    let older = work.question().await;
+    work.fix("a.txt").await;
+    let newer = work.question().await;
+    work.press(&older, "Send again at ");
+    let words = told(&work, "The conversation has gone on since").await;
+    assert!(words.contains("nothing is sent again"), "{words}");
+    let waits = async || {
+        let actions = work.actions("a.txt", (0, 0), json!({ "diagnostics": [] })).await;
+        let title = |action: &Value| {
+            action["title"]
+                .as_str()
+                .unwrap_or_default()
+                .starts_with("Do not send again")
+        };
+        actions.iter().filter(|action| title(action)).count()
+    };
+    assert_eq!(waits().await, 0);
+    work.press(&newer, "Send again at ");
+    told(&work, "The message is sent again at ").await;
+    assert_eq!(waits().await, 1);
+    assert_eq!(work.model.requests().len(), 2);
+    let params = json!({ "command": "countersign.doNotSend", "arguments": [] });
+    work.client.call("workspace/executeCommand", params).await;
+    told(&work, "The message is not sent again.").await;
+}
+
+/// *Summarise the conversation*: the summary takes the conversation's place, and the next message is answered after it.
+#[tokio::test]
+async fn a_conversation_that_is_too_long_can_be_summarised() {
+    let error = json!({"message": "Too long.", "type": "invalid_request_error", "code": "context_length_exceeded"});
+    let too_long = || failing(400, error.clone());
+    let script = json!([
+        [{"say": "All done."}],
+        too_long(),
+        // A summary is tried without being asked for, which is too much as well.
+        [{"say": "SUMMARY 1"}],
+        too_long(),
+        [{"say": "SUMMARY 2"}],
+        [{"say": "All done."}],
+    ]);
+    let work = work(script).await;
+    work.done().await;
+    work.fix("a.txt").await;
+    let question = work.question().await;
+    assert_eq!(
+        titles(&question),
+        ["Summarise the conversation", "Choose another model", "Close"]
+    );
+    assert_eq!(work.model.requests().len(), 4);
+    work.press(&question, "Summarise the conversation");
+    let summed = tokio::time::timeout(Duration::from_secs(30), work.model.wait_for_requests(5));
+    summed.await.expect("a request for the summary");
+    work.fix("a.txt").await;
+    work.done().await;
+    let requests = work.model.requests();
+    assert_eq!(requests.len(), 6);
+    let texts = |request: usize| requests[request].input_texts().join("\n");
+    // It sums up what the last request had, and is what the next one has of it.
+    assert!(texts(4).contains("SUMMARY 1"), "{}", texts(4));
+    assert!(
+        texts(5).contains("SUMMARY 2") && !texts(5).contains("SUMMARY 1"),
+        "{}",
+        texts(5)
+    );
 }
 
 /// *Choose another model*: the models that the provider lists; the chosen one answers from then on.
