@@ -208,6 +208,9 @@ async fn a_rollback_drops_turns_and_leaves_the_document() {
     let path = room.work.path(NAME);
     room.work.editor.save(&path);
     room.work.editor.close(&path);
+    // Whoever followed it has nothing left to do.
+    room.work.client.settle().await;
+    tokio::time::sleep(std::time::Duration::from_millis(200)).await;
     room.work.open(NAME);
     room.send("What do you mind?").await;
     let text = room.sees("Only the pear.").await;
