@@ -9,6 +9,7 @@
 ;;                        C-c C-a approves, accepts and rejects
 ;; M-x countersign-fix    lets it fix what Flymake reports at point, or in the region
 ;; M-x countersign-diff   shows what its last turn changed
+;; M-x countersign-list   lists the conversations: C-c C-a on a line opens, copies, archives it
 ;; M-x countersign-undo   takes its last turn back: every file is as before
 ;; M-x eglot-code-actions lists what else it offers here
 
@@ -166,7 +167,8 @@ The overlay moves along with the text, the diagnostic's positions do not."
   (interactive)
   (countersign--execute "countersign.undoLastTurn"))
 
-;; A chat is a file whose name ends with .countersign.md (docs/chat-document.md).
+;; A chat is a file whose name ends with .countersign.md (docs/chat-document.md). Lists of conversations lie among those of the
+;; home folder.
 (defvar countersign-chat-mode-map
   (define-keymap "C-c C-c" #'countersign-send "C-c C-k" #'countersign-stop "C-c C-a" #'eglot-code-actions)
   "Keys of chat documents.")
@@ -182,8 +184,9 @@ The overlay moves along with the text, the diagnostic's positions do not."
       (set-syntax-table table))))
 
 (defun countersign--chat-opened ()
-  "Start the agent for a chat document, as it is opened."
-  (when (and buffer-file-name (string-suffix-p ".countersign.md" buffer-file-name))
+  "Start the agent for a chat document or a list of conversations, as it is opened."
+  (when (and buffer-file-name
+             (string-match-p "\\.countersign\\.md\\'\\|/chats/conversations-[0-9]+\\.md\\'" buffer-file-name))
     (unless (derived-mode-p 'text-mode) (text-mode))
     (countersign-chat-mode)
     (unless (or (eglot-managed-p) (countersign--join))
@@ -238,6 +241,11 @@ The overlay moves along with the text, the diagnostic's positions do not."
   "Open a new chat document."
   (interactive)
   (countersign--execute "countersign.openChat"))
+
+(defun countersign-list ()
+  "List the conversations, to open, copy and archive them."
+  (interactive)
+  (countersign--execute "countersign.listThreads"))
 
 (defun countersign-compact ()
   "Sum the conversation up to make room in the model's context window."

@@ -20,7 +20,7 @@ use super::pending::Input;
 use super::permissions::home_of;
 use super::prompt;
 use super::turn::Turn;
-use crate::model::item::ResponseItem;
+use crate::model::item::{ContentPart, ResponseItem};
 use crate::protocol::item::{LineRange, SentContext, UserInput};
 use crate::tools::image;
 pub(super) use mentioned::OPENING as MENTIONS_OPENING;
@@ -41,6 +41,8 @@ pub struct Told {
     pub messages: Vec<ResponseItem>,
     /// The person's message itself.
     pub message: Option<ResponseItem>,
+    /// Images that the person points at, which go with their message, as `data:` URLs.
+    pub images: Vec<String>,
     /// What of it the person sees.
     pub sent: Vec<SentContext>,
     /// What they should know of.
@@ -126,6 +128,10 @@ fn read(turn: &Turn, input: &Input, since: u64) -> Told {
         refused.and_then(|()| read())
     };
     told.message = prompt::user_message(&content, &turn.settings.cwd, &image);
+    if let Some(ResponseItem::Message { content, .. }) = &mut told.message {
+        let images = told.images.drain(..);
+        content.extend(images.map(|image_url| ContentPart::InputImage { image_url }));
+    }
     told
 }
 

@@ -18,6 +18,19 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
     ("mode", "agent | plan | ask", "Change how far the agent may go"),
     ("stop", "", "Stop the running turn"),
     ("undo", "", "Take back what the last turn changed"),
+    ("diff", "", "Show what the last turn changed"),
+    (
+        "rollback",
+        "[NUMBER]",
+        "Drop the last turn from the conversation, or so many; files stay as they are",
+    ),
+    ("fork", "", "Go on with a copy of the conversation in another document"),
+    ("rename", "NAME", "Give the conversation a name"),
+    (
+        "list",
+        "",
+        "List the conversations, to open, copy and archive them, and to bring them back",
+    ),
     ("help", "", "Say what can be written here"),
 ];
 
@@ -37,6 +50,12 @@ pub enum Line {
     Mode(Mode),
     Stop,
     Undo,
+    Diff,
+    /// So many turns are dropped.
+    RollBack(u32),
+    Fork,
+    Rename(String),
+    List,
     Help,
     /// What cannot be carried out, and why.
     Wrong(String),
@@ -62,8 +81,20 @@ pub fn read(words: &str) -> Line {
         "compact" => alone(Line::Compact),
         "stop" => alone(Line::Stop),
         "undo" => alone(Line::Undo),
+        "diff" => alone(Line::Diff),
+        "fork" => alone(Line::Fork),
+        "list" => alone(Line::List),
         "help" => alone(Line::Help),
         "review" => Line::Review(target(behind)),
+        "rollback" if behind.is_empty() => Line::RollBack(1),
+        "rollback" => match behind.parse() {
+            Ok(turns @ 1..) => Line::RollBack(turns),
+            _ => Line::Wrong(format!(
+                "{behind:?} is no number of turns. Write /rollback to drop the last turn, or /rollback 2 for the last two."
+            )),
+        },
+        "rename" if behind.is_empty() => Line::Wrong("Write /rename and the name of the conversation.".to_owned()),
+        "rename" => Line::Rename(behind.to_owned()),
         "model" if behind.is_empty() || behind.contains(char::is_whitespace) => {
             Line::Wrong("Write /model and the name of one model.".to_owned())
         }

@@ -398,6 +398,12 @@ fn what_begins_with_a_slash_by_table() {
     assert_eq!(line::read("/model x"), Line::Model("x".to_owned()));
     assert!(matches!(line::read("/mode fast"), Line::Wrong(_)));
     assert!(matches!(line::read("/model"), Line::Wrong(_)));
+    assert_eq!(line::read("/rollback"), Line::RollBack(1));
+    assert_eq!(line::read("/rollback 12"), Line::RollBack(12));
+    for wrong in ["/rollback 0", "/rollback -1", "/rollback all", "/rename", "/rename  "] {
+        assert!(matches!(line::read(wrong), Line::Wrong(_)), "{wrong}");
+    }
+    assert_eq!(line::read("/rename The pears"), Line::Rename("The pears".to_owned()));
     assert_eq!(line::read("/mine a b"), Line::Message);
     assert_eq!(line::read(" /new"), Line::Message);
 }

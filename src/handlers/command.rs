@@ -52,6 +52,7 @@ pub const OPEN_THREAD: &str = "countersign.openThread";
 pub const FORK_THREAD: &str = "countersign.forkThread";
 pub const ROLL_BACK: &str = "countersign.rollBack";
 pub const ARCHIVE_THREAD: &str = "countersign.archiveThread";
+pub const UNARCHIVE_THREAD: &str = "countersign.unarchiveThread";
 pub const DELETE_THREAD: &str = "countersign.deleteThread";
 pub const PROMPT: &str = "countersign.prompt";
 pub const REVIEW_CHANGES: &str = "countersign.reviewChanges";
@@ -134,6 +135,9 @@ const COMMANDS: &[(&str, Run)] = &[
     }),
     (ARCHIVE_THREAD, |session, arguments| {
         threads::run(session, ARCHIVE_THREAD, arguments, threads::Deed::Archive)
+    }),
+    (UNARCHIVE_THREAD, |session, arguments| {
+        threads::run(session, UNARCHIVE_THREAD, arguments, threads::Deed::Unarchive)
     }),
     (DELETE_THREAD, |session, arguments| {
         threads::run(session, DELETE_THREAD, arguments, threads::Deed::Delete)

@@ -45,7 +45,7 @@ pub async fn rollback(session: &Session, params: ThreadRollbackParams) -> Result
 }
 
 /// What the person is told of a rollback.
-pub(super) fn rolled_back(num_turns: u32) -> String {
+pub fn rolled_back(num_turns: u32) -> String {
     let turns = match num_turns {
         1 => "The last turn is".to_owned(),
         more => format!("The last {more} turns are"),

@@ -6,6 +6,7 @@ use super::mentions::{self, Candidate, Lines};
 use super::place::{Found, Ground};
 use crate::protocol::item::{LineRange, SentContext, SentContextKind, UserInput};
 use crate::protocol::turn::EditorContext;
+use crate::tools::image::{self, Image};
 use crate::tools::list_dir;
 use std::path::{Path, PathBuf};
 
@@ -195,6 +196,8 @@ fn meaning(
 #[derive(Default)]
 struct Sheet {
     text: String,
+    /// Bytes of the images that go along.
+    pictures: u64,
 }
 
 impl Sheet {
@@ -236,6 +239,18 @@ impl Sheet {
             note,
         };
         let text = ground.reader.check(path).map_err(|refused| refused.in_short());
+        if text.is_ok()
+            && lines.is_none()
+            && ground.workspace.document(path).is_none()
+            && let Some(image) = self.image(path)
+        {
+            self.text
+                .push_str(&format!("{label}: an image, which goes with that message.\n"));
+            told.sent
+                .push(piece(u32::try_from(image.bytes).unwrap_or(u32::MAX), None));
+            told.images.push(image.url);
+            return;
+        }
         let text = text.and_then(|()| match is_dir {
             true => listing(ground, path),
             false => part(ground, path, lines),
@@ -276,6 +291,17 @@ impl Sheet {
         };
         self.add(&title, kept);
         told.sent.push(piece(size(kept), note.map(|note| format!("{note}."))));
+    }
+
+    /// A file that the model can look at, as long as there is room for it.
+    fn image(&mut self, path: &Path) -> Option<Image> {
+        let size = path.metadata().ok()?.len();
+        if self.pictures + size > image::LIMIT {
+            return None;
+        }
+        let image = image::read(path).ok()?;
+        self.pictures += size;
+        Some(image)
     }
 
     fn message(self) -> crate::model::item::ResponseItem {

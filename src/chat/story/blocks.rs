@@ -198,10 +198,9 @@ pub(super) fn done(item: &ThreadItem, number: usize) -> Option<String> {
             )
         }
         ThreadItem::EnteredReviewMode { review, .. } => format!("### ◆ Review: {}\n", inline(review, 200)),
-        ThreadItem::ExitedReviewMode { review, output, .. } => match output {
-            Some(_) => format!("{}\n", safe(review.trim())),
-            None => "*The review ended without a result.*\n".to_owned(),
-        },
+        // What was found is the agent's next message.
+        ThreadItem::ExitedReviewMode { output: Some(_), .. } => return None,
+        ThreadItem::ExitedReviewMode { output: None, .. } => "*The review ended without a result.*\n".to_owned(),
         ThreadItem::Undo { message, status, .. } => {
             let words = message.as_deref().unwrap_or_default();
             format!("### ◆ Undo{}\n\n{}\n", failed(*status), safe(words.trim()))

@@ -180,7 +180,10 @@ fn thread(session: &Session, id: &ThreadId) -> String {
     let tokens = usage.filter(|usage| usage.last.total_tokens > 0).map(|usage| {
         let used = usage.last.total_tokens;
         match usage.model_context_window {
-            Some(window) => format!(" It takes {used} of {window} tokens."),
+            Some(window) => {
+                let left = window.saturating_sub(used);
+                format!(" It takes {used} of {window} tokens; {left} are left.")
+            }
             None => format!(" It takes {used} tokens."),
         }
     });

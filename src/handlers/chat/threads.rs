@@ -10,9 +10,16 @@ use crate::server::session::Session;
 use crate::workspace::{Document, uri};
 use lsp_types::{CodeLens, Command, Position, Range};
 use serde_json::json;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-/// The file in the home folder; written anew each time.
-const NAME: &str = "conversations.md";
+/// How the names of lists begin, and how they end; they lie among the chats of the home folder.
+const NAME: (&str, &str) = ("conversations-", ".md");
+/// A list is thrown away after so long.
+const OLD: Duration = Duration::from_secs(24 * 60 * 60);
+/// The heading above those that are put away. Folders, which the others stand below, are absolute.
+const ARCHIVED: &str = "## Archived";
 /// How the line of a conversation ends: its id in a code span.
 const MARK: &str = " `thread ";
 
@@ -22,23 +29,28 @@ pub fn list(session: &Session) -> Result<(), RequestError> {
     let session = session.clone();
     tokio::spawn(async move {
         let agent = session.agent().clone();
-        let path = agent.desk().home.join("chats").join(NAME);
-        let written = path.clone();
+        let chats = agent.desk().home.join("chats");
         let made = tokio::task::spawn_blocking(move || {
-            let params = ThreadListParams {
-                limit: Some(200),
-                model_providers: Some(Vec::new()),
-                ..ThreadListParams::default()
+            let read = |archived| {
+                let params = ThreadListParams {
+                    limit: Some(200),
+                    model_providers: Some(Vec::new()),
+                    archived,
+                    ..ThreadListParams::default()
+                };
+                let page = agent.list_threads(&params).map_err(|error| error.to_string())?;
+                Ok::<_, String>(page.data)
             };
-            let threads = agent.list_threads(&params).map_err(|error| error.to_string())?.data;
-            let folder = written.parent().ok_or("the home folder has no place for it")?;
-            std::fs::create_dir_all(folder).map_err(|error| error.to_string())?;
-            std::fs::write(&written, document(&threads)).map_err(|error| error.to_string())
+            let (threads, archived) = (read(false)?, read(true)?);
+            write(&chats, &document(&threads, &archived)).map_err(|error| error.to_string())
         });
-        if let Err(trouble) = made.await.map_err(|error| error.to_string()).and_then(|made| made) {
-            let message = format!("The conversations could not be listed: {trouble}.");
-            return session.presenter().message(Severity::Error, &message);
-        }
+        let path = match made.await.map_err(|error| error.to_string()).and_then(|made| made) {
+            Ok(path) => path,
+            Err(trouble) => {
+                let message = format!("The conversations could not be listed: {trouble}.");
+                return session.presenter().message(Severity::Error, &message);
+            }
+        };
         let shown = session.client().can.show_document
             && session
                 .presenter()
@@ -52,9 +64,46 @@ pub fn list(session: &Session) -> Result<(), RequestError> {
     Ok(())
 }
 
-fn document(threads: &[Thread]) -> String {
+/// A file of its own for each list that differs: editors do not look at a file again that they have open.
+fn write(chats: &Path, text: &str) -> std::io::Result<PathBuf> {
+    std::fs::create_dir_all(chats)?;
+    let is_old = |path: &Path| {
+        let changed = path.metadata().and_then(|file| file.modified());
+        changed.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > OLD))
+    };
+    for entry in std::fs::read_dir(chats)?.flatten() {
+        let path = entry.path();
+        if is_named_so(&path) && is_old(&path) {
+            std::fs::remove_file(&path)?;
+        }
+    }
+    let mut number = 1;
+    loop {
+        let path = chats.join(format!("{}{number}{}", NAME.0, NAME.1));
+        match std::fs::File::create_new(&path) {
+            Ok(mut file) => return file.write_all(text.as_bytes()).map(|()| path),
+            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(error),
+            Err(_) if std::fs::read_to_string(&path).is_ok_and(|there| there == text) => return Ok(path),
+            Err(_) => number += 1,
+        }
+    }
+}
+
+fn is_named_so(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let number = name.strip_prefix(NAME.0).and_then(|rest| rest.strip_suffix(NAME.1));
+    number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+fn document(threads: &[Thread], archived: &[Thread]) -> String {
     let mut text =
         "# Conversations\n\nCode actions or lenses on a line open, copy or put away its conversation.\n".to_owned();
+    let line = |thread: &Thread| {
+        let name = thread.name.as_ref().unwrap_or(&thread.preview);
+        let name = Some(inline(name, 100)).filter(|name| !name.is_empty());
+        let name = name.as_deref().unwrap_or("(nothing said)");
+        format!("- {name}{MARK}{}`\n", thread.id)
+    };
     let mut folder = None;
     let mut sorted: Vec<&Thread> = threads.iter().collect();
     // One heading for each folder, the newest conversation of a folder first.
@@ -63,28 +112,29 @@ fn document(threads: &[Thread]) -> String {
         if folder.replace(&thread.cwd) != Some(&thread.cwd) {
             text.push_str(&format!("\n## {}\n\n", inline(&thread.cwd.display().to_string(), 400)));
         }
-        let name = thread.name.as_ref().unwrap_or(&thread.preview);
-        let name = Some(inline(name, 100)).filter(|name| !name.is_empty());
-        text.push_str(&format!(
-            "- {}{MARK}{}`\n",
-            name.as_deref().unwrap_or("(nothing said)"),
-            thread.id
-        ));
+        text.push_str(&line(thread));
+    }
+    if !archived.is_empty() {
+        text.push_str(&format!("\n{ARCHIVED}\n\n"));
+        text.extend(archived.iter().map(line));
     }
     text
 }
 
 /// Whether it is the list.
 pub fn is_list(session: &Session, document: &Document) -> bool {
-    let list = session.agent().desk().home.join("chats").join(NAME);
-    document.path() == Some(list.as_path())
+    let chats = session.agent().desk().home.join("chats");
+    let path = document.path().filter(|path| path.parent() == Some(chats.as_path()));
+    path.is_some_and(is_named_so)
 }
 
 /// What can be done with the conversation of each line.
 pub fn lenses(document: &Document) -> Vec<CodeLens> {
     let text = document.text();
     let mut lenses = Vec::new();
+    let mut is_archived = false;
     for (number, line) in text.lines().enumerate() {
+        is_archived |= line == ARCHIVED;
         let id = line
             .rsplit_once(MARK)
             .and_then(|(_, id)| id.trim_end().strip_suffix('`'));
@@ -97,7 +147,7 @@ pub fn lenses(document: &Document) -> Vec<CodeLens> {
             thread_id: Some(id.into()),
             uri: None,
         });
-        for (title, command, argument) in [
+        let offers = [
             (
                 "Agent: Open as a chat document",
                 command::OPEN_CHAT,
@@ -105,8 +155,14 @@ pub fn lenses(document: &Document) -> Vec<CodeLens> {
             ),
             ("Agent: Go on with it", command::OPEN_THREAD, which.clone()),
             ("Agent: Go on with a copy", command::FORK_THREAD, which.clone()),
-            ("Agent: Archive", command::ARCHIVE_THREAD, which),
-        ] {
+            ("Agent: Archive", command::ARCHIVE_THREAD, which.clone()),
+        ];
+        let back = ("Agent: Bring back", command::UNARCHIVE_THREAD, which);
+        let offers = match is_archived {
+            true => vec![back],
+            false => offers.into(),
+        };
+        for (title, command, argument) in offers {
             lenses.push(CodeLens {
                 range: Range::new(at, at),
                 command: Some(Command::new(title.to_owned(), command.to_owned(), Some(vec![argument]))),

@@ -31,6 +31,7 @@ pub(super) enum Deed {
     Fork,
     RollBack,
     Archive,
+    Unarchive,
     Delete,
 }
 
@@ -93,6 +94,12 @@ async fn carry_out(session: &Session, which: &Which, deed: Deed) -> Result<Optio
                 .map_err(|error| error.to_string())?;
             session.presenter().attach_stream(&thread.id, &stream);
             Ok(Some(format!("Archived: {name}.")))
+        }
+        Deed::Unarchive => {
+            let unarchived = agent.unarchive_thread(&thread.id).await;
+            let (_, stream) = unarchived.map_err(|error| error.to_string())?;
+            session.presenter().attach_stream(&thread.id, &stream);
+            Ok(Some(format!("Back from the archive: {name}.")))
         }
         Deed::Delete => {
             let question = format!("Delete {name} for good? Nothing brings it back.");

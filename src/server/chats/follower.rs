@@ -38,6 +38,10 @@ struct Follower {
     done: BTreeSet<TurnId>,
     /// Messages that were sent from here, by what we called them; and others that are written.
     known: BTreeSet<String>,
+    /// Where the conversation was when it was taken up: its number, and the turns that it had. Others up to there were dropped.
+    taken_up: (u64, BTreeSet<TurnId>),
+    /// Rollbacks that the document tells of already.
+    own_rollbacks: usize,
     closed: bool,
     /// It was opened while an edit was on its way: it is compared when that has come to its end.
     compare_later: bool,
@@ -52,6 +56,8 @@ struct Telling {
     /// Its section is there, or on its way.
     begun: bool,
     retried: bool,
+    /// It is a review, whose heading says what its first message says.
+    is_review: bool,
 }
 
 /// Runs until nothing is left to be done for the document.
@@ -66,6 +72,8 @@ pub(super) async fn follow(session: Session, uri: String, view: View, mut inbox:
         stories: Vec::new(),
         done: BTreeSet::new(),
         known: BTreeSet::new(),
+        taken_up: (0, BTreeSet::new()),
+        own_rollbacks: 0,
         closed: false,
         compare_later: false,
     };
@@ -230,7 +238,11 @@ impl Follower {
         let thread = opened.handle.clone();
         self.session.presenter().attach(&thread);
         sandbox::tell_what_is_missing(&self.session);
+        let number = thread.conversation().stream.last_seq();
         self.events = Some(thread.subscribe(Some(0)));
+        let turns = thread.snapshot(true).turns.into_iter().map(|turn| turn.id);
+        self.taken_up = (number, turns.collect());
+        self.own_rollbacks = 0;
         let mut seen = self.view.seen();
         seen.thread = Some(thread.id().clone());
         seen.lost = false;
@@ -284,6 +296,7 @@ impl Follower {
                     words: Vec::new(),
                     begun: false,
                     retried: false,
+                    is_review: false,
                 });
                 self.stories.len() - 1
             }
@@ -298,7 +311,15 @@ impl Follower {
             self.stories.clear();
             return;
         };
-        let Some(turn) = event.at.turn_id.clone().filter(|turn| !self.done.contains(turn)) else {
+        let (number, turns) = &self.taken_up;
+        let is_old = event.at.seq <= *number;
+        if let EventKind::ThreadRolledBack(dropped) = &event.kind
+            && !is_old
+        {
+            return self.rolled_back(dropped.num_turns);
+        }
+        let is_told = |turn: &TurnId| self.done.contains(turn) || is_old && !turns.contains(turn);
+        let Some(turn) = event.at.turn_id.clone().filter(|turn| !is_told(turn)) else {
             return;
         };
         let place = |view: &View, id: &str, tag: &str, heading: String| {
@@ -317,6 +338,10 @@ impl Follower {
             },
             EventKind::ItemCompleted(completed) => match &completed.item {
                 ThreadItem::UserMessage { .. } => self.said(&turn, &completed.item),
+                ThreadItem::EnteredReviewMode { .. } => {
+                    self.tell(&turn).completed(&completed.item);
+                    self.telling(&turn).is_review = true;
+                }
                 item => self.tell(&turn).completed(item),
             },
             EventKind::AgentMessageDelta(delta) | EventKind::CommandOutputDelta(delta) => {
@@ -396,6 +421,19 @@ impl Follower {
         }
     }
 
+    /// Turns were dropped; where it was not said here, the document says so.
+    fn rolled_back(&mut self, turns: u32) {
+        if let Some(left) = self.own_rollbacks.checked_sub(1) {
+            self.own_rollbacks = left;
+            return;
+        }
+        self.put(Write::Said { words: None, tag: None });
+        self.put(Write::More {
+            tag: None,
+            text: send::rolled_back(turns),
+        });
+    }
+
     /// The story of a turn; its section begins where it has none yet.
     fn tell(&mut self, turn: &TurnId) -> &mut Story {
         let telling = self.telling(turn);
@@ -420,6 +458,9 @@ impl Follower {
         }
         let words = catch_up::words(content);
         let telling = self.telling(turn);
+        if std::mem::take(&mut telling.is_review) {
+            return;
+        }
         telling.begun = true;
         telling.words.push(words.clone());
         telling.story.pause();

@@ -187,6 +187,15 @@ class Emacs {
           (not (string-search "The agent's change" (flymake-diagnostic-text one))))) (flymake-diagnostics))))`);
   }
 
+  /** What is told of the place behind a text, once it has a part. */
+  async hover(text, part) {
+    await this.at(text);
+    return until(`what is told of “${text}”`, async () => {
+      const told = await this.lisp("(with-current-buffer eldoc--doc-buffer (buffer-substring-no-properties (point-min) (point-max)))");
+      return told.includes(part) && told;
+    });
+  }
+
   /** What is offered for words at the end of the document. Nothing of it stays. */
   async completes(words) {
     await this.writeAtEnd(words);

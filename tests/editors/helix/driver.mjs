@@ -208,6 +208,16 @@ class Helix {
     return found;
   }
 
+  /** What is told of the place behind a text, once it has a part. */
+  async hover(text, part) {
+    await this.at(text);
+    await this.terminal.keys("Space", "k");
+    await this.terminal.sees(`what is told of “${text}”`, part);
+    const told = this.terminal.screen().map((line) => line.replace(/[│┌┐└┘─]/g, " ").trim()).join(" ");
+    await this.terminal.keys("Escape");
+    return told.replace(/\s+/g, " ");
+  }
+
   /** What is offered for words at the end of the document. Nothing of it stays. */
   async completes(words) {
     await this.terminal.words("geA");
@@ -298,7 +308,19 @@ class Helix {
 
   /** While something is going on, a spinner of braille dots turns in the status line. */
   async idle() {
-    await until("the progress to end", () => /^ NOR /.test(this.#statusLine()) && !/[\u2800-\u28FF]/.test(this.#statusLine()));
+    let [dots, since] = ["", Date.now()];
+    await until("the progress to end", async () => {
+      const line = this.#statusLine();
+      const [now] = /[\u2800-\u28FF]/.exec(line) ?? [];
+      if (now === undefined) return line.startsWith(" NOR ");
+      if (now !== dots) [dots, since] = [now, Date.now()];
+      // It has turned to its end and Helix has not drawn that; a window of another size is drawn.
+      if (Date.now() - since > 2000) {
+        await this.terminal.resize(130, 41);
+        await this.terminal.resize(130, 40);
+        since = Date.now();
+      }
+    });
   }
 
   async undo() {

@@ -183,6 +183,20 @@ export class Neovim {
       return vim.tbl_map(function(one) return vim.fn.getline(one.startLine + 1) end, answer.result)`);
   }
 
+  /** What is told of the place behind a text, once it has a part. */
+  async hover(text, part) {
+    await this.at(text);
+    await this.lua("vim.schedule(vim.lsp.buf.hover)");
+    return until(`what is told of “${text}”`, async () => {
+      const told = await this.lua(`for _, win in ipairs(vim.api.nvim_list_wins()) do
+          if vim.api.nvim_win_get_config(win).relative ~= '' then
+            return table.concat(vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf(win), 0, -1, false), '\\n')
+          end
+        end`);
+      return told?.includes(part) && told;
+    });
+  }
+
   /** Presses a code lens of the shown document. */
   async lens(title) {
     const found = await until(`the lens “${title}”`, () =>

@@ -99,6 +99,32 @@ async fn files_are_sent_beside_the_words() {
     assert_eq!(labels(&story), [("Override".to_owned(), 7)]);
 }
 
+/// An image is known by its content, and looked at as one that is attached; not so lines of it, and not what is kept from the model.
+///
+/// Shows S-047.
+#[tokio::test]
+async fn an_image_goes_with_the_words() {
+    let stage = stage(answers(2)).await;
+    let png = b"\x89PNG\r\n\x1a\nnot really";
+    for name in ["shot.png", "kept/secret.png"] {
+        std::fs::write(stage.path(name), png).expect("an image");
+    }
+    let thread = stage.thread().await;
+    let story = stage.complete(&thread, "What is wrong in @shot.png?").await;
+    assert_eq!(story.count("warning"), 0);
+    assert_eq!(labels(&story), [("shot.png".to_owned(), png.len() as u64)]);
+    let request = &stage.requests(1)[0];
+    assert!(told(request).contains("shot.png: an image"), "{}", told(request));
+    let content = request.input().last().expect("a message")["content"].clone();
+    assert_eq!(content[0]["text"], "What is wrong in @shot.png?");
+    let url = content[1]["image_url"].as_str().expect("an image");
+    assert!(url.starts_with("data:image/png;base64,iVBOR"), "{url}");
+    let story = stage.complete(&thread, "And @kept/secret.png?").await;
+    assert_eq!(story.count("warning"), 1);
+    let content = stage.requests(2)[1].input().last().expect("a message")["content"].clone();
+    assert_eq!(content.as_array().map(Vec::len), Some(1), "{content}");
+}
+
 #[tokio::test]
 async fn what_cannot_be_sent_is_told_and_not_guessed() {
     let outside = tempfile::tempdir().expect("a folder");

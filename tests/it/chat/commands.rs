@@ -7,15 +7,40 @@ use crate::support::work::Setting;
 use serde_json::{Value, json};
 
 /// What follows each command in the document, in the order in which they are sent.
-const SAID: [(&str, &str, &str); 9] = [
+const SAID: [(&str, &str, &str); 14] = [
     ("help", "/help", "`/compact`"),
     ("model", "/model other", "*The model is `other` from now on.*"),
     ("mode", "/mode agent", "*The mode is `agent` from now on.*"),
+    (
+        "diff",
+        "/diff",
+        "*What the last turn changed is shown in a document of its own.*",
+    ),
     ("undo", "/undo", "Restored 1 file."),
     ("compact", "/compact", "summed up to make room"),
     ("review", "/review", "Nothing is wrong with it."),
     ("stop", "/stop", "*Nothing was running.*"),
     ("tidy", "/tidy the shed", "It is tidy."),
+    (
+        "rename",
+        "/rename The shed",
+        "*The conversation is called “The shed” from now on.*",
+    ),
+    (
+        "list",
+        "/list",
+        "*The conversations are listed in a document of their own.*",
+    ),
+    (
+        "fork",
+        "/fork",
+        "*A copy of the conversation is in a chat document of its own.",
+    ),
+    (
+        "rollback",
+        "/rollback",
+        "*The last turn is gone from the conversation. Files stay as they are;",
+    ),
     ("new", "/new", "*A new conversation begins here.*"),
 ];
 
@@ -81,6 +106,32 @@ async fn every_command_that_is_offered_works() {
             "model" => assert!(text.contains("\nmodel: other\n"), "{text}"),
             "undo" => assert_eq!(room.work.disk("a.txt").as_deref(), Some("one\ntwo\nthree\n")),
             "compact" => std::fs::write(room.work.path("a.txt"), "one\ntwo\nfour\n").expect("a file"),
+            "diff" => {
+                let shown = room.shown(1).await.remove(0);
+                let diff = std::fs::read_to_string(shown).expect("a file");
+                assert!(diff.contains("-two\n+TWO\n"), "{diff}");
+            }
+            "review" => {
+                assert_eq!(text.matches("Nothing is wrong with it.").count(), 1, "{text}");
+                assert!(!text.contains("## ❯ You\n\nReview"), "{text}");
+            }
+            "list" => {
+                let list = room.shown(2).await.remove(1);
+                let list = std::fs::read_to_string(list).expect("a file");
+                assert!(list.contains("- The shed `thread "), "{list}");
+            }
+            "fork" => {
+                // The copy goes by its own id, and has all that was said.
+                let copy = room.shown(3).await.remove(2);
+                room.work.editor.open(&copy);
+                let of_copy = room.until_in(&copy, "It is tidy.").await;
+                let id = |text: &str| {
+                    text.lines()
+                        .find(|line| line.starts_with("thread: "))
+                        .map(str::to_owned)
+                };
+                assert!(id(&of_copy).is_some() && id(&of_copy) != id(&text), "{of_copy}");
+            }
             _ => {}
         }
     }
@@ -99,4 +150,95 @@ async fn stop_as_words_ends_the_running_turn() {
     let sent = room.work.model.requests();
     assert_eq!(sent.len(), 1);
     assert!(!sent[0].body.to_string().contains("/stop"));
+}
+
+/// What was dropped is not sent any more, stays in the document, and is not written there once more; files are left alone. What
+/// cannot be dropped is said, and the words wait.
+///
+/// Shows S-316, S-320.
+#[tokio::test]
+async fn a_rollback_drops_turns_and_leaves_the_document() {
+    let patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-two\n+TWO\n*** End Patch\n";
+    let script = json!({"steps": [
+        {"when": {"last_user": "Mind the pear"}, "outputs": [{"say": "A pear it is."}]},
+        {"when": {"last_user": "Change it"}, "outputs": [{"call": {"tool": "apply_patch", "arguments": {"input": patch}, "id": "c1"}}]},
+        {"when": {"output": {"c1": ""}}, "outputs": [{"say": "It is changed."}]},
+        {"when": {"last_user": "Mind the plum"}, "outputs": [{"say": "A plum, too. "}, {"hold": "plum"}]},
+        {"when": {"last_user": "What do you mind?"}, "outputs": [{"say": "Only the pear."}]},
+        {"when": {"last_user": "And now?"}, "outputs": [{"say": "Nothing at all."}]},
+    ]});
+    let room = Room::start("helix-25.07.1", "", script).await;
+    room.send("/rollback").await;
+    let refused = room.work.warned().await;
+    assert!(
+        refused.contains("There is no conversation in this document yet"),
+        "{refused}"
+    );
+    room.work.editor.close(&room.work.path(NAME));
+    room.work.open(NAME);
+    room.send("Mind the pear").await;
+    room.sees("A pear it is.").await;
+    room.rests().await;
+    room.send("Change it").await;
+    room.choose("Agent: Accept the change").await;
+    room.sees("It is changed.").await;
+    room.rests().await;
+    room.send("Mind the plum").await;
+    room.sees("A plum, too.").await;
+    // Not while a turn runs, and not nothing; the words are where they were.
+    room.send("/rollback 2").await;
+    let refused = room.work.warned().await;
+    assert!(refused.contains("a turn is running"), "{refused}");
+    room.work.model.release("plum");
+    room.rests().await;
+    assert!(
+        room.text().trim_end().ends_with("## ❯ You\n\n/rollback 2"),
+        "{}",
+        room.text()
+    );
+    room.command("countersign.chatSend", json!({ "uri": room.uri() })).await;
+    let text = room
+        .sees("*The last 2 turns are gone from the conversation. Files stay as they are; undo is for those.")
+        .await;
+    for said in ["A pear it is.", "It is changed.", "A plum, too."] {
+        assert_eq!(text.matches(said).count(), 1, "{text}");
+    }
+    assert_eq!(room.work.disk("a.txt").as_deref(), Some("one\nTWO\nthree\n"));
+    // Opened again, what was dropped is no news.
+    let path = room.work.path(NAME);
+    room.work.editor.save(&path);
+    room.work.editor.close(&path);
+    // Whoever followed it has nothing left to do.
+    room.work.client.settle().await;
+    tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    room.work.open(NAME);
+    room.send("What do you mind?").await;
+    let text = room.sees("Only the pear.").await;
+    room.rests().await;
+    for once in ["A pear it is.", "It is changed.", "A plum, too.", "turns are gone"] {
+        assert_eq!(text.matches(once).count(), 1, "{once}: {text}");
+    }
+    let asked = room.work.model.requests().pop().expect("a request").body.to_string();
+    assert!(asked.contains("Mind the pear"), "{asked}");
+    for gone in ["Mind the plum", "Change it", "/rollback"] {
+        assert!(!asked.contains(gone), "{gone}: {asked}");
+    }
+    // Dropped from elsewhere, it is told here as well.
+    let thread = text
+        .lines()
+        .find_map(|line| line.strip_prefix("thread: "))
+        .expect("a header");
+    let params = json!({ "threadId": thread, "numTurns": 1 });
+    room.work.client.call("countersign/thread/rollback", params).await;
+    let text = room.sees("*The last turn is gone from the conversation.").await;
+    assert_eq!(text.matches("gone from the conversation").count(), 2, "{text}");
+    room.send("And now?").await;
+    room.sees("Nothing at all.").await;
+    let asked = room.work.model.requests().pop().expect("a request").body.to_string();
+    assert!(
+        asked.contains("Mind the pear") && !asked.contains("What do you mind?"),
+        "{asked}"
+    );
+    room.rests().await;
+    room.work.client.ignore("window/showMessage");
 }

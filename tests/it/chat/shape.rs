@@ -130,4 +130,49 @@ async fn a_chat_is_opened_by_command_and_conversations_are_listed() {
         text.contains("## ❯ You\n\nA question about whales\n\n## ◆ Agent"),
         "{text}"
     );
+    room.work.client.ignore("window/showMessage");
+    // Put away it stands below the others, and can only be brought back. A list that is open stays as it is.
+    let files = |folder: &str| files_below(&room.work.client.home().join(folder));
+    press(&room, &list, "Agent: Archive").await;
+    room.until("the file to be put away", |_| files("archived_sessions") == 1)
+        .await;
+    room.command("countersign.listThreads", Value::Null).await;
+    let after = room.shown(4).await.remove(3);
+    assert_ne!(after, list);
+    room.work.editor.open(&after);
+    let text = room
+        .until_in(&after, "## Archived\n\n- A question about whales `thread ")
+        .await;
+    assert_eq!(text.matches("`thread ").count(), 1, "{text}");
+    assert_eq!(press(&room, &after, "Agent: Bring back").await, 1);
+    room.until("the file to be back", |_| {
+        files("archived_sessions") == 0 && files("sessions") == 1
+    })
+    .await;
+    // The same list has the same file.
+    room.command("countersign.listThreads", Value::Null).await;
+    assert_eq!(room.shown(5).await.remove(4), list);
+}
+
+/// Presses a lens of a list; says how many there are.
+async fn press(room: &Room, list: &std::path::Path, title: &str) -> usize {
+    let params = json!({ "textDocument": { "uri": uri::from_path(list) } });
+    let lenses = room.work.client.call("textDocument/codeLens", params).await;
+    let lenses = lenses.as_array().expect("lenses").clone();
+    let lens = lenses.iter().find(|lens| lens["command"]["title"] == title);
+    room.work
+        .run(lens.unwrap_or_else(|| panic!("no {title} among {lenses:?}")))
+        .await;
+    lenses.len()
+}
+
+/// How many files lie below a folder.
+fn files_below(folder: &std::path::Path) -> usize {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .map(|entry| match entry.path() {
+            folder if folder.is_dir() => files_below(&folder),
+            _ => 1,
+        })
+        .sum()
 }

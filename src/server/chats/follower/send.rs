@@ -8,12 +8,14 @@ use crate::chat::document::Chat;
 use crate::chat::line::{self, Line};
 use crate::chat::plan::Write;
 use crate::chat::{self};
+use crate::handlers::{self, thread};
 use crate::ids::{ItemId, ThreadId, TurnId};
 use crate::protocol::approval::ApprovalResponse;
 use crate::protocol::item::UserInput;
 use crate::protocol::proposal::{ProposalDecideParams, ProposalDecision};
 use crate::protocol::settings::SettingsOverride;
-use crate::protocol::thread::{ThreadResumeParams, ThreadStartParams};
+use crate::protocol::thread::{ThreadForkParams, ThreadResumeParams, ThreadStartParams};
+use crate::protocol::undo::TurnDiffParams;
 use crate::server::chats::Refused;
 use std::path::PathBuf;
 
@@ -91,6 +93,54 @@ impl Follower {
                     .await
                     .map_err(|error| error.to_string())?;
                 self.began(&words, &started.turn.id, started.steered);
+                Ok(())
+            }
+            Line::Diff => {
+                let thread = self.begun_thread(&chat).await?;
+                self.show_diff(&thread, &words).await
+            }
+            Line::RollBack(turns) => {
+                let thread = self.begun_thread(&chat).await?;
+                let dropped = thread.roll_back(turns).await.map_err(|error| error.to_string())?;
+                // Its event is behind the answer.
+                self.own_rollbacks += 1;
+                self.answered(&words, &rolled_back(dropped));
+                Ok(())
+            }
+            Line::Fork => {
+                let thread = self.begun_thread(&chat).await?;
+                let params = ThreadForkParams {
+                    thread_id: Some(thread.id().clone()),
+                    ..ThreadForkParams::default()
+                };
+                let opened = self.session.agent().fork_thread(params).await;
+                let opened = opened.map_err(|error| error.to_string())?;
+                let wish = handlers::chat::Open {
+                    thread_id: Some(opened.handle.id().clone()),
+                    uri: Some(self.uri.clone()),
+                };
+                // The editor may have another server for the new document's folder: whichever it is takes the copy up.
+                self.session.agent().close_thread(opened.handle.id()).await;
+                handlers::chat::open(&self.session, wish);
+                self.answered(
+                    &words,
+                    "*A copy of the conversation is in a chat document of its own. This one goes on here.*",
+                );
+                Ok(())
+            }
+            Line::List => {
+                handlers::chat::threads::list(&self.session).map_err(|error| error.message)?;
+                self.answered(&words, "*The conversations are listed in a document of their own.*");
+                Ok(())
+            }
+            Line::Rename(name) => {
+                let thread = self.begun_thread(&chat).await?;
+                let agent = self.session.agent();
+                let named = agent.name_thread(thread.id(), &name).await;
+                let named = named.map_err(|error| error.to_string())?;
+                agent.tell_name(&named);
+                let name = chat::text::inline(named.name.as_deref().unwrap_or_default(), 500);
+                self.answered(&words, &format!("*The conversation is called “{name}” from now on.*"));
                 Ok(())
             }
         }
@@ -187,6 +237,33 @@ impl Follower {
             }
         }
         Ok(opened.handle)
+    }
+
+    /// The same, where there is one already.
+    async fn begun_thread(&mut self, chat: &Chat<'_>) -> Result<ThreadHandle, String> {
+        if self.thread.is_none() && chat.field("thread").is_none() {
+            return Err("There is no conversation in this document yet.".to_owned());
+        }
+        self.thread_of(chat).await
+    }
+
+    /// Shows what the last turn changed, beside the document.
+    async fn show_diff(&mut self, thread: &ThreadHandle, words: &str) -> Result<(), String> {
+        let params = TurnDiffParams {
+            thread_id: thread.id().clone(),
+            turn_id: None,
+        };
+        let found = handlers::undo::diff(&self.session, params).await;
+        let found = found.map_err(|error| error.message)?;
+        match found.turn_id.filter(|_| !found.diff.is_empty()) {
+            Some(turn) => {
+                self.answered(words, "*What the last turn changed is shown in a document of its own.*");
+                let session = self.session.clone();
+                tokio::spawn(async move { session.presenter().show_turn_diff(&turn, &found.diff).await });
+            }
+            None => self.answered(words, "*No turn has changed anything that is not taken back.*"),
+        }
+        Ok(())
     }
 
     async fn start(&self, chat: &Chat<'_>) -> Result<Opened, String> {
@@ -340,6 +417,14 @@ fn settings(chat: &Chat<'_>) -> Result<SettingsOverride, String> {
         mode,
         ..SettingsOverride::default()
     })
+}
+
+/// What the document says of turns that were dropped. Nothing is taken out of it.
+pub(super) fn rolled_back(turns: u32) -> String {
+    format!(
+        "*{} What stands above stays in this document; the agent knows of it no more.*",
+        thread::rolled_back(turns)
+    )
 }
 
 fn help() -> String {
