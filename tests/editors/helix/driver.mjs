@@ -314,12 +314,15 @@ class Helix {
       const [now] = /[\u2800-\u28FF]/.exec(line) ?? [];
       if (now === undefined) return line.startsWith(" NOR ");
       if (now !== dots) [dots, since] = [now, Date.now()];
-      // It has turned to its end and Helix has not drawn that; a window of another size is drawn.
-      if (Date.now() - since > 2000) {
-        await this.terminal.resize(130, 41);
-        await this.terminal.resize(130, 40);
-        since = Date.now();
-      }
+      // Dots that stand still: Helix knows of no progress any more and draws them all the same, now and then. Whether a turn runs
+      // is asked of what is offered.
+      if (Date.now() - since < 2000) return false;
+      since = Date.now();
+      await this.terminal.keys("Space", "a");
+      await sleep(500);
+      const runs = this.#actionRows().some(({ title }) => title.includes("Stop"));
+      await this.terminal.keys("Escape");
+      return !runs;
     });
   }
 
