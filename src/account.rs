@@ -2,7 +2,8 @@
 //! login is kept alive.
 //!
 //! The file `auth.json` is the truth: it is read whenever it is needed, so that what another program of the person's
-//! does to it counts at once; only a renewed login that cannot be written counts before it. Logging in by browser or by code runs beside everything else; one such login runs at a
+//! does to it counts at once, and what it does to the keyring after a moment; only a renewed login that cannot be written
+//! counts before it. Logging in by browser or by code runs beside everything else; one such login runs at a
 //! time, and whoever takes it out of its place tells how it ended, so that each ends once. Nothing is asked of any server
 //! unless the person logs in, or is logged in.
 //!
@@ -228,11 +229,11 @@ impl Account {
     pub fn credential(&self, terms: Terms<'_>) -> (Credential, String) {
         let address = terms.provider.base_url.clone();
         match self.held(terms) {
-            // Who asks is told what is wrong with it.
-            Held::Missing if terms.provider.requires_openai_auth && self.trouble(terms.login).is_some() => {
-                let login = renew::Source::new(self.clone(), terms.login.clone());
-                (Credential::Login(Arc::new(login)), address)
-            }
+            Held::Missing if terms.provider.requires_openai_auth => match self.trouble(terms.login) {
+                // Who asks is told what is wrong with it.
+                Some(trouble) => (Credential::Login(Arc::new(renew::Unusable::new(&trouble))), address),
+                None => (Credential::None, address),
+            },
             Held::Nothing | Held::Missing => (Credential::None, address),
             Held::Key { key, from } => (Credential::Key { key, from }, address),
             Held::Account(_) => {
@@ -325,8 +326,7 @@ impl Account {
     pub async fn logout(&self, terms: Terms<'_>, announce: &Announce) -> Result<(), AccountError> {
         let _alone = self.0.changing.lock().await;
         self.give_up("Somebody logged out.", announce);
-        let before = self.0.store.read(terms.login.store).ok().flatten();
-        self.0.store.remove(terms.login.store).await?;
+        let before = self.0.store.remove(terms.login.store).await?;
         announce(Notice::Updated(self.updated(terms)));
         if let Some(tokens) = before.and_then(|file| file.tokens) {
             self.give_back(terms.login, tokens);

@@ -57,6 +57,7 @@ impl CommandLogin {
         let token = token.map_err(|problem| LoginTrouble {
             reason: format!("{problem} (`auth` of the provider in config.toml)"),
             passing: true,
+            is_kept: false,
         })?;
         self.secrets.learn([&token]);
         *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), token.clone()));

@@ -10,6 +10,8 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 
 /// What was seen longer ago is still told, and looked at again beside that.
 const FRESH: Duration = Duration::from_secs(1);
+/// A keyring that does not answer as it should is left alone for so long: asking may take it seconds.
+const PAUSE: Duration = Duration::from_secs(10);
 
 type Found = Result<Option<String>, KeyringError>;
 
@@ -45,17 +47,23 @@ impl Mirror {
         self.0.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the keyring holds. Waits for it the first time only.
+    /// What the keyring holds. Waits for it the first time, and as long as it is not to be read: whoever has unlocked it
+    /// a moment ago is not told that it is locked.
     pub(super) fn read(&self) -> Found {
         let last = self.seen().last.clone();
-        let Some((at, found)) = last else {
-            // Others of this thread go on elsewhere meanwhile, where there is an elsewhere.
+        let counts = |(at, found): &(Instant, Found)| match found {
+            Ok(_) => true,
+            Err(KeyringError::Failed(_)) => at.elapsed() < PAUSE,
+            Err(_) => false,
+        };
+        let Some((at, found)) = last.filter(counts) else {
+            // Other tasks of this thread go on elsewhere meanwhile, where there is an elsewhere.
             return match Handle::try_current().map(|handle| handle.runtime_flavor()) {
                 Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(|| self.look()),
                 _ => self.look(),
             };
         };
-        if at.elapsed() >= FRESH && !self.0.is_looking.swap(true, Ordering::AcqRel) {
+        if found.is_ok() && at.elapsed() >= FRESH && !self.0.is_looking.swap(true, Ordering::AcqRel) {
             let mirror = self.clone();
             let looks = move || {
                 let _in_the_mirror = mirror.look();
@@ -89,21 +97,43 @@ impl Mirror {
         let _seen = tokio::task::spawn_blocking(move || mirror.look()).await;
     }
 
-    /// Keeps this text, or nothing.
-    pub(super) async fn write(&self, text: Option<String>, manner: Manner) -> Result<(), KeyringError> {
+    /// Keeps this text.
+    pub(super) async fn write(&self, text: String, manner: Manner) -> Result<(), KeyringError> {
+        self.change(move |keyring| {
+            keyring.write(&text, manner)?;
+            Ok(((), Some(text)))
+        })
+        .await
+    }
+
+    /// Keeps nothing any more, and gives what was there. It is the person's wish: they may be asked to unlock it.
+    pub(super) async fn take(&self) -> Found {
+        self.change(|keyring| {
+            let taken = keyring.read(Manner::MayAsk)?;
+            keyring.remove(Manner::MayAsk)?;
+            Ok((taken, None))
+        })
+        .await
+    }
+
+    /// Changes it where nobody else waits. `change` says what came of it, and what is there now.
+    async fn change<T: Send + 'static>(
+        &self,
+        change: impl FnOnce(&Keyring) -> Result<(T, Option<String>), KeyringError> + Send + 'static,
+    ) -> Result<T, KeyringError> {
         let mirror = self.clone();
-        let written = tokio::task::spawn_blocking(move || {
-            let keyring = &mirror.0.keyring;
-            let written = match &text {
-                Some(text) => keyring.write(text, manner),
-                None => keyring.remove(manner),
-            };
+        let changed = tokio::task::spawn_blocking(move || {
+            let changed = change(&mirror.0.keyring);
             let mut seen = mirror.seen();
             seen.changes += 1;
-            seen.last = written.is_ok().then(|| (Instant::now(), Ok(text)));
-            written
+            let (done, now) = match changed {
+                Ok((done, now)) => (Ok(done), Some((Instant::now(), Ok(now)))),
+                Err(error) => (Err(error), None),
+            };
+            seen.last = now;
+            done
         });
-        written
+        changed
             .await
             .unwrap_or_else(|error| Err(KeyringError::Failed(error.to_string())))
     }

@@ -4,7 +4,7 @@
 use super::server::Endpoints;
 use super::store::Standing;
 use super::stored::{File, Stored, Tokens};
-use super::{Account, secret, server};
+use super::{Account, AccountError, secret, server};
 use crate::config::login::Login;
 use crate::keyring::Manner;
 use crate::model::credential::{self, Bearer};
@@ -91,13 +91,52 @@ impl credential::Login for Source {
     }
 }
 
+/// What is kept and cannot be used: whoever asks for it is told why.
+pub(super) struct Unusable {
+    trouble: LoginTrouble,
+    name: String,
+}
+
+impl Unusable {
+    pub(super) fn new(error: &AccountError) -> Self {
+        let trouble = LoginTrouble::from(error);
+        Self {
+            name: format!("unusable: {trouble}"),
+            trouble,
+        }
+    }
+}
+
+impl credential::Login for Unusable {
+    fn current(&self) -> BoxFuture<'_, Result<Bearer, LoginTrouble>> {
+        std::future::ready(Err(self.trouble.clone())).boxed()
+    }
+
+    fn renew<'a>(&'a self, _refused: &'a str) -> BoxFuture<'a, Result<Bearer, LoginTrouble>> {
+        self.current()
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl From<&AccountError> for LoginTrouble {
+    fn from(error: &AccountError) -> Self {
+        Self {
+            is_kept: matches!(error, AccountError::Store(_)),
+            ..over(error.to_string().trim_end_matches('.'))
+        }
+    }
+}
+
 impl Account {
     fn tokens(&self, login: &Login) -> Result<Tokens, LoginTrouble> {
         match self.stored(login) {
             Some(Stored::Tokens(tokens)) => Ok(*tokens),
             _ => Err(match self.trouble(login) {
                 None => over("nobody is logged in to an account any more"),
-                Some(trouble) => over(trouble.to_string().trim_end_matches('.')),
+                Some(trouble) => (&trouble).into(),
             }),
         }
     }
@@ -137,6 +176,7 @@ impl Account {
                     WAIT.as_secs()
                 ),
                 passing: true,
+                is_kept: false,
             })
         })
     }
@@ -161,6 +201,7 @@ impl Account {
             Err(LoginTrouble {
                 reason: format!("the renewal broke off ({error})"),
                 passing: true,
+                is_kept: false,
             })
         };
         let outcome = async move { task.await.unwrap_or_else(broke_off) }.boxed().shared();
@@ -220,6 +261,7 @@ impl Account {
             Err(error) => {
                 let trouble = LoginTrouble {
                     passing: !error.ends_the_login(),
+                    is_kept: false,
                     reason: format!("the authorisation server {error}"),
                 };
                 if !trouble.passing {
@@ -348,5 +390,6 @@ fn over(reason: &str) -> LoginTrouble {
     LoginTrouble {
         reason: reason.to_owned(),
         passing: false,
+        is_kept: false,
     }
 }

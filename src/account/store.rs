@@ -21,6 +21,8 @@ use tokio_util::task::TaskTracker;
 const FILE: &str = "auth.json";
 /// Held by the program that renews a token, of all that share the home folder.
 const LOCK: &str = "auth.lock";
+/// What errors call it where the path of the file stands otherwise.
+const ENTRY: &str = "The entry in the system's keyring";
 /// Larger than any file of logins.
 const MOST_BYTES: u64 = 1 << 20;
 /// How long another program's renewal is waited for, and how often it is looked for.
@@ -154,7 +156,7 @@ impl Store {
     fn in_keyring(&self, store: CredentialStore) -> Standing {
         match self.keyring.read() {
             Ok(None) => Standing::Gone,
-            Ok(Some(text)) => parse(Path::new("the system's keyring"), text.as_bytes())
+            Ok(Some(text)) => parse(Path::new(ENTRY), text.as_bytes())
                 .map_or_else(|error| Standing::Unreadable(error.into()), Standing::Holds),
             // Where none is demanded, nothing is missing either.
             Err(KeyringError::Absent(_)) if store == CredentialStore::Auto => Standing::Gone,
@@ -193,9 +195,11 @@ impl Store {
                 return Ok(());
             }
             CredentialStore::File => self.write_file(file).await?,
+            // What is renewed stays where it is: the file may be another program's as well.
+            _ if manner == Manner::Quiet && self.is_in_a_file() => self.write_file(file).await?,
             CredentialStore::Keyring | CredentialStore::Auto => match self.write_to_keyring(&file, manner).await {
                 // What is left of it would count before the keyring.
-                Ok(()) => self.remove_files()?,
+                Ok(()) => self.remove_files(false)?,
                 Err(error) if store == CredentialStore::Auto => {
                     tracing::warn!(%error, "a login is kept in a file");
                     self.write_file(file).await?;
@@ -220,7 +224,7 @@ impl Store {
     async fn write_to_keyring(&self, file: &File, manner: Manner) -> Result<(), StoreError> {
         let text = serde_json::to_string(file).map_err(|error| KeyringError::Failed(error.to_string()));
         let written = match text {
-            Ok(text) => self.keyring.write(Some(text), manner).await,
+            Ok(text) => self.keyring.write(text, manner).await,
             Err(cause) => Err(cause),
         };
         written.map_err(|cause| StoreError::Keyring { doing: "kept", cause })
@@ -250,31 +254,40 @@ impl Store {
         self.memory().unwritten.take().map(|unwritten| unwritten.file)
     }
 
-    /// Keeps nothing from now on.
-    pub(super) async fn remove(&self, store: CredentialStore) -> Result<(), AccountError> {
-        match store {
-            CredentialStore::Ephemeral => {
-                self.memory().ephemeral = None;
-                return Ok(());
-            }
-            CredentialStore::File => {}
-            CredentialStore::Keyring | CredentialStore::Auto => match self.keyring.write(None, Manner::MayAsk).await {
-                Err(KeyringError::Absent(_)) if store == CredentialStore::Auto => {}
-                done => done.map_err(|cause| StoreError::Keyring {
-                    doing: "forgotten",
-                    cause,
-                })?,
-            },
+    /// Keeps nothing from now on, and gives what was kept, as far as it could be read.
+    pub(super) async fn remove(&self, store: CredentialStore) -> Result<Option<File>, AccountError> {
+        if store == CredentialStore::Ephemeral {
+            return Ok(self.memory().ephemeral.take());
         }
-        self.remove_files()?;
+        let held = self.held_back().map(|(file, _)| file);
+        let before = match self.read(CredentialStore::File) {
+            Ok(Some(file)) => Some(file),
+            _ => held.filter(|_| store != CredentialStore::File),
+        };
+        // First, since it can be done whatever becomes of the keyring.
+        self.remove_files(true)?;
         self.memory().unwritten = None;
-        Ok(())
+        if store == CredentialStore::File {
+            return Ok(before);
+        }
+        match self.keyring.take().await {
+            Ok(text) => {
+                let taken = text.and_then(|text| parse(Path::new(ENTRY), text.as_bytes()).ok());
+                Ok(before.or(taken))
+            }
+            Err(KeyringError::Absent(_)) if store == CredentialStore::Auto => Ok(before),
+            Err(cause) => Err(StoreError::Keyring {
+                doing: "forgotten",
+                cause,
+            }
+            .into()),
+        }
     }
 
-    fn remove_files(&self) -> Result<(), StoreError> {
+    /// `with_targets`: what links lead to goes too, since it holds the secrets.
+    fn remove_files(&self, with_targets: bool) -> Result<(), StoreError> {
         for place in [self.brought(), self.home.join(PRIVATE).join(FILE)] {
-            // What a link leads to holds the secrets; then the link itself.
-            let target = fs::canonicalize(&place).ok();
+            let target = fs::canonicalize(&place).ok().filter(|_| with_targets);
             for path in target.into_iter().chain([place]) {
                 match fs::remove_file(&path) {
                     Err(error) if error.kind() != io::ErrorKind::NotFound => {

@@ -20,6 +20,7 @@ use super::pending::Input;
 use super::permissions::home_of;
 use super::prompt;
 use super::turn::Turn;
+use crate::model::catalogue;
 use crate::model::item::{ContentPart, ResponseItem};
 use crate::protocol::item::{LineRange, SentContext, UserInput};
 use crate::tools::image;
@@ -101,6 +102,10 @@ fn read(turn: &Turn, input: &Input, since: u64) -> Told {
         roots: &turn.roots,
         home: home_of(&turn.desk),
         reader: &reader,
+        takes_images: turn
+            .provider
+            .get()
+            .is_none_or(|provider| catalogue::takes_images(&provider.model)),
         searches: Cell::new(place::MOST_SEARCHES),
     };
     let mut told = Told::default();

@@ -17,7 +17,7 @@ use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
@@ -177,13 +177,24 @@ fn keyring(home: &Path) -> Keyring {
     Keyring::new("Countersign tool servers", "logins to tool servers", home)
 }
 
-/// A file that is only held.
-fn lock_file(home: &Path, name: &str) -> io::Result<File> {
+/// A lock on a file of this name, which is waited for within a bound. Where it cannot be had, one goes without.
+fn held(home: &Path, name: &str) -> Option<File> {
     let mut options = File::options();
     options.append(true).create(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(private_folder(home).join(name))
+    let file = options.open(private_folder(home).join(name)).ok()?;
+    let deadline = Instant::now() + LOCK_LIMIT;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Some(file),
+            Err(TryLockError::WouldBlock) if Instant::now() < deadline => std::thread::sleep(LOCK_PAUSE),
+            Err(error) => {
+                tracing::warn!(%error, name, "the logins to tool servers are changed without the lock");
+                return None;
+            }
+        }
+    }
 }
 
 /// What a server is asked with.
@@ -355,9 +366,15 @@ impl Logins {
     fn in_keyring(home: &Path, store: CredentialStore) -> Result<Contents, LoginsError> {
         match keyring(home).read(Manner::Quiet) {
             Ok(text) => Self::contents(Path::new(KEYRING), text.as_deref()),
-            // Where none is demanded, nothing is missing either.
-            Err(KeyringError::Absent(_)) if store == CredentialStore::Auto => Ok(Contents::default()),
-            Err(cause) => Err(LoginsError::Keyring { doing: "read", cause }),
+            Err(cause) => {
+                let error = LoginsError::Keyring { doing: "read", cause };
+                if store == CredentialStore::Keyring {
+                    return Err(error);
+                }
+                // Where none is demanded the servers do without: most of them need no login.
+                tracing::warn!(%error, "the logins in the keyring are not used");
+                Ok(Contents::default())
+            }
         }
     }
 
@@ -379,16 +396,18 @@ impl Logins {
     /// Changes what the keyring holds, as a whole.
     fn change_keyring<T>(home: &Path, manner: Manner, change: impl FnOnce(&mut All) -> T) -> Result<T, LoginsError> {
         let failed = |doing| move |cause| LoginsError::Keyring { doing, cause };
-        let lock = lock_file(home, KEYRING_LOCK).and_then(|file| file.lock().map(|()| file));
-        if let Err(error) = &lock {
-            tracing::warn!(%error, "the logins in the keyring are changed without the lock");
-        }
         let keyring = keyring(home);
-        let text = keyring.read(manner).map_err(failed("read"))?;
+        if manner == Manner::MayAsk {
+            // The person may take their time to unlock it, and nobody else waits for that.
+            keyring.read(manner).map_err(failed("read"))?;
+        }
+        let _held = held(home, KEYRING_LOCK);
+        let text = keyring.read(Manner::Quiet).map_err(failed("read"))?;
         let mut contents = Self::contents(Path::new(KEYRING), text.as_deref())?;
         let done = change(&mut contents.logins);
         let changed = match contents.logins.is_empty() {
-            true => keyring.remove(manner),
+            true => keyring.remove(Manner::Quiet),
+            // The first of all may need a keyring that is locked still.
             false => keyring.write(&serde_json::to_string(&contents).unwrap_or_default(), manner),
         };
         changed.map_err(failed("changed"))?;
@@ -442,29 +461,30 @@ impl Logins {
         .await
     }
 
-    /// Takes a login out of all places where it may be.
-    fn remove(&self, name: &str, store: CredentialStore) -> Result<Option<Kept>, LoginsError> {
+    /// Takes the login to this server at this address out of all places where it may be.
+    fn remove(&self, name: &str, url: &str, store: CredentialStore) -> Result<Option<Kept>, LoginsError> {
+        let is_it = |all: &All| all.get(name).is_some_and(|kept| kept.url == url);
+        let take = |all: &mut All| is_it(all).then(|| all.remove(name)).flatten();
         let home = match (store, &self.0.home) {
-            (CredentialStore::Ephemeral, _) | (_, None) => return Ok(self.memory().remove(name)),
+            (CredentialStore::Ephemeral, _) | (_, None) => return Ok(take(&mut self.memory())),
             (_, Some(home)) => home,
         };
-        let in_keyring = match store {
-            CredentialStore::Keyring | CredentialStore::Auto => {
-                match Self::change_keyring(home, Manner::MayAsk, |all| all.remove(name)) {
-                    Err(LoginsError::Keyring {
-                        cause: KeyringError::Absent(_),
-                        ..
-                    }) if store == CredentialStore::Auto => None,
-                    changed => changed?,
-                }
-            }
-            _ => None,
-        };
-        let in_file = match Self::read(home)?.logins.contains_key(name) {
-            true => Self::change_file(home, |all| all.remove(name))?,
+        // First, since it can be done whatever becomes of the keyring.
+        let in_file = match is_it(&Self::read(home)?.logins) {
+            true => Self::change_file(home, take)?,
             false => None,
         };
-        Ok(in_file.or(in_keyring))
+        if store == CredentialStore::File {
+            return Ok(in_file);
+        }
+        match Self::change_keyring(home, Manner::MayAsk, take) {
+            Ok(in_keyring) => Ok(in_file.or(in_keyring)),
+            Err(LoginsError::Keyring {
+                cause: KeyringError::Absent(_),
+                ..
+            }) if store == CredentialStore::Auto => Ok(in_file),
+            Err(error) => Err(error),
+        }
     }
 
     /// What a server is asked with, renewed where it must be; nothing where nobody is logged in to it.
@@ -509,21 +529,7 @@ impl Logins {
     /// Waits for other programs that renew a token here. Held until it is dropped; where it cannot be had, one goes without.
     async fn lock(&self, store: CredentialStore) -> Option<File> {
         let home = self.0.home.clone().filter(|_| store != CredentialStore::Ephemeral)?;
-        let open = move || lock_file(&home, LOCK);
-        let file = tokio::task::spawn_blocking(open).await.ok()?.ok()?;
-        let deadline = tokio::time::Instant::now() + LOCK_LIMIT;
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Some(file),
-                Err(TryLockError::WouldBlock) if tokio::time::Instant::now() < deadline => {
-                    tokio::time::sleep(LOCK_PAUSE).await;
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "a token of a tool server is renewed without the lock");
-                    return None;
-                }
-            }
-        }
+        tokio::task::spawn_blocking(move || held(&home, LOCK)).await.ok()?
     }
 
     /// The login, renewed unless somebody was quicker; nothing where somebody has logged out.
@@ -606,13 +612,7 @@ impl Logins {
     ) -> Result<bool, LoginsError> {
         self.stop_login(name);
         let (name, url) = (name.to_owned(), url.to_owned());
-        let forgotten = self.aside(move |logins| {
-            if logins.find(&name, &url, store)?.is_none() {
-                return Ok(None);
-            }
-            // As it is now: it may have been renewed since.
-            logins.remove(&name, store)
-        });
+        let forgotten = self.aside(move |logins| logins.remove(&name, &url, store));
         let Some(kept) = forgotten.await? else {
             return Ok(false);
         };

@@ -480,6 +480,7 @@ impl ModelClient {
                 return Err(ErrorKind::Login(LoginTrouble {
                     reason: "nobody is logged in".to_owned(),
                     passing: false,
+                    is_kept: false,
                 }));
             }
             _ => {}

@@ -47,6 +47,8 @@ pub struct LoginTrouble {
     pub reason: String,
     /// A new try may go better: the authorisation server was not reached, or has trouble of its own.
     pub passing: bool,
+    /// There is one, and it cannot be read: another one helps nobody. The reason says what does.
+    pub is_kept: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -231,7 +233,11 @@ impl ErrorKind {
             | Self::Quota { .. }
             | Self::ContentFilter { .. }
             | Self::Refused => vec![ErrorAction::ChangeModel],
-            Self::Login(LoginTrouble { passing: false, .. }) => vec![ErrorAction::LogIn],
+            Self::Login(LoginTrouble {
+                passing: false,
+                is_kept: false,
+                ..
+            }) => vec![ErrorAction::LogIn],
             Self::Unauthorized {
                 from: KeyFrom::Stored | KeyFrom::Account,
                 status,
@@ -319,7 +325,15 @@ impl ModelError {
                      {var} where the editor starts, then restart the editor; `countersign doctor` shows what is found.{login}"
                 )
             }
-            ErrorKind::Login(LoginTrouble { reason, passing: true }) => format!(
+            ErrorKind::Login(LoginTrouble {
+                reason, is_kept: true, ..
+            }) => format!(
+                "{name} ({url}) needs your login, which cannot be used now: {}",
+                sentence(reason)
+            ),
+            ErrorKind::Login(LoginTrouble {
+                reason, passing: true, ..
+            }) => format!(
                 "The login for {name} ({url}) could not be renewed: {} Try again in a while.",
                 sentence(reason)
             ),

@@ -244,6 +244,14 @@ impl Sheet {
             && ground.workspace.document(path).is_none()
             && let Some(image) = self.image(path)
         {
+            if !ground.takes_images {
+                let why = "it is an image, and your model takes none";
+                self.missing(&format!("{label} cannot be sent along"), why);
+                told.warnings
+                    .push(format!("{label} was not sent along with your message: {why}."));
+                told.sent.push(piece(0, Some(format!("{why}."))));
+                return;
+            }
             self.text
                 .push_str(&format!("{label}: an image, which goes with that message.\n"));
             told.sent

@@ -20,6 +20,8 @@ pub(super) struct Ground<'a> {
     /// The person's home folder.
     pub home: Option<PathBuf>,
     pub reader: &'a Reader,
+    /// The model takes images.
+    pub takes_images: bool,
     /// Searches of the whole workspace that are left for an input: a pasted text can look like a thousand names.
     pub searches: Cell<usize>,
 }

@@ -1,6 +1,7 @@
 //! The conversations of the workspace as a document with lenses, for editors without a list of them.
 
 use super::Open;
+use crate::agent::now_ms;
 use crate::chat::text::inline;
 use crate::handlers::command;
 use crate::lsp::error::RequestError;
@@ -74,16 +75,21 @@ fn write(chats: &Path, text: &str) -> std::io::Result<PathBuf> {
     for entry in std::fs::read_dir(chats)?.flatten() {
         let path = entry.path();
         if is_named_so(&path) && is_old(&path) {
-            std::fs::remove_file(&path)?;
+            match std::fs::remove_file(&path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        } else if is_named_so(&path) && std::fs::read_to_string(&path).is_ok_and(|there| there == text) {
+            return Ok(path);
         }
     }
-    let mut number = 1;
+    // A name that was never used before.
+    let mut number = now_ms();
     loop {
         let path = chats.join(format!("{}{number}{}", NAME.0, NAME.1));
         match std::fs::File::create_new(&path) {
             Ok(mut file) => return file.write_all(text.as_bytes()).map(|()| path),
             Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(error),
-            Err(_) if std::fs::read_to_string(&path).is_ok_and(|there| there == text) => return Ok(path),
             Err(_) => number += 1,
         }
     }
