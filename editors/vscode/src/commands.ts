@@ -98,7 +98,7 @@ export const addFile: Command = ({ chats, attention }) => (uri: unknown) => {
 
 export const openProposal: Command = ({ review }) => (given: unknown) => {
   const target = review.target(given);
-  return target === undefined ? vscode.commands.executeCommand("countersign.proposals.focus") : review.open(target);
+  return typeof target !== "object" ? vscode.commands.executeCommand("countersign.proposals.focus") : review.open(target);
 };
 
 export const acceptProposal: Command = ({ review }) => (given: unknown) => review.decide(given, "accept");

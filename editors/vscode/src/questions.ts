@@ -19,7 +19,7 @@ interface Waiting {
   readonly threadId: string;
   readonly settle: (answer: Answer) => void;
   isShown: boolean;
-  /** Its server was lost before it was answered. */
+  /** Its server ended before it was answered. */
   isLost: boolean;
 }
 
@@ -114,9 +114,9 @@ export class Questions {
       // A message cannot be taken back; pressed late it decides nothing.
       if (this.waiting.has(id)) {
         settle(answer);
-      } else if (answer !== null && !("decision" in answer && answer.decision === "decline")) {
+      } else if (isGiven(answer)) {
         if (waiting.isLost) {
-          void vscode.window.showWarningMessage("The server was lost before you answered, so your answer was not sent. Once it runs again, go on in the chat.");
+          void vscode.window.showWarningMessage("The server stopped before you answered, so your answer was not sent. Once it runs again, go on in the chat.");
         } else {
           vscode.window.setStatusBarMessage("$(info) Countersign: that question was settled before.", 6000);
         }
@@ -139,6 +139,17 @@ export class Questions {
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
   }
+}
+
+/** Whether the person has said something: what is closed counts as a no, and nobody misses that. */
+function isGiven(answer: Answer): boolean {
+  if (answer === null) {
+    return false;
+  }
+  if ("action" in answer) {
+    return answer.action === "accept";
+  }
+  return !("decision" in answer) || answer.decision !== "decline" || Boolean(answer.feedback);
 }
 
 function asks(agent: string | null | undefined): string {

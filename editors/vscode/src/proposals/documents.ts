@@ -13,12 +13,18 @@ export const SCHEME = "countersign-proposal";
 const TYPING_MS = 400;
 
 interface Sheet {
+  /** As it was read or saved last. */
   text: string;
+  /** Of what the document holds; another array than `known` once something was typed. */
   regions: Region[];
+  /** Of `text`. */
+  known: Region[];
   mtime: number;
   /** Hunks that were edited since they were last handed over. */
   readonly edited: Set<string>;
   timer: NodeJS.Timeout | undefined;
+  /** Ends when all that was being handed over is; never fails. */
+  handing: Promise<void>;
 }
 
 /** Where a document of ours belongs. */
@@ -67,9 +73,24 @@ export class ProposalDocuments implements vscode.FileSystemProvider, vscode.Disp
     vscode.Disposable.from(...this.cleanup).dispose();
   }
 
-  /** Where the hunks of a document lie, in characters. */
-  regions(uri: vscode.Uri): readonly Region[] {
-    return this.sheets.get(uri.toString())?.regions ?? [];
+  /** Where the hunks of a document lie, in characters; none while it does not hold the text that they belong to. */
+  regions(document: vscode.TextDocument): readonly Region[] {
+    const sheet = this.sheets.get(document.uri.toString());
+    return sheet !== undefined && (document.isDirty || document.getText() === sheet.text) ? sheet.regions : [];
+  }
+
+  /** Hands over at once what was typed in the documents of a proposal; false where some of it was not taken. */
+  async flush(proposalId: string): Promise<boolean> {
+    let isTaken = true;
+    for (const [key, sheet] of [...this.sheets]) {
+      const document = documentOf(key);
+      if (document !== undefined && placeOf(document.uri)?.proposalId === proposalId) {
+        clearTimeout(sheet.timer);
+        await this.handOver(document, sheet);
+        isTaken &&= sheet.edited.size === 0;
+      }
+    }
+    return isTaken;
   }
 
   watch(): vscode.Disposable {
@@ -91,6 +112,7 @@ export class ProposalDocuments implements vscode.FileSystemProvider, vscode.Disp
       throw vscode.FileSystemError.FileNotFound(uri);
     }
     sheet.text = Buffer.from(content).toString();
+    sheet.known = sheet.regions;
     sheet.mtime += 1;
   }
 
@@ -114,7 +136,8 @@ export class ProposalDocuments implements vscode.FileSystemProvider, vscode.Disp
     return this.sheets.get(uri.toString()) ?? this.read(uri);
   }
 
-  private async read(uri: vscode.Uri): Promise<Sheet> {
+  /** Reads a document's text anew; what is being typed in it is kept, unless that is to go. */
+  private async read(uri: vscode.Uri, isKept = true): Promise<Sheet> {
     const place = placeOf(uri);
     if (place === undefined) {
       throw vscode.FileSystemError.FileNotFound(uri);
@@ -126,17 +149,20 @@ export class ProposalDocuments implements vscode.FileSystemProvider, vscode.Disp
     }
     const made = place.side === "before" ? { text: file.before ?? "", regions: [] } : afterOf(file);
     const before = this.sheets.get(uri.toString());
-    const sheet: Sheet = { ...made, mtime: (before?.mtime ?? 0) + 1, edited: before?.edited ?? new Set(), timer: before?.timer };
+    if (isKept && before !== undefined && isTyped(uri.toString(), before)) {
+      // That has begun while the proposal was read.
+      return before;
+    }
+    const sheet: Sheet = { ...made, known: made.regions, mtime: (before?.mtime ?? 0) + 1, edited: before?.edited ?? new Set(), timer: before?.timer, handing: before?.handing ?? Promise.resolve() };
     this.sheets.set(uri.toString(), sheet);
     return sheet;
   }
 
   /** A change of the proposal reaches the documents that show it, but not while they are being typed in. */
   private refresh(proposal: Proposal | undefined): void {
-    for (const key of this.sheets.keys()) {
+    for (const [key, sheet] of this.sheets) {
       const uri = vscode.Uri.parse(key);
-      const document = vscode.workspace.textDocuments.find((one) => one.uri.toString() === key);
-      if ((proposal === undefined || placeOf(uri)?.proposalId === proposal.id) && document?.isDirty !== true) {
+      if ((proposal === undefined || placeOf(uri)?.proposalId === proposal.id) && !isTyped(key, sheet)) {
         void this.read(uri).then(
           () => { this.changes.fire([{ type: vscode.FileChangeType.Changed, uri }]); },
           // It is settled, or the server is gone: the document stays as it was.
@@ -148,13 +174,15 @@ export class ProposalDocuments implements vscode.FileSystemProvider, vscode.Disp
 
   private typed({ document, contentChanges }: vscode.TextDocumentChangeEvent): void {
     const sheet = document.uri.scheme === SCHEME ? this.sheets.get(document.uri.toString()) : undefined;
-    if (sheet === undefined || contentChanges.length === 0 || document.getText() === sheet.text) {
+    if (sheet === undefined || contentChanges.length === 0 || (document.getText() === sheet.text && sheet.regions === sheet.known)) {
       return;
     }
     for (const change of contentChanges) {
       const next = edited(sheet.regions, { offset: change.rangeOffset, length: change.rangeLength, added: change.text.length });
       if (next === undefined) {
         vscode.window.setStatusBarMessage("$(info) Only the agent's change can be edited here. Edit the rest in the file itself.", 8000);
+        clearTimeout(sheet.timer);
+        sheet.edited.clear();
         void this.revert(document);
         return;
       }
@@ -162,15 +190,21 @@ export class ProposalDocuments implements vscode.FileSystemProvider, vscode.Disp
       sheet.edited.add(next.hunkId);
     }
     clearTimeout(sheet.timer);
-    sheet.timer = setTimeout(() => {
-      this.handOver(document, sheet).catch((error: unknown) => {
+    sheet.timer = setTimeout(() => void this.handOver(document, sheet), TYPING_MS);
+  }
+
+  /** Hands over what was typed, after what is being handed over already; where that fails, the person is told. */
+  private handOver(document: vscode.TextDocument, sheet: Sheet): Promise<void> {
+    sheet.handing = sheet.handing
+      .then(() => this.handOverNow(document, sheet))
+      .catch((error: unknown) => {
         this.log.warn(`An edited change was not taken: ${String(error)}`);
         void vscode.window.showWarningMessage(`Your edit of the agent's change was not taken: ${error instanceof Error ? error.message : String(error)}`);
       });
-    }, TYPING_MS);
+    return sheet.handing;
   }
 
-  private async handOver(document: vscode.TextDocument, sheet: Sheet): Promise<void> {
+  private async handOverNow(document: vscode.TextDocument, sheet: Sheet): Promise<void> {
     const place = placeOf(document.uri);
     const text = document.getText();
     const hunks = [...sheet.edited];
@@ -189,18 +223,27 @@ export class ProposalDocuments implements vscode.FileSystemProvider, vscode.Disp
       }
     }
     // It is with the server now; as a document it counts as saved.
-    if (document.getText() === text) {
+    if (hunks.length > 0 && document.getText() === text) {
       await document.save();
     }
   }
 
   private async revert(document: vscode.TextDocument): Promise<void> {
-    const sheet = await this.read(document.uri);
+    const sheet = await this.read(document.uri, false);
     const edit = new vscode.WorkspaceEdit();
     edit.replace(document.uri, new vscode.Range(0, 0, document.lineCount, 0), sheet.text);
     await vscode.workspace.applyEdit(edit);
     await document.save();
   }
+}
+
+function documentOf(key: string): vscode.TextDocument | undefined {
+  return vscode.workspace.textDocuments.find((one) => one.uri.toString() === key);
+}
+
+/** Whether a document holds what is not with the server yet. */
+function isTyped(key: string, sheet: Sheet): boolean {
+  return documentOf(key)?.isDirty === true || sheet.edited.size > 0;
 }
 
 function afterOf(file: ProposalFile): { text: string; regions: Region[] } {

@@ -16,7 +16,10 @@ const ACCEPT = "Accept All";
 const REJECT = "Reject All";
 const NONE_WAITS = "No change that waits is at the cursor. Put the cursor on one: “Countersign: Go to the Agent's Next Change”.";
 const NONE_DECIDED = "No change that you have decided on is at the cursor.";
-const DECIDED = "That change has been decided already.";
+const DECIDED = "That change does not wait any more.";
+const NONE_HERE = "No change of the agent waits here.";
+const SEVERAL = "Nothing was decided: several proposals of the agent change this file. Choose one in the list of proposed changes.";
+const NOT_TAKEN = "Nothing was decided: what you typed in the agent's change was not taken. To leave it out, close its editor without saving.";
 
 export class Review implements vscode.CodeLensProvider, vscode.Disposable {
   private readonly lensChanges = new vscode.EventEmitter<void>();
@@ -65,12 +68,12 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
 
   provideCodeLenses(document: vscode.TextDocument): vscode.CodeLens[] {
     const place = placeOf(document.uri);
-    const file = place?.side === "after" ? this.fileAt(document.uri)?.file : undefined;
+    const file = place?.side === "after" ? this.filesAt(document.uri)[0]?.file : undefined;
     if (place === undefined || file === undefined) {
       return [];
     }
     const target = (hunkId: string): Target => ({ proposalId: place.proposalId, path: place.path, hunkIds: [hunkId] });
-    return this.documents.regions(document.uri).flatMap(({ hunkId, start }) => {
+    return this.documents.regions(document).flatMap(({ hunkId, start }) => {
       const hunk = file.hunks.find((one) => one.id === hunkId);
       if (hunk === undefined) return [];
       const range = new vscode.Range(document.positionAt(start), document.positionAt(start));
@@ -97,8 +100,8 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
     });
   }
 
-  /** What a command is about: its argument or, where it was called with none, the file in view. */
-  target(given: unknown): Target | undefined {
+  /** What a command is about: its argument or, where it was called with none, the file in view, if it can be told which is meant. */
+  target(given: unknown): Target | "several" | undefined {
     if (isTarget(given)) {
       return given;
     }
@@ -106,12 +109,12 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
       return undefined;
     }
     const uri = given ?? vscode.window.activeTextEditor?.document.uri;
-    const found = uri === undefined ? undefined : this.fileAt(uri);
+    const [found, ...more] = uri === undefined ? [] : this.filesAt(uri);
     if (found !== undefined) {
-      return { proposalId: found.proposal.id, path: found.file.path };
+      return more.length > 0 ? "several" : { proposalId: found.proposal.id, path: found.file.path };
     }
     // A document of a proposal that is settled: who looks at it means no other proposal.
-    if (uri !== undefined && placeOf(uri) !== undefined) {
+    if (uri !== undefined && shownOf(uri) !== undefined) {
       return undefined;
     }
     const [only, ...others] = this.proposals.waiting;
@@ -120,20 +123,20 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
 
   async decide(given: unknown, decision: ProposalDecision): Promise<void> {
     const target = this.target(given);
-    if (this.canDecide(target, "No change of the agent waits here.")) {
-      await this.proposals.decide(target, decision);
+    if (this.canDecide(target, NONE_HERE)) {
+      await this.put(target, decision);
     }
   }
 
   rejectWithWords(given: unknown): Promise<void> {
-    return this.askAndReject(this.target(given), "No change of the agent waits here.");
+    return this.askAndReject(this.target(given), NONE_HERE);
   }
 
   /** Decides on the one hunk at the cursor: in either side of a diff, or in the file itself. */
   async decideAtCursor(decision: ProposalDecision): Promise<void> {
     const target = this.atCursor((hunk) => isOpen(hunk) === (decision !== "reset"));
     if (this.canDecide(target, decision === "reset" ? NONE_DECIDED : NONE_WAITS)) {
-      await this.proposals.decide(target, decision);
+      await this.put(target, decision);
     }
   }
 
@@ -142,7 +145,11 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
   }
 
   /** Whether there is something to decide on; the person is told where there is not. */
-  private canDecide(target: Target | undefined, none: string): target is Target {
+  private canDecide(target: Target | "several" | undefined, none: string): target is Target {
+    if (target === "several") {
+      void vscode.window.showInformationMessage(SEVERAL);
+      return false;
+    }
     const waits = target !== undefined && this.proposals.get(target.proposalId) !== undefined;
     if (!waits) {
       const loss = this.proposals.lossOf(target?.proposalId);
@@ -151,13 +158,22 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
     return waits;
   }
 
-  private async askAndReject(target: Target | undefined, none: string): Promise<void> {
+  /** Decides on what the person sees: once the server has what they typed in it. */
+  private async put(target: Target, decision: ProposalDecision, feedback?: string): Promise<void> {
+    if (await this.documents.flush(target.proposalId)) {
+      await this.proposals.decide(target, decision, feedback);
+    } else {
+      void vscode.window.showWarningMessage(NOT_TAKEN);
+    }
+  }
+
+  private async askAndReject(target: Target | "several" | undefined, none: string): Promise<void> {
     if (!this.canDecide(target, none)) {
       return;
     }
     const words = await vscode.window.showInputBox({ title: "Reject", prompt: "What should be otherwise? The agent is told.", ignoreFocusOut: true });
     if (words !== undefined && this.canDecide(target, none)) {
-      await this.proposals.decide(target, "reject", words.trim() === "" ? undefined : words.trim());
+      await this.put(target, "reject", words.trim() === "" ? undefined : words.trim());
     }
   }
 
@@ -175,13 +191,8 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
 
   /** The hunks of what an editor shows, by its lines. In a diff of a proposal those of others are not meant. */
   private hunksIn(document: vscode.TextDocument): (Span & { proposal: Proposal; file: ProposalFile; hunk: Hunk })[] {
-    const place = placeOf(document.uri) ?? shownDiff(document.uri);
-    const wanted = document.uri.toString();
-    const files = this.proposals.waiting.flatMap((proposal) => proposal.files.map((file) => ({ proposal, file })));
     const isOutcome = placeOf(document.uri)?.side === "after";
-    return files
-      .filter(({ proposal, file }) => (place === undefined ? vscode.Uri.parse(file.uri).toString() === wanted : proposal.id === place.proposalId && file.path === place.path))
-      .flatMap(({ proposal, file }) => (isOutcome ? this.spansOfOutcome(document, file) : file.hunks.map((hunk) => ({ ...hunk.range, hunk }))).map((span) => ({ ...span, proposal, file })));
+    return this.filesOf(document.uri).flatMap(({ proposal, file }) => (isOutcome ? this.spansOfOutcome(document, file) : file.hunks.map((hunk) => ({ ...hunk.range, hunk }))).map((span) => ({ ...span, proposal, file })));
   }
 
   /** Where the hunks of a file lie in its outcome; one that is not in it, where its lines stand as they are. */
@@ -189,7 +200,7 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
     if (file.kind.type === "delete") {
       return file.hunks.map((hunk) => ({ start: 0, end: document.lineCount, hunk }));
     }
-    const regions = this.documents.regions(document.uri);
+    const regions = this.documents.regions(document);
     if (file.hunks.some(({ id, status }) => (status === "pending" || status === "accepted") && !regions.some(({ hunkId }) => hunkId === id))) {
       // What is shown is not what the hunks come to, so no line says which is meant.
       return [];
@@ -207,42 +218,43 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
   /** Goes to the next (or previous) hunk that waits: in this file, else in the next one. */
   async go(step: 1 | -1): Promise<void> {
     const editor = vscode.window.activeTextEditor;
-    const here = editor === undefined ? undefined : this.fileAt(editor.document.uri);
+    const here = new Set(editor === undefined ? [] : this.filesAt(editor.document.uri).map(({ file }) => file));
     const all = this.proposals.waiting.flatMap((proposal) => proposal.files.flatMap((file) => file.hunks.filter(isOpen).map((hunk) => ({ proposal, file, hunk }))));
     if (all.length === 0) {
       void vscode.window.showInformationMessage("No change of the agent waits.");
       return;
     }
-    const inFile = all.filter((one) => here !== undefined && one.proposal.id === here.proposal.id && one.file.path === here.file.path);
     const line = editor?.selection.active.line ?? -1;
-    const lineOf = (hunkId: string, start: number): number => {
-      if (editor?.document.uri.scheme !== SCHEME) return start;
-      const region = this.documents.regions(editor.document.uri).find((one) => one.hunkId === hunkId);
-      return region === undefined ? start : editor.document.positionAt(region.start).line;
+    const lineOf = (hunk: Hunk): number => {
+      const region = editor === undefined ? undefined : this.documents.regions(editor.document).find((one) => one.hunkId === hunk.id);
+      return region === undefined || editor === undefined ? hunk.range.start : editor.document.positionAt(region.start).line;
     };
-    const next = step === 1 ? inFile.find((one) => lineOf(one.hunk.id, one.hunk.range.start) > line) : inFile.findLast((one) => lineOf(one.hunk.id, one.hunk.range.start) < line);
-    if (next !== undefined && editor !== undefined) {
-      const at = lineOf(next.hunk.id, next.hunk.range.start);
+    const inFile = all.filter(({ file }) => here.has(file)).map(({ hunk }) => lineOf(hunk)).sort((a, b) => a - b);
+    const at = step === 1 ? inFile.find((one) => one > line) : inFile.findLast((one) => one < line);
+    if (at !== undefined && editor !== undefined) {
       editor.selection = new vscode.Selection(at, 0, at, 0);
       editor.revealRange(editor.selection, vscode.TextEditorRevealType.InCenterIfOutsideViewport);
       return;
     }
-    const from = here === undefined ? -1 : all.findIndex((one) => one.proposal.id === here.proposal.id && one.file.path === here.file.path);
-    const last = step === 1 ? all.findLastIndex((one) => one.file === here?.file) : from;
+    const last = step === 1 ? all.findLastIndex(({ file }) => here.has(file)) : all.findIndex(({ file }) => here.has(file));
     const other = all[(last + step + all.length) % all.length] ?? all[0];
     if (other !== undefined) {
       await this.open({ proposalId: other.proposal.id, path: other.file.path, hunkIds: [other.hunk.id] });
     }
   }
 
-  private fileAt(uri: vscode.Uri): { proposal: Proposal; file: ProposalFile } | undefined {
-    const place = placeOf(uri);
-    if (place !== undefined) {
-      const proposal = this.proposals.get(place.proposalId);
-      const file = proposal?.files.find((one) => one.path === place.path);
-      return proposal === undefined || file === undefined ? undefined : { proposal, file };
-    }
-    return this.proposals.hunksOf(uri)[0];
+  /** What proposals that wait say of a document. In a diff of a proposal others are not meant. */
+  private filesOf(uri: vscode.Uri): { proposal: Proposal; file: ProposalFile }[] {
+    const place = shownOf(uri);
+    const wanted = uri.toString();
+    return this.proposals.waiting
+      .flatMap((proposal) => proposal.files.map((file) => ({ proposal, file })))
+      .filter(({ proposal, file }) => (place === undefined ? vscode.Uri.parse(file.uri).toString() === wanted : proposal.id === place.proposalId && file.path === place.path));
+  }
+
+  /** The same, where in a file that is open by itself only what is undecided is meant. */
+  private filesAt(uri: vscode.Uri): { proposal: Proposal; file: ProposalFile }[] {
+    return this.filesOf(uri).filter(({ file }) => shownOf(uri) !== undefined || file.hunks.some(isOpen));
   }
 
   /** Says that a proposal has come, where no chat shows it. It waits whether or not this is read. */
@@ -257,8 +269,8 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
       return;
     }
     if (chosen === REVIEW) await this.open({ proposalId: proposal.id });
-    else if (chosen === ACCEPT) await this.proposals.decide({ proposalId: proposal.id }, "accept");
-    else await this.proposals.decide({ proposalId: proposal.id }, "reject");
+    else if (chosen === ACCEPT) await this.put({ proposalId: proposal.id }, "accept");
+    else await this.put({ proposalId: proposal.id }, "reject");
   }
 
   private draw(): void {
@@ -295,7 +307,11 @@ function lineBehind(document: vscode.TextDocument, offset: number): number {
   return character === 0 ? line : line + 1;
 }
 
-/** The proposal whose diff is in view with this document as its left side. */
+/** The proposal that a document belongs to, or whose diff is in view with it as its left side. */
+function shownOf(uri: vscode.Uri): Place | undefined {
+  return placeOf(uri) ?? shownDiff(uri);
+}
+
 function shownDiff(uri: vscode.Uri): Place | undefined {
   const input = vscode.window.tabGroups.activeTabGroup.activeTab?.input;
   return input instanceof vscode.TabInputTextDiff && input.original.toString() === uri.toString() ? placeOf(input.modified) : undefined;

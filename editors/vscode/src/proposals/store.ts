@@ -7,6 +7,9 @@ import type { Hunk, Proposal, ProposalDecision, ProposalFile } from "../protocol
 import type { ThreadEvent } from "../rpc";
 import { isOpen, isWaiting, move } from "./state";
 
+/** How long after its start a server may still find what waited (ms): it looks again after 1, 5 and 20 s. */
+const RETURN_MS = 30_000;
+
 /** What a decision is about: a whole proposal, a file of it, or some hunks. */
 export interface Target {
   readonly proposalId: string;
@@ -16,8 +19,9 @@ export interface Target {
 
 export class Proposals implements vscode.Disposable {
   private readonly proposals = new Map<string, Proposal>();
-  /** Those that waited when their server was lost, until they come again. */
+  /** Those that waited when their server ended, until they come again. */
   private readonly lost = new Set<string>();
+  private connectedAt = 0;
   private readonly changes = new vscode.EventEmitter<Proposal | undefined>();
   private readonly arrivals = new vscode.EventEmitter<Proposal>();
   /** With the proposal that changed; undefined if it may be any. */
@@ -34,6 +38,7 @@ export class Proposals implements vscode.Disposable {
       threads.onConnection((connected) => {
         this.waiting.forEach(({ id }) => this.lost.add(id));
         this.proposals.clear();
+        this.connectedAt = connected ? Date.now() : 0;
         this.changes.fire(undefined);
         if (connected) void this.read();
       }),
@@ -52,13 +57,18 @@ export class Proposals implements vscode.Disposable {
     return this.proposals.get(id);
   }
 
-  /** What the loss of the server means for a proposal, or for all that waited, in words; undefined where that is not why it waits no more. */
+  /** What the end of the server means for a proposal, or for all that waited, in words; undefined where that is not why it waits no more. */
   lossOf(id?: string): string | undefined {
     const { isConnected } = this.threads;
     if (id === undefined ? isConnected || this.lost.size === 0 : !this.lost.has(id)) {
       return undefined;
     }
-    return isConnected ? "The server was lost, and this change with it. Ask the agent for it again." : "The server was lost. What waited is back once it runs again (“Countersign: Restart Server”).";
+    if (!isConnected) {
+      return "The server has stopped. What waited is back once it runs again (“Countersign: Restart Server”).";
+    }
+    return Date.now() - this.connectedAt < RETURN_MS
+      ? "The server was started again. This change may come back in a moment."
+      : "The server was started again, and this change did not come back. Ask the agent for it again.";
   }
 
   /** The waiting hunks of a file, with their proposals. */
