@@ -18,7 +18,7 @@ local M = {}
 ---@field shown? integer When its picker was opened last (ms).
 ---@field round? integer How often its picker was opened.
 ---@field settled? boolean It has its answer: what is said to it now reaches nobody.
----@field lost? boolean It was settled because its server was lost.
+---@field lost? boolean It was settled because its server has ended.
 
 ---@type countersign.Question[]
 local waiting = {}
@@ -98,7 +98,7 @@ local function show(question)
     vim.schedule(function()
       if question.settled then
         if not vim.deep_equal(result, question.nothing) then
-          local why = question.lost and 'the server was lost; what you said was not sent. :Countersign chat goes on once it runs again.'
+          local why = question.lost and 'the server has ended; what you said was not sent. :Countersign chat goes on once it runs again.'
             or 'this question was settled elsewhere; what you said was not sent.'
           require('countersign.client').tell(why, vim.log.levels.WARN)
         end

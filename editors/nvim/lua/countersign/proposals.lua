@@ -14,7 +14,13 @@ local M = {}
 ---@type table<string, table> Proposals that wait, by id, each with `client` and `came`: when it was first known (ms).
 local waiting = {}
 local order = {}
----@type table<string, true> Proposals whose server was lost while they waited.
+
+--- How long (ms) a server that has started still brings what waited before: it looks several times, and a little more.
+local LOOKS = 30000
+
+---@type table<integer, string> The folder of each server that runs, by client.
+local running = {}
+---@type table<string, { root: string, files: table[] }> Proposals that waited when their server ended, and may come back.
 local lost = {}
 
 local in_wait = { proposed = true, partlyDecided = true, conflicting = true, stale = true }
@@ -32,8 +38,8 @@ end
 local function take(proposal, id)
   local known = waiting[proposal.id]
   proposal.client, proposal.came = id, known and known.came or vim.uv.now()
+  lost[proposal.id] = nil
   if M.is_waiting(proposal) then
-    lost[proposal.id] = nil
     if not known then
       order[#order + 1] = proposal.id
     end
@@ -65,25 +71,36 @@ function M.get(id)
   return waiting[id]
 end
 
-local LOST = 'the server was lost. What waited is back once it runs again (:Countersign restart).'
+--- What is to be hoped for a proposal whose server has ended, in words.
+local function away(one)
+  if vim.tbl_contains(vim.tbl_values(running), one.root) then
+    return 'the server has started again. What waited may come back in a moment.'
+  end
+  -- A restart is for the folders whose servers run.
+  local which, how = '', ' (:Countersign restart)'
+  if next(running) then
+    which, how = ' of ' .. vim.fs.basename(one.root), ''
+  end
+  return ('the server%s has ended. What waited may come back once it runs again%s.'):format(which, how)
+end
 
 --- Why a proposal does not wait, in words.
 ---@param id string
 ---@return string
 function M.gone(id)
-  if not lost[id] then
-    return 'this change is decided already.'
-  end
-  return #client.all() == 0 and LOST or 'the server was lost, and this change with it. Ask the agent for it again.'
+  return lost[id] and away(lost[id]) or 'this change does not wait any more.'
 end
 
---- That nothing waits, in words: also where that is so because no server runs any more.
+--- That nothing waits, in words, or that what waited may come back.
 ---@param where string
----@param hint? string What helps where a server runs.
+---@param hint? string What helps where that is so.
+---@param path? string The only file that is meant.
 ---@return string
-function M.none(where, hint)
-  if next(lost) and #client.all() == 0 then
-    return LOST
+function M.none(where, hint, path)
+  for _, one in pairs(lost) do
+    if not path or M.has_file(one, path) then
+      return away(one)
+    end
   end
   return ('no change of the agent waits %s.'):format(where) .. (hint and ' ' .. hint or '')
 end
@@ -171,11 +188,26 @@ function M.moved(params)
   events.emit('proposal', { proposal = proposal, moved = true })
 end
 
+events.on('found', function(data)
+  local id, root = data.client.id, data.client.config.root_dir or ''
+  running[id] = root
+  vim.defer_fn(function()
+    for proposal, one in pairs(lost) do
+      if running[id] and one.root == root then
+        lost[proposal] = nil
+      end
+    end
+  end, LOOKS)
+end)
+
 events.on('lost', function(data)
+  local root = running[data.client] or ''
+  running[data.client] = nil
   for _, proposal in ipairs(M.list()) do
     if proposal.client == data.client then
-      proposal.status, lost[proposal.id] = 'withdrawn', true
+      proposal.status = 'withdrawn'
       take(proposal, data.client)
+      lost[proposal.id] = { root = root, files = proposal.files }
     end
   end
 end)
@@ -277,7 +309,7 @@ end
 ---@param feedback? string
 ---@param done? fun(proposal: table)
 function M.decide(proposal, decision, which, feedback, done)
-  if lost[proposal.id] then
+  if lost[proposal.id] or (not waiting[proposal.id] and not client.by_id(proposal.client)) then
     return client.tell('nothing was decided: ' .. M.gone(proposal.id), vim.log.levels.WARN)
   end
   -- Another server may have it than when it was looked at.

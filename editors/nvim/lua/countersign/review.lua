@@ -148,7 +148,8 @@ local function targets(scope)
   end
   if #list == 0 then
     local where = { hunk = 'on this line', file = 'for this file', all = 'for you' }
-    client.tell(proposals.none(where[scope], ':Countersign hunks lists those that wait.'))
+    local path = scope ~= 'all' and subject(vim.api.nvim_get_current_buf()) or nil
+    client.tell(proposals.none(where[scope], ':Countersign hunks lists those that wait.', path))
     return nil
   end
   return list

@@ -164,7 +164,7 @@ events.on('lost', function()
     end
   end
   if stopped then
-    client.tell('the server was lost, so it is not asked again by itself.', vim.log.levels.WARN)
+    client.tell('the server has ended, so it is not asked again by itself.', vim.log.levels.WARN)
   end
 end)
 

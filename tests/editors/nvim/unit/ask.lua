@@ -436,26 +436,37 @@ tests['what is said to a question that was settled elsewhere is told to be lost,
   T.equal(told(), {})
 end
 
-tests['what is said to a question whose server was lost is told to be lost with it'] = function()
-  pickers()
-  T.fresh({ cmd = { '/no/such/server' }, questions = { pause = 10 } })
-  local id, wire = T.countersign({})
-  require('countersign.threads').ensure('t', id)
-  local got = T.asked('approval/command', command('a'))
-  opens()
-  wire.exit(1)
-  T.ends(got)
-  T.equal(got.result.decision, 'decline')
-  open.done(open.items[2])
-  local function told(part)
-    return vim.tbl_filter(function(one)
-      return one[1]:find(part, 1, true) ~= nil
-    end, T.messages)
+tests['what is said to a question whose server has ended is told to be lost with it'] = function()
+  for _, finish in ipairs({
+    function(wire)
+      wire.exit(1)
+    end,
+    -- Also where the person has ended it.
+    function()
+      require('countersign.commands').run('restart', '')
+    end,
+  }) do
+    pickers()
+    T.fresh({ cmd = { '/no/such/server' }, questions = { pause = 10 } })
+    local id, wire = T.countersign({})
+    require('countersign.threads').ensure('t', id)
+    local got = T.asked('approval/command', command('a'))
+    opens()
+    finish(wire)
+    T.ends(got)
+    T.equal(got.result.decision, 'decline')
+    open.done(open.items[2])
+    local function told(part)
+      return vim.tbl_filter(function(one)
+        return one[1]:find(part, 1, true) ~= nil
+      end, T.messages)
+    end
+    T.wait('the word about it', function()
+      return #told('the server has ended; what you said was not sent') == 1
+    end)
+    T.equal(told('settled elsewhere'), {})
+    T.equal(told('the server was lost'), {})
   end
-  T.wait('the word about it', function()
-    return #told('the server was lost; what you said was not sent') == 1
-  end)
-  T.equal(told('settled elsewhere'), {})
 end
 
 tests['a picker that is closed by the next one of the same question is no answer'] = function()

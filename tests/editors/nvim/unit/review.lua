@@ -441,13 +441,33 @@ tests['of several proposals the two sides show the one under the cursor, and whe
   made.p.status = 'applied'
   proposals.updated({ proposal = made.p }, id)
   asked.choose(1)
-  T.has(T.messages[#T.messages][1], 'decided already')
+  T.has(T.messages[#T.messages][1], 'does not wait any more')
   vim.cmd('silent! tabonly!')
   vim.ui.select = T.ui.select
 end
 
-tests['where the server was lost, that is told, and not that a change is decided'] = function()
+--- Holds back what is to be done half a minute after a server has started; what does it, and what takes it up again.
+local function looked()
+  local defer, held = vim.defer_fn, {}
+  vim.defer_fn = function(done, ms)
+    if ms ~= 30000 then
+      return defer(done, ms)
+    end
+    held[#held + 1] = done
+  end
+  return function()
+    for _, done in ipairs(held) do
+      done()
+    end
+    held = {}
+  end, function()
+    vim.defer_fn = defer
+  end
+end
+
+tests['where the server has ended, that is told, and not that a change does not wait'] = function()
   T.fresh({ cmd = { '/no/such/server' } })
+  local half_a_minute, free = looked()
   require('countersign.review')
   local proposals = require('countersign.proposals')
   local buf, path = file({ 'a', 'b', 'c' })
@@ -473,8 +493,7 @@ tests['where the server was lost, that is told, and not that a change is decided
     local all = require('countersign.client').told()
     local last = all[#all]
     T.has(last, part)
-    T.has(last, 'the server was lost')
-    T.check(not last:find('decided already', 1, true), last)
+    T.check(not last:find('any more', 1, true) and not last:find('no change', 1, true), last)
   end
   vim.cmd('silent write')
   told('your edit was not taken')
@@ -489,7 +508,7 @@ tests['where the server was lost, that is told, and not that a change is decided
     told(':Countersign restart')
   end
   require('countersign.actions').commands()['countersign.rejectWithWords']({ arguments = { { proposalId = 'p' } } })
-  told('What waited is back')
+  told('the server has ended. What waited may come back')
   -- It comes again with the next server, and so does what was typed.
   local edited
   answers['countersign/proposal/list'] = { data = { vim.deepcopy(full) } }
@@ -507,10 +526,69 @@ tests['where the server was lost, that is told, and not that a change is decided
     return edited
   end)
   T.equal({ edited.proposalId, edited.hunkId, edited.newText }, { 'p', '1', 'mine\n' })
-  -- The other one does not: to whoever still looks at it, it is gone.
+  -- The other one may follow, as the server looks several times. If it does not, it is gone to whoever still looks at it.
   proposals.decide(other, 'accept')
-  told('Ask the agent for it again')
+  told('the server has started again. What waited may come back in a moment')
+  half_a_minute()
+  free()
+  proposals.decide(other, 'accept')
+  local all = require('countersign.client').told()
+  T.has(all[#all], 'nothing was decided: this change does not wait any more')
   vim.cmd('silent! tabonly!')
+end
+
+tests['of a folder whose server has ended nothing is given up while that of another one runs'] = function()
+  T.fresh({ cmd = { '/no/such/server' } })
+  require('countersign.review')
+  local half_a_minute, free = looked()
+  local proposals = require('countersign.proposals')
+  local _, elsewhere = file({ 'x' })
+  local buf, path = file({ 'a', 'b', 'c' })
+  T.countersign({}, '/elsewhere')
+  local id, wire = T.countersign({}, '/folder')
+  two(path, id)
+  local third = proposal(path, { hunk('3', 0, 1, 'A\n') })
+  third.id = 'd'
+  proposals.created({ proposal = third }, id)
+  local function ends()
+    wire.exit(0)
+    T.wait('the end', function()
+      return #proposals.list() == 0 and #require('countersign.client').all() == 1
+    end)
+  end
+  ends()
+  half_a_minute()
+  local words = 'the server of folder has ended. What waited may come back once it runs again.'
+  T.equal(proposals.gone('p'), words)
+  T.equal(proposals.none('for you'), words)
+  T.equal(proposals.none('for this file', nil, path), words)
+  T.has(proposals.none('for this file', nil, elsewhere), 'no change of the agent waits for this file')
+  on(1, 'accept file')
+  local all = require('countersign.client').told()
+  T.has(all[#all], words)
+  -- It runs again, and for a while may bring what waited. One that ends in that time gives nothing up either.
+  id, wire = T.countersign({}, '/folder')
+  for _, told in ipairs({ proposals.gone('p'), proposals.none('for you') }) do
+    T.has(told, 'What waited may come back in a moment')
+  end
+  ends()
+  half_a_minute()
+  T.equal(proposals.gone('p'), words)
+  id = T.countersign({}, '/folder')
+  proposals.created({ proposal = proposal(path, { hunk('1', 1, 2, 'B\n') }) }, id)
+  -- What the server says is decided is not waited for.
+  local decided = proposal(path, { hunk('1', 1, 2, 'B\n') })
+  decided.id, decided.status = 'd', 'rejected'
+  T.has(proposals.gone('d'), 'What waited may come back in a moment')
+  proposals.updated({ proposal = decided }, id)
+  T.has(proposals.gone('d'), 'does not wait any more')
+  T.has(proposals.gone('o'), 'What waited may come back in a moment')
+  half_a_minute()
+  free()
+  T.equal(#proposals.list(), 1)
+  T.has(proposals.gone('o'), 'does not wait any more')
+  T.has(proposals.none('on this line'), 'no change of the agent waits on this line')
+  T.equal(vim.api.nvim_get_current_buf(), buf)
 end
 
 tests['on the after side of a proposal nothing of another one is decided'] = function()

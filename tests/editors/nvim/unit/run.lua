@@ -116,15 +116,15 @@ function T.ends(got)
   end)
 end
 
---- Starts such a server as ours; its client's id, and what it was asked.
-function T.countersign(answers)
+--- Starts such a server as ours, for a folder; its client's id, and what it was asked.
+function T.countersign(answers, folder)
   local cmd, asked = T.server(vim.tbl_extend('keep', answers, {
     initialize = { capabilities = {} },
     shutdown = vim.NIL,
     ['countersign/proposal/list'] = { data = {} },
     ['countersign/file/readable'] = { refused = {} },
   }))
-  local given = vim.tbl_extend('force', require('countersign.server').config(), { cmd = cmd, root_dir = vim.uv.cwd(), reuse_client = function()
+  local given = vim.tbl_extend('force', require('countersign.server').config(), { cmd = cmd, root_dir = folder or vim.uv.cwd(), reuse_client = function()
     return false
   end })
   local id = vim.fn.has('nvim-0.11') == 1 and vim.lsp.start(given, { attach = false }) or vim.lsp.start_client(given)
