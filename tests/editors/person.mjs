@@ -1,5 +1,6 @@
 // What a person does alike in all editors.
 import { check } from "./checks.mjs";
+import { until } from "./stage.mjs";
 
 /** Chooses the fix from a list of code actions that `list` opens. */
 export async function chooseFix(editor, list) {
@@ -17,3 +18,30 @@ export async function decideOn(editor, text, title) {
   await editor.choose(title);
   return offered;
 }
+
+const CHAT = "talk.countersign.md";
+
+/** Says something in the chat of the plugin, or in a chat document. */
+export const chatIn = (editor) =>
+  editor.openChat
+    ? {
+        first: async (words) => {
+          await editor.openChat(`chat ${words}`);
+        },
+        then: async (words) => {
+          await editor.say(words);
+        },
+        sees: (part) => editor.chatHas(part),
+      }
+    : {
+        first: async (words) => {
+          await editor.open(CHAT);
+          await editor.writeAtEnd(words);
+          await editor.send();
+        },
+        then: async (words) => {
+          await editor.writeAtEnd(words);
+          await editor.send();
+        },
+        sees: (part) => until(`“${part}”`, async () => (await editor.text(CHAT)).includes(part), 60000),
+      };

@@ -1,6 +1,7 @@
 // Where a journey plays: its folders, the project's files as they were and as they are, and how to wait.
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
+import net from "node:net";
 import path from "node:path";
 
 const { env } = process;
@@ -36,15 +37,63 @@ export function block(page, part) {
   return one;
 }
 
-/** Makes the profile one of a newcomer: no settings of any program, a key in the environment, and these lines of a README done in a shell. */
-export function newcomer(lines) {
-  const config = path.join(env.COUNTERSIGN_HOME, "config.toml");
-  const [, address] = /base_url = "(.*)"/.exec(fs.readFileSync(config, "utf8"));
-  fs.rmSync(config);
+/** Where the rehearsal model answers, as the configuration of a journey says. */
+const modelAddress = () => env.JOURNEY_MODEL ?? /base_url = "(.*)"/.exec(read(env.COUNTERSIGN_HOME, "config.toml"))[1];
+
+/**
+ * Makes the profile one of a newcomer: no settings of any program, a key in the environment (or none), and these lines of a README
+ * done in a shell.
+ */
+export function newcomer(lines, withKey = true) {
+  const address = modelAddress();
+  env.JOURNEY_MODEL = address;
+  fs.rmSync(path.join(env.COUNTERSIGN_HOME, "config.toml"));
   for (const name of ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"]) delete env[name];
-  Object.assign(env, { OPENAI_API_KEY: "a-newcomers-key", OPENAI_BASE_URL: address });
+  if (withKey) Object.assign(env, { OPENAI_API_KEY: "a-newcomers-key", OPENAI_BASE_URL: address });
   if (lines !== undefined) execFileSync("bash", ["-euc", lines], { cwd: repository, env, stdio: ["ignore", "ignore", "inherit"] });
 }
+
+/** Where the local servers of models answer that are found without configuration. */
+const LOCAL_PORTS = { Ollama: 11434, "llama.cpp": 8080, "LM Studio": 1234 };
+
+/**
+ * Lets the rehearsal model answer where an LM Studio would, once no other journey has that place. Says so and gives nothing where
+ * the machine has a local server of its own, which is never talked to. What it gives takes the place back.
+ */
+export async function localServer() {
+  const target = new URL(modelAddress());
+  for (const [name, port] of Object.entries(LOCAL_PORTS).slice(0, 2)) {
+    if (await answers(port)) {
+      console.log(`skipped: something answers at the port of ${name} (${port}), and would be taken for the model`);
+      return undefined;
+    }
+  }
+  const forward = net.createServer((client) => {
+    const model = net.connect(Number(target.port), target.hostname);
+    for (const [from, to] of [[client, model], [model, client]]) from.pipe(to).on("error", () => from.destroy());
+  });
+  await until("the port of LM Studio to be free", () => listens(forward, LOCAL_PORTS["LM Studio"]), 120000);
+  return () => forward.close();
+}
+
+const answers = (port) =>
+  new Promise((resolve) => {
+    const socket = net.connect(port, "127.0.0.1", () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.on("error", () => resolve(false));
+  });
+
+const listens = (listener, port) =>
+  new Promise((resolve) => {
+    const taken = () => resolve(false);
+    listener.once("error", taken);
+    listener.listen(port, "127.0.0.1", () => {
+      listener.off("error", taken);
+      resolve(true);
+    });
+  });
 
 /** Whether the project has this file. */
 export const isOnDisk = (name) => fs.existsSync(path.join(project, name));

@@ -14,9 +14,9 @@ const socket = path.join(state, "emacs.sock");
 /** A text as Lisp reads it. */
 const quoted = (text) => `"${text.replace(/["\\]/g, "\\$&")}"`;
 
-export async function start({ profile } = {}) {
+export async function start({ profile, key } = {}) {
   if (profile === "clean") {
-    newcomer(block("editors/emacs/README.md", "editor-config emacs"));
+    newcomer(block("editors/emacs/README.md", "editor-config emacs"), key);
     process.env.JOURNEY_CLEAN = "yes";
   }
   // With a clean profile its own init file is read, as for anybody.

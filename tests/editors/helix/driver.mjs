@@ -26,9 +26,9 @@ display-messages = true
 display-progress-messages = true
 `;
 
-export async function start({ profile } = {}) {
+export async function start({ profile, key } = {}) {
   if (profile === "clean") {
-    newcomer(block("editors/helix/README.md", "editor-config helix"));
+    newcomer(block("editors/helix/README.md", "editor-config helix"), key);
     return new Helix(execFileSync(program, ["--version"], { encoding: "utf8" }).trim());
   }
   const folder = path.join(process.env.XDG_CONFIG_HOME, "helix");

@@ -11,13 +11,13 @@ const program = process.env.JOURNEY_NVIM;
 const PAGE = "editors/nvim/README.md";
 const socket = path.join(state, "nvim.sock");
 
-/** What a scene may want: `profile`, `prepare` (called before anything starts), `config` (text at the end of the server's `config.toml`). */
-export async function start({ profile, prepare, config } = {}) {
+/** What a scene may want: `profile`, `key` (false: a clean profile has none), `prepare` (called before anything starts), `config` (text at the end of the server's `config.toml`). */
+export async function start({ profile, key, prepare, config } = {}) {
   await prepare?.();
   if (config !== undefined) fs.appendFileSync(path.join(home, "config.toml"), `\n${config}`);
   const editor = new WithPlugin({ on: () => undefined }, socket);
   if (profile === "clean") {
-    newcomer(block(PAGE, "ln -s"));
+    newcomer(block(PAGE, "ln -s"), key);
     const folder = path.join(state, ".config", "nvim");
     fs.mkdirSync(folder, { recursive: true });
     fs.writeFileSync(path.join(folder, "init.lua"), block(PAGE, "setup()"));

@@ -1,36 +1,10 @@
 // Somebody who has never used it: no settings of any program, a key in the environment, and nothing done but what the editor's
 // README says. The first answer, and the first accepted change.
 import { check, equal } from "../../checks.mjs";
+import { chatIn } from "../../person.mjs";
 import { before, until } from "../../stage.mjs";
 
 export const wants = { profile: "clean" };
-const NAME = "talk.countersign.md";
-
-/** Says something in the chat of the plugin, or in a chat document. */
-const chatIn = (editor) =>
-  editor.openChat
-    ? {
-        first: async (words) => {
-          await editor.openChat(`chat ${words}`);
-        },
-        then: async (words) => {
-          await editor.say(words);
-        },
-        sees: (part) => editor.chatHas(part),
-      }
-    : {
-        first: async (words) => {
-          await editor.open(NAME);
-          await editor.writeAtEnd(words);
-          await editor.send();
-        },
-        then: async (words) => {
-          await editor.writeAtEnd(words);
-          await editor.send();
-        },
-        sees: (part) => until(`“${part}”`, async () => (await editor.text(NAME)).includes(part), 60000),
-      };
-
 export async function play(editor) {
   const began = Date.now();
   await editor.open("cart.py");
