@@ -371,8 +371,16 @@ impl Logins {
                 if store == CredentialStore::Keyring {
                     return Err(error);
                 }
-                // Where none is demanded the servers do without: most of them need no login.
-                tracing::warn!(%error, "the logins in the keyring are not used");
+                // Where none is demanded the servers do without: most of them need no login. That there is none is nothing new.
+                if !matches!(
+                    error,
+                    LoginsError::Keyring {
+                        cause: KeyringError::Absent(_),
+                        ..
+                    }
+                ) {
+                    tracing::warn!(%error, "the logins in the keyring are not used");
+                }
                 Ok(Contents::default())
             }
         }
