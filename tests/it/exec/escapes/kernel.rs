@@ -40,7 +40,7 @@ for folder, _, files in os.walk('/sys/kernel/mm'):
             pass").by_root(),
     attempt("a group of processes", "os.mkdir('/sys/fs/cgroup/' + MARK)").inside_only(),
     attempt("out of its group", "write('/sys/fs/cgroup/cgroup.procs', str(os.getpid()), os.O_WRONLY); through()").inside_only(),
-    attempt("tracing files", "os.listdir('/sys/kernel/tracing') and os.open('/sys/kernel/tracing/trace_marker', os.O_WRONLY); through()").inside_only(),
+    attempt("tracing files", "os.open('/sys/kernel/tracing/trace_marker', os.O_WRONLY); through()").inside_only(),
     attempt("mount", "call('mount', 'none', HERE, 'tmpfs', 0, None); through(); call('umount2', HERE, 2)").by_root(),
     attempt("bind", "call('mount', '/etc', HERE, None, 4096, None); through(); call('umount2', HERE, 2)").by_root(),
     attempt("make everything writable", "call('mount', 'none', '/', None, 32 | 4096, None); through()").inside_only(),
