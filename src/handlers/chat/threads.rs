@@ -1,7 +1,6 @@
 //! The conversations of the workspace as a document with lenses, for editors without a list of them.
 
 use super::Open;
-use crate::agent::now_ms;
 use crate::chat::text::inline;
 use crate::handlers::command;
 use crate::lsp::error::RequestError;
@@ -72,33 +71,37 @@ fn write(chats: &Path, text: &str) -> std::io::Result<PathBuf> {
         let changed = path.metadata().and_then(|file| file.modified());
         changed.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > OLD))
     };
+    let mut number = 0;
     for entry in std::fs::read_dir(chats)?.flatten() {
         let path = entry.path();
-        if is_named_so(&path) && is_old(&path) {
+        let Some(used) = number_of(&path) else { continue };
+        // No name is used again, whatever becomes of the file.
+        number = number.max(used);
+        if is_old(&path) {
             match std::fs::remove_file(&path) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
                 _ => {}
             }
-        } else if is_named_so(&path) && std::fs::read_to_string(&path).is_ok_and(|there| there == text) {
+        } else if std::fs::read_to_string(&path).is_ok_and(|there| there == text) {
             return Ok(path);
         }
     }
-    // A name that was never used before.
-    let mut number = now_ms();
     loop {
+        number += 1;
         let path = chats.join(format!("{}{number}{}", NAME.0, NAME.1));
         match std::fs::File::create_new(&path) {
             Ok(mut file) => return file.write_all(text.as_bytes()).map(|()| path),
             Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(error),
-            Err(_) => number += 1,
+            Err(_) => {}
         }
     }
 }
 
-fn is_named_so(path: &Path) -> bool {
+/// The number in the name of a list.
+fn number_of(path: &Path) -> Option<u32> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let number = name.strip_prefix(NAME.0).and_then(|rest| rest.strip_suffix(NAME.1));
-    number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+    let number = name.strip_prefix(NAME.0)?.strip_suffix(NAME.1)?;
+    number.parse().ok()
 }
 
 fn document(threads: &[Thread], archived: &[Thread]) -> String {
@@ -131,7 +134,7 @@ fn document(threads: &[Thread], archived: &[Thread]) -> String {
 pub fn is_list(session: &Session, document: &Document) -> bool {
     let chats = session.agent().desk().home.join("chats");
     let path = document.path().filter(|path| path.parent() == Some(chats.as_path()));
-    path.is_some_and(is_named_so)
+    path.and_then(number_of).is_some()
 }
 
 /// What can be done with the conversation of each line.
