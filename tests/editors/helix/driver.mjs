@@ -91,9 +91,12 @@ class Helix {
     const part = path.join(state, "part");
     const whole = path.join(state, "whole");
     fs.rmSync(whole, { force: true });
-    await this.terminal.words("%");
-    await this.command(`pipe-to cat > ${part}; mv ${part} ${whole}`);
-    await until("the text of the document", () => fs.existsSync(whole));
+    // Helix gives up where the other end of its pipe does not read at once (“os error 11”).
+    for (let left = 3; left > 0 && !fs.existsSync(whole); left -= 1) {
+      await this.terminal.words("%");
+      await this.command(`pipe-to cat > ${part}; mv ${part} ${whole}`);
+      await until("the text of the document", () => fs.existsSync(whole), 10000).catch(() => undefined);
+    }
     return fs.readFileSync(whole, "utf8");
   }
 
