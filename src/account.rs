@@ -326,12 +326,14 @@ impl Account {
     pub async fn logout(&self, terms: Terms<'_>, announce: &Announce) -> Result<(), AccountError> {
         let _alone = self.0.changing.lock().await;
         self.give_up("Somebody logged out.", announce);
-        let before = self.0.store.remove(terms.login.store).await?;
-        announce(Notice::Updated(self.updated(terms)));
-        if let Some(tokens) = before.and_then(|file| file.tokens) {
+        let (before, removed) = self.0.store.remove(terms.login.store).await;
+        if removed.is_ok() {
+            announce(Notice::Updated(self.updated(terms)));
+        }
+        for tokens in before.into_iter().filter_map(|file| file.tokens) {
             self.give_back(terms.login, tokens);
         }
-        Ok(())
+        removed
     }
 
     /// Ends when the authorisation server has been told of a logout, or cannot be told, and a renewed login is written.

@@ -254,34 +254,39 @@ impl Store {
         self.memory().unwritten.take().map(|unwritten| unwritten.file)
     }
 
-    /// Keeps nothing from now on, and gives what was kept, as far as it could be read.
-    pub(super) async fn remove(&self, store: CredentialStore) -> Result<Option<File>, AccountError> {
+    /// Keeps nothing from now on. Gives all that is not kept any more, as far as it could be read, also where something else
+    /// could not be removed.
+    pub(super) async fn remove(&self, store: CredentialStore) -> (Vec<File>, Result<(), AccountError>) {
         if store == CredentialStore::Ephemeral {
-            return Ok(self.memory().ephemeral.take());
+            return (self.memory().ephemeral.take().into_iter().collect(), Ok(()));
         }
         let held = self.held_back().map(|(file, _)| file);
-        let before = match self.read(CredentialStore::File) {
+        let in_file = match self.read(CredentialStore::File) {
             Ok(Some(file)) => Some(file),
             _ => held.filter(|_| store != CredentialStore::File),
         };
         // First, since it can be done whatever becomes of the keyring.
-        self.remove_files(true)?;
-        self.memory().unwritten = None;
-        if store == CredentialStore::File {
-            return Ok(before);
+        if let Err(error) = self.remove_files(true) {
+            return (Vec::new(), Err(error.into()));
         }
-        match self.keyring.take().await {
+        self.memory().unwritten = None;
+        let mut removed: Vec<File> = in_file.into_iter().collect();
+        if store == CredentialStore::File {
+            return (removed, Ok(()));
+        }
+        let done = match self.keyring.take().await {
             Ok(text) => {
-                let taken = text.and_then(|text| parse(Path::new(ENTRY), text.as_bytes()).ok());
-                Ok(before.or(taken))
+                removed.extend(text.and_then(|text| parse(Path::new(ENTRY), text.as_bytes()).ok()));
+                Ok(())
             }
-            Err(KeyringError::Absent(_)) if store == CredentialStore::Auto => Ok(before),
+            Err(KeyringError::Absent(_)) if store == CredentialStore::Auto => Ok(()),
             Err(cause) => Err(StoreError::Keyring {
                 doing: "forgotten",
                 cause,
             }
             .into()),
-        }
+        };
+        (removed, done)
     }
 
     /// `with_targets`: what links lead to goes too, since it holds the secrets.
@@ -444,10 +449,11 @@ mod tests {
             (1, 1),
             "nothing is left beside it"
         );
-        store.remove(CredentialStore::File).await.expect("removed");
+        store.remove(CredentialStore::File).await.1.expect("removed");
         store
             .remove(CredentialStore::File)
             .await
+            .1
             .expect("removed twice is removed");
         assert!(matches!(read(), Ok(None)));
     }
@@ -480,7 +486,7 @@ mod tests {
             .await;
         assert!(error.is_err_and(|error| error.to_string().contains("cannot be written")));
         assert!(store.read(CredentialStore::File).is_err());
-        assert!(store.remove(CredentialStore::File).await.is_err());
+        assert!(store.remove(CredentialStore::File).await.1.is_err());
     }
 
     #[tokio::test]
@@ -498,7 +504,7 @@ mod tests {
             .await
             .expect("written");
         assert!(link.is_symlink() && fs::read_to_string(&target).expect("text").contains("sk-1"));
-        store.remove(CredentialStore::File).await.expect("removed");
+        store.remove(CredentialStore::File).await.1.expect("removed");
         assert!(!link.is_symlink() && !target.exists());
     }
 
@@ -541,7 +547,7 @@ mod tests {
         let failed = store
             .write(CredentialStore::File, File::of_key("k".into()), Manner::Quiet)
             .await;
-        assert!(failed.is_err() && store.remove(CredentialStore::File).await.is_err());
+        assert!(failed.is_err() && store.remove(CredentialStore::File).await.1.is_err());
         assert_eq!(now(), "r2");
         fs::remove_dir(&path).expect("gone");
         store
@@ -567,7 +573,7 @@ mod tests {
                 .is_ok_and(|found| found == Some(file))
         );
         assert!(fs::read_dir(home.path()).expect("a folder").next().is_none());
-        store.remove(CredentialStore::Ephemeral).await.expect("forgotten");
+        store.remove(CredentialStore::Ephemeral).await.1.expect("forgotten");
         assert!(
             store
                 .read(CredentialStore::Ephemeral)
