@@ -222,8 +222,11 @@ export class Composer {
 
   /** As high as what is in it. */
   private fit(): void {
+    // Measured without being smaller for a moment: the list above would be moved by that.
+    this.root.style.minHeight = `${this.root.offsetHeight}px`;
     this.text.style.height = "auto";
     this.text.style.height = `${Math.min(this.text.scrollHeight + 2, 240)}px`;
+    this.root.style.minHeight = "";
   }
 
   private edited(): void {

@@ -5,6 +5,9 @@ import type { Row } from "../src/chat/view";
 import { Heights } from "../src/chat/virtual";
 import { el } from "./dom";
 
+/** How long after a touch the list may still move by it. */
+const HAND_MS = 500;
+
 /** A row that is drawn. */
 export interface Drawn {
   readonly root: HTMLElement;
@@ -26,6 +29,8 @@ export class RowList {
   private lastTop = 0;
   private lastHeight = 0;
   private lastClient = 0;
+  /** When the person last did something that can scroll; milliseconds since the page is there. */
+  private touchedAt = -Infinity;
   private readonly sizes = new ResizeObserver((entries) => { this.measured(entries); });
 
   constructor(
@@ -35,15 +40,21 @@ export class RowList {
     this.root.append(this.above, this.body, this.below);
     this.root.addEventListener("scroll", () => {
       const { scrollTop, scrollHeight, clientHeight } = this.root;
-      // Only who scrolls up leaves the end: a list that shrank, or was made higher by another view, is still at it. One that only grew was
-      // not moved up by that.
-      const same = scrollHeight >= this.lastHeight && clientHeight <= this.lastClient;
+      // Only who scrolls up leaves the end. A list is moved up as well where it or what is below it changes its height, and the page tells
+      // of it only once both may be as before, or larger: so without a hand on it, it was left only where nothing else happens.
+      const still = this.frame === 0 && scrollHeight === this.lastHeight && clientHeight === this.lastClient;
+      const byHand = performance.now() - this.touchedAt < HAND_MS;
       if (scrollHeight - scrollTop - clientHeight < 24) this.atEnd = true;
-      else if (same && scrollTop < this.lastTop - 1) this.atEnd = false;
+      else if ((byHand || still) && scrollTop < this.lastTop - 1) this.atEnd = false;
+      // A drag and a swing go on with no more than this to be seen of them.
+      if (byHand) this.touchedAt = performance.now();
       this.remember();
       this.onEnd(this.atEnd);
       this.schedule();
     }, { passive: true });
+    for (const touch of ["wheel", "touchmove", "pointerdown", "keydown", "focusin"]) {
+      this.root.addEventListener(touch, () => { this.touchedAt = performance.now(); }, { passive: true });
+    }
     new ResizeObserver(() => { this.schedule(); }).observe(this.root);
     this.root.addEventListener("keydown", (event) => { this.key(event); });
   }

@@ -152,10 +152,12 @@ class Workbench {
     return this.pick(`>${title}`, title);
   }
 
-  /** By key: a click could land on a lens. */
+  /** By key: a click could land on a lens. Again where something that was asked for before comes only now, and has taken it. */
   async focusEditor() {
-    await this.page.keyboard.press("Control+1");
-    await until("the editor to have the focus", () => this.focus().then((where) => where === "editor"), 10000);
+    await until("the editor to have the focus", async () => {
+      await this.page.keyboard.press("Control+1");
+      return until("it", () => this.focus().then((where) => where === "editor"), 1000);
+    }, 10000);
   }
 
   /** Which part has the focus: "editor", "preview" or another. */

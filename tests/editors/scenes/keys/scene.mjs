@@ -2,7 +2,7 @@
 // sense. What is accepted is saved as the setting says: never, or always. Code of an answer goes into the file. And the last turn is taken
 // back from the chat. Shows S-257.
 import { check, equal } from "../../checks.mjs";
-import { before, onDisk, toldOf, until } from "../../stage.mjs";
+import { before, onDisk, sleep, toldOf, until } from "../../stage.mjs";
 
 export const wants = { settings: { "countersign.proposals.save": "never" } };
 
@@ -69,6 +69,27 @@ export async function play(editor) {
   await workbench.goTo(1, 1);
   await page.keyboard.insertText("# mine\n");
   await until("the typed text", () => editor.held("cart.py").text.startsWith("# mine\n"), 10000);
+  // Who writes lines and takes them back is still at the end; who scrolled up stays there, whatever they write.
+  const list = chat.locator(".rows-scroll");
+  const lines = async (n) => {
+    await text.focus();
+    for (let i = 0; i < n; i++) await page.keyboard.press("Shift+Enter");
+    await page.keyboard.insertText("one more");
+    await text.fill("");
+    await sleep(300);
+  };
+  const atEnd = () => list.evaluate(({ scrollHeight, scrollTop, clientHeight }) => scrollHeight - scrollTop - clientHeight < 24);
+  const high = (height) => chat.locator("main.chat").evaluate((root, height) => { root.style.maxHeight = height; }, height);
+  await high("420px");
+  await until("the end", atEnd, 5000).catch(() => undefined);
+  await lines(6);
+  check("who writes several lines stays at the end of the conversation", (await atEnd()) && !(await chat.locator(".to-end").isVisible()));
+  await list.hover();
+  await page.mouse.wheel(0, -150);
+  await until("the way back", () => chat.locator(".to-end").isVisible(), 5000).catch(() => undefined);
+  await lines(6);
+  check("and who scrolled up stays where they are", !(await atEnd()) && (await chat.locator(".to-end").isVisible()));
+  await high("");
   await editor.say(chat, "and the tax");
   await until("the proposal", () => waits.locator("button", { hasText: "Accept all" }).isVisible(), 60000);
   await waits.locator("button", { hasText: "Accept all" }).click();
