@@ -4,6 +4,7 @@
 use super::document::{Chat, Role};
 use super::plan::Write;
 use super::story::Story;
+use super::text;
 use crate::protocol::item::{ThreadItem, UserInput};
 use crate::protocol::turn::Turn;
 
@@ -39,8 +40,8 @@ pub fn words(content: &[UserInput]) -> String {
 
 /// What has to be written for the document to hold all turns. Turns before the first one that it holds are not asked for: the
 /// person may have taken them out.
-pub fn writes(text: &str, turns: &[Told<'_>]) -> Vec<Write> {
-    let chat = Chat::read(text);
+pub fn writes(document: &str, turns: &[Told<'_>]) -> Vec<Write> {
+    let chat = Chat::read(document);
     let held = |told: &Told<'_>| chat.answer(Some(&told.tag)).is_some();
     let first = turns.iter().position(held);
     // A document of another conversation, or a new one, gets all of it.
@@ -48,14 +49,13 @@ pub fn writes(text: &str, turns: &[Told<'_>]) -> Vec<Write> {
     let mut writes = Vec::new();
     for told in &turns[from..] {
         let tag = Some(told.tag.clone());
-        let sections = sections(&chat, &told.tag);
         let mut missing = told.answer;
-        if sections > 0 {
+        if held(told) {
             let body = body(&chat, &told.tag);
             missing = rest(&body, told.answer);
-            for words in told.words.iter().skip(sections) {
+            for words in unheld(&said(&chat, &told.tag), &told.words) {
                 writes.push(Write::Said {
-                    words: Some(words.clone()),
+                    words: Some(words.to_owned()),
                     tag: tag.clone(),
                 });
             }
@@ -68,21 +68,49 @@ pub fn writes(text: &str, turns: &[Told<'_>]) -> Vec<Write> {
         }
         if !missing.trim().is_empty() {
             let is_whole = missing.len() == told.answer.len();
-            let text = if is_whole {
-                format!("\n\n{missing}")
-            } else {
-                missing.to_owned()
-            };
-            writes.push(Write::More { tag, text });
+            let gap = if is_whole { "\n\n" } else { "" };
+            writes.push(Write::More {
+                tag,
+                text: format!("{gap}{missing}"),
+            });
         }
     }
     writes
 }
 
-fn sections(chat: &Chat<'_>, tag: &str) -> usize {
-    let of_turn =
-        |section: &&super::document::Section| section.role == Role::Agent && section.tag.as_deref() == Some(tag);
-    chat.sections.iter().filter(of_turn).count()
+/// What the person said before each section of a turn, with plain line ends.
+fn said(chat: &Chat<'_>, tag: &str) -> Vec<String> {
+    let pairs = chat
+        .sections
+        .windows(2)
+        .filter(|pair| pair[0].role == Role::You && pair[1].role == Role::Agent && pair[1].tag.as_deref() == Some(tag));
+    let bodies = pairs.map(|pair| plain(&chat.text[pair[0].body.clone()]));
+    bodies.collect()
+}
+
+fn plain(text: &str) -> String {
+    text.replace("\r\n", "\n").trim().to_owned()
+}
+
+/// The words of a turn that do not stand in its document. What began it does, since its section is there; of the others it is
+/// looked for, since the person also says what is no message: the reason of a no.
+fn unheld<'a>(said: &[String], words: &'a [String]) -> impl Iterator<Item = &'a str> {
+    let safe = |words: &str| plain(&text::safe(words));
+    // A turn that was written at once has all its words in one place.
+    let begin = said.first().and_then(|first| {
+        let joined = |most: &usize| *first == safe(&words[..*most].join("\n\n"));
+        (1..=words.len()).rev().find(joined)
+    });
+    let mut left: Vec<&String> = said.iter().skip(1).collect();
+    words[words.len().min(begin.unwrap_or(1))..]
+        .iter()
+        .filter_map(move |words| match left.iter().position(|said| **said == safe(words)) {
+            Some(at) => {
+                left.remove(at);
+                None
+            }
+            None => Some(words.as_str()),
+        })
 }
 
 /// What stands in the last section of a turn that holds anything, with plain line ends.
@@ -91,7 +119,7 @@ fn body(chat: &Chat<'_>, tag: &str) -> String {
         .sections
         .iter()
         .filter(|section| section.role == Role::Agent && section.tag.as_deref() == Some(tag))
-        .map(|section| chat.text[section.body.clone()].replace("\r\n", "\n").trim().to_owned());
+        .map(|section| plain(&chat.text[section.body.clone()]));
     bodies.rfind(|body| !body.is_empty()).unwrap_or_default()
 }
 

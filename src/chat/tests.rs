@@ -389,6 +389,62 @@ fn what_a_document_lacks_is_found() {
     assert_eq!(catch_up::writes(&edited, &told(answer)), []);
 }
 
+/// A document that was closed while its turn went on holds less than was said: what is missing is written, once, also where the
+/// person said more in it than messages.
+#[test]
+fn what_was_said_while_it_was_closed_is_found() {
+    let told = |words: &[&str]| {
+        [Told {
+            tag: TAG.to_owned(),
+            words: words.iter().map(ToString::to_string).collect(),
+            answer: "\n\nDone.",
+        }]
+    };
+    let with = |said: &[&str]| {
+        let mut text = String::new();
+        for words in said {
+            let words = Some((*words).to_owned());
+            text = after(
+                &text,
+                &[Write::Said {
+                    words,
+                    tag: Some(TAG.to_owned()),
+                }],
+            );
+        }
+        after(&text, &[more(TAG, "Done.")])
+    };
+    let table: [(&[&str], &[&str], &[&str]); 8] = [
+        (&["Go"], &["Go"], &[]),
+        (&["Go"], &["Go", "and the tests"], &["and the tests"]),
+        (&["Go", "no, by hand"], &["Go"], &[]),
+        (&["Go", "no, by hand"], &["Go", "and the tests"], &["and the tests"]),
+        (&["Go", "no, by hand", "and the tests"], &["Go", "and the tests"], &[]),
+        (&["Go\n\nand the tests"], &["Go", "and the tests", "more"], &["more"]),
+        (&["Go", "again"], &["Go", "again", "again"], &["again"]),
+        (&["mended by the person"], &["Go"], &[]),
+    ];
+    for (document, words, missing) in table {
+        let text = with(document);
+        let said: Vec<_> = catch_up::writes(&text, &told(words))
+            .into_iter()
+            .map(|write| match write {
+                Write::Said { words, .. } => words.unwrap_or_default(),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(said, missing, "{document:?} {words:?}");
+        let caught_up = after(&text, &catch_up::writes(&text, &told(words)));
+        assert_eq!(catch_up::writes(&caught_up, &told(words)), [], "{caught_up}");
+    }
+    let at_once = after("", &catch_up::writes("", &told(&["Go", "## ❯ You", "more"])));
+    assert_eq!(
+        catch_up::writes(&at_once, &told(&["Go", "## ❯ You", "more"])),
+        [],
+        "{at_once}"
+    );
+}
+
 #[test]
 fn what_begins_with_a_slash_by_table() {
     assert_eq!(line::read("hello"), Line::Message);

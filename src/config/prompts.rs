@@ -17,6 +17,8 @@ const MOST_BYTES: u64 = 256 << 10;
 const MOST_FILES: usize = 1000;
 /// In front of the name of a project's prompt where the person has one of the same name.
 const PROJECT: &str = "project:";
+/// In front of the name of any prompt, where the name alone would call something else.
+pub const FULL: &str = "prompts:";
 
 /// One prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +65,7 @@ impl Prompts {
 
     /// The prompt that is called so; a project's also by its full name.
     pub fn get(&self, name: &str) -> Option<&Prompt> {
-        let name = name.strip_prefix("prompts:").unwrap_or(name);
+        let name = name.strip_prefix(FULL).unwrap_or(name);
         let exact = self.all.iter().find(|prompt| prompt.name == name);
         exact.or_else(|| {
             let plain = name.strip_prefix(PROJECT)?;
@@ -180,7 +182,7 @@ pub fn call_in(text: &str) -> Option<(&str, &str)> {
     let rest = text.strip_prefix('/')?;
     let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
     let (name, arguments) = rest.split_at(end);
-    let plain = name.strip_prefix("prompts:").unwrap_or(name);
+    let plain = name.strip_prefix(FULL).unwrap_or(name);
     let plain = plain.strip_prefix(PROJECT).unwrap_or(plain);
     is_name(plain).then(|| (name, arguments.trim()))
 }

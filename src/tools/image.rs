@@ -64,6 +64,14 @@ pub fn read(path: &Path) -> Result<Image, ImageError> {
     })
 }
 
+/// Whether a file is an image by its first bytes. What cannot be read is none.
+pub fn is_one(path: &Path) -> bool {
+    let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());
+    let mut first = Vec::new();
+    let mut head = || std::fs::File::open(path)?.take(16).read_to_end(&mut first);
+    is_file && head().is_ok() && kind(&first).is_some()
+}
+
 /// What an image is by its first bytes.
 fn kind(bytes: &[u8]) -> Option<&'static str> {
     match bytes {

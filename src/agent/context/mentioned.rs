@@ -239,24 +239,21 @@ impl Sheet {
             note,
         };
         let text = ground.reader.check(path).map_err(|refused| refused.in_short());
-        if text.is_ok()
-            && lines.is_none()
-            && ground.workspace.document(path).is_none()
-            && let Some(image) = self.image(path)
-        {
-            if !ground.takes_images {
-                let why = "it is an image, and your model takes none";
-                self.missing(&format!("{label} cannot be sent along"), why);
-                told.warnings
-                    .push(format!("{label} was not sent along with your message: {why}."));
-                told.sent.push(piece(0, Some(format!("{why}."))));
-                return;
+        if text.is_ok() && lines.is_none() && ground.workspace.document(path).is_none() && image::is_one(path) {
+            let image = match ground.takes_images {
+                true => self.image(path),
+                false => Err("it is an image, and your model takes none".to_owned()),
+            };
+            match image {
+                Ok(image) => {
+                    self.text
+                        .push_str(&format!("{label}: an image, which goes with that message.\n"));
+                    told.sent
+                        .push(piece(u32::try_from(image.bytes).unwrap_or(u32::MAX), None));
+                    told.images.push(image.url);
+                }
+                Err(why) => self.unsent(&label, &why, piece(0, Some(format!("{why}."))), told),
             }
-            self.text
-                .push_str(&format!("{label}: an image, which goes with that message.\n"));
-            told.sent
-                .push(piece(u32::try_from(image.bytes).unwrap_or(u32::MAX), None));
-            told.images.push(image.url);
             return;
         }
         let text = text.and_then(|()| match is_dir {
@@ -265,13 +262,7 @@ impl Sheet {
         });
         let text = match text {
             Ok(text) => text,
-            Err(why) => {
-                self.missing(&format!("{label} cannot be sent along"), &why);
-                told.warnings
-                    .push(format!("{label} was not sent along with your message: {why}."));
-                told.sent.push(piece(0, Some(format!("{why}."))));
-                return;
-            }
+            Err(why) => return self.unsent(&label, &why, piece(0, Some(format!("{why}."))), told),
         };
         let kept = cut(&text.text, self.room());
         if kept.is_empty() && !text.text.is_empty() {
@@ -301,15 +292,26 @@ impl Sheet {
         told.sent.push(piece(size(kept), note.map(|note| format!("{note}."))));
     }
 
-    /// A file that the model can look at, as long as there is room for it.
-    fn image(&mut self, path: &Path) -> Option<Image> {
-        let size = path.metadata().ok()?.len();
-        if self.pictures + size > image::LIMIT {
-            return None;
+    /// The agent and the person are told why something is missing.
+    fn unsent(&mut self, label: &str, why: &str, piece: SentContext, told: &mut Told) {
+        self.missing(&format!("{label} cannot be sent along"), why);
+        told.warnings
+            .push(format!("{label} was not sent along with your message: {why}."));
+        told.sent.push(piece);
+    }
+
+    /// A file that the model can look at, or why it does not go along.
+    fn image(&mut self, path: &Path) -> Result<Image, String> {
+        let most = image::LIMIT >> 20;
+        let size = path.metadata().map_or(0, |found| found.len());
+        if size <= image::LIMIT && self.pictures + size > image::LIMIT {
+            return Err(format!(
+                "the images of one message may have {most} MiB together; send it with a message of its own"
+            ));
         }
-        let image = image::read(path).ok()?;
+        let image = image::read(path).map_err(|error| format!("it is an image that cannot be sent: {error}"))?;
         self.pictures += size;
-        Some(image)
+        Ok(image)
     }
 
     fn message(self) -> crate::model::item::ResponseItem {

@@ -3,6 +3,7 @@
 use super::shape;
 use crate::chat::document::Chat;
 use crate::chat::line::{self, Writing};
+use crate::config::prompts;
 use crate::handlers::{model, prompt};
 use crate::lsp::convert;
 use crate::protocol::prompt::PromptListParams;
@@ -138,7 +139,11 @@ async fn commands(session: &Session, folders: Vec<PathBuf>) -> Vec<CompletionIte
             kind: MarkupKind::PlainText,
             value: prompt.content,
         })),
-        label: prompt.name,
+        // What has the name of a command of ours is called by its full one.
+        label: match line::COMMANDS.iter().any(|(name, ..)| *name == prompt.name) {
+            true => format!("{}{}", prompts::FULL, prompt.name),
+            false => prompt.name,
+        },
         ..CompletionItem::default()
     });
     ours.chain(theirs).collect()

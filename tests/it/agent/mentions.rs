@@ -134,6 +134,7 @@ async fn what_cannot_be_sent_is_told_and_not_guessed() {
         ("@twin.rs", "src/deep/twin.rs or src/other/twin.rs"),
         ("@kept/secret.txt", ".countersignignore keeps it"),
         ("@image.bin", "not UTF-8"),
+        ("@large.png", "an image that cannot be sent: it is larger than 20 MiB"),
         ("@src/a.rs#L9", "it has 3 lines"),
         ("@src/a.rs#L0", "count from 1"),
         ("@selection", "nothing is selected"),
@@ -142,6 +143,9 @@ async fn what_cannot_be_sent_is_told_and_not_guessed() {
         ("@/dev/zero", "a device"),
     ];
     let stage = stage(answers(cases.len() + 1)).await;
+    std::fs::write(stage.path("large.png"), b"\x89PNG\r\n\x1a\n").expect("an image");
+    let large = std::fs::File::options().write(true).open(stage.path("large.png"));
+    large.expect("a file").set_len(21 << 20).expect("room");
     let thread = stage.thread().await;
     for (words, why) in cases {
         let story = stage.complete(&thread, &format!("Look at {words} please")).await;

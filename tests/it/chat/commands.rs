@@ -7,7 +7,7 @@ use crate::support::work::Setting;
 use serde_json::{Value, json};
 
 /// What follows each command in the document, in the order in which they are sent.
-const SAID: [(&str, &str, &str); 14] = [
+const SAID: [(&str, &str, &str); 15] = [
     ("help", "/help", "`/compact`"),
     ("model", "/model other", "*The model is `other` from now on.*"),
     ("mode", "/mode agent", "*The mode is `agent` from now on.*"),
@@ -21,6 +21,7 @@ const SAID: [(&str, &str, &str); 14] = [
     ("review", "/review", "Nothing is wrong with it."),
     ("stop", "/stop", "*Nothing was running.*"),
     ("tidy", "/tidy the shed", "It is tidy."),
+    ("prompts:list", "/prompts:list", "It is on the list."),
     (
         "rename",
         "/rename The shed",
@@ -56,6 +57,7 @@ fn script() -> Value {
         {"when": {"output": {"c1": ""}}, "outputs": [{"say": "It is changed."}]},
         {"when": {"last_user": "Change it"}, "outputs": [{"call": {"tool": "apply_patch", "arguments": {"input": patch}, "id": "c1"}}]},
         {"when": {"last_user": "Tidy the shed."}, "outputs": [{"say": "It is tidy."}]},
+        {"when": {"last_user": "Put it on my list."}, "outputs": [{"say": "It is on the list."}]},
         {"outputs": [{"say": review.to_string()}], "repeat": true},
     ]})
 }
@@ -67,6 +69,8 @@ async fn every_command_that_is_offered_works() {
     let prompts = home.path().join("prompts");
     std::fs::create_dir_all(&prompts).expect("a folder");
     std::fs::write(prompts.join("tidy.md"), "Tidy $ARGUMENTS.").expect("a prompt");
+    // One that has the name of a command is called by its full name.
+    std::fs::write(prompts.join("list.md"), "Put it on my list.").expect("a prompt");
     let setting = Setting {
         files: vec![(NAME, "/".to_owned()), ("a.txt", "one\ntwo\nthree\n".to_owned())],
         home: Some(home.path().to_owned()),

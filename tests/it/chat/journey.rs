@@ -221,7 +221,10 @@ async fn what_is_denied_with_words_is_not_done_and_the_model_hears_why() {
 
 #[tokio::test]
 async fn a_document_that_is_opened_again_goes_on() {
-    let script = json!([[{ "say": "The answer of the first turn." }], [{ "say": "The answer of the second turn." }]]);
+    let script = json!([
+        [{ "say": "The answer of the first turn." }],
+        [{ "hold": "opened" }, { "say": "The answer of the second turn." }],
+    ]);
     let room = Room::start(HELIX, "", script).await;
     room.send("One").await;
     room.sees("The answer of the first turn.").await;
@@ -233,6 +236,9 @@ async fn a_document_that_is_opened_again_goes_on() {
     room.work.editor.close(&room.work.path(NAME));
     let _asked = room.work.model.wait_for_requests(2).await;
     room.work.open(NAME);
+    // Said while it is closed, it would be a message as well.
+    room.sees("\n\nTwo\n\n## ◆ Agent").await;
+    room.work.model.release("opened");
     let text = room.sees("The answer of the second turn.").await;
     assert_eq!(text.matches("The answer of the first turn.").count(), 1, "{text}");
     room.rests().await;
