@@ -187,6 +187,8 @@ async fn a_projects_file_is_held_to_what_a_project_may() {
             .iter()
             .all(|(_, params)| params["uri"] != uri::from_path(&other).as_str())
     );
+    // A closed one is cleared, whenever that comes.
+    scene.client.ignore("textDocument/publishDiagnostics");
 }
 
 #[tokio::test]
