@@ -86,12 +86,15 @@ fn what_is_json_is_json() {
 #[test]
 fn zed_gets_the_agent_behind_the_servers_of_every_language() {
     let settings: serde_json::Value = serde_json::from_str(&printed("zed")).expect("JSON");
-    let languages = settings["languages"].as_object().expect("languages");
-    assert!(languages.contains_key("Markdown"), "{languages:?}");
-    for (name, language) in languages {
+    let printed = settings["languages"].as_object().expect("languages");
+    for (name, language) in printed {
         let servers = &language["language_servers"];
         assert_eq!(servers, &serde_json::json!(["...", "countersign"]), "{name}");
     }
+    let extension: toml::Table = include_str!("../../editors/zed/extension.toml").parse().expect("TOML");
+    let languages = extension["language_servers"]["countersign"]["languages"].as_array();
+    let languages = languages.expect("a list").iter().filter_map(toml::Value::as_str);
+    assert!(languages.eq(printed.keys().map(String::as_str)), "{printed:?}");
 }
 
 #[test]
