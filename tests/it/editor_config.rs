@@ -97,6 +97,50 @@ fn zed_gets_the_agent_behind_the_servers_of_every_language() {
     assert!(languages.eq(printed.keys().map(String::as_str)), "{printed:?}");
 }
 
+/// A server that cannot be started keeps kakoune-lsp from starting the others of the buffer.
+#[test]
+fn kakoune_gets_the_agent_behind_the_servers_that_are_installed() {
+    let printed = printed("kakoune");
+    let (_, script) = printed.split_once("lsp_servers %sh{\n").expect("a script");
+    let (script, _) = script.split_once("\n    }\n").expect("its end");
+    let folder = tempfile::tempdir().expect("a folder");
+    std::os::unix::fs::symlink("/bin/true", folder.path().join("here")).expect("a program");
+    let path = std::env::var_os("PATH").expect("PATH");
+    let path = std::env::join_paths(std::iter::once(folder.path().into()).chain(std::env::split_paths(&path)));
+    let servers = |configured: &str| -> Vec<String> {
+        let output = Command::new("sh")
+            .args(["-c", script])
+            .env("kak_opt_lsp_servers", configured)
+            .env("PATH", path.as_ref().expect("a path"))
+            .output()
+            .expect("sh");
+        let text = String::from_utf8(output.stdout).expect("text");
+        let table: toml::Table = text
+            .parse()
+            .unwrap_or_else(|error| panic!("{error}: {text}{:?}", output.stderr));
+        table.keys().cloned().collect()
+    };
+    assert_eq!(servers(""), ["countersign"]);
+    let configured = r#"
+        [here]
+        root_globs = [".git"]
+        settings_section = "_"
+        [here.settings._]
+        command = "no-such-setting"
+        [no-such-server]
+        root_globs = [".git"]
+        [no-such-server.settings]
+        deep = true
+        ["renamed"] # by its command
+        command = 'here' # this one
+        root_globs = [".git"]
+        [no-such-command]
+        command = "no-such-program"
+        root_globs = [".git"]
+    "#;
+    assert_eq!(servers(configured), ["countersign", "here", "renamed"]);
+}
+
 #[test]
 fn emacs_and_neovim_load_theirs() {
     let folder = tempfile::tempdir().expect("a folder");

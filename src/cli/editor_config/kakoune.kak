@@ -13,9 +13,10 @@ define-command -hidden countersign-add %{
                 text = ""
             }
             /^[ \t]*\[/ { top = 0 }
-            /^[ \t]*\["?[A-Za-z0-9_-]+"?\][ \t]*$/ {
+            /^[ \t]*\["?[A-Za-z0-9_-]+"?\][ \t]*(#.*)?$/ {
                 take()
                 name = $0
+                sub(/\].*/, "", name)
                 gsub(/[^A-Za-z0-9_-]/, "", name)
                 program = name
                 top = 1
