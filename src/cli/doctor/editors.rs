@@ -39,15 +39,12 @@ const EDITORS: &[Editor] = &[
     Editor {
         name: "Kakoune",
         programs: &["kak"],
-        hint: "with kakoune-lsp, in lsp_servers of each filetype:\n\
-               [countersign]\n\
-               command = \"countersign\"\n\
-               root_globs = [\".git\"]",
+        hint: "with kakoune-lsp: countersign editor-config kakoune prints what goes into kakrc, before lsp-enable",
     },
     Editor {
         name: "Zed",
         programs: &["zed", "zeditor"],
-        hint: "a language server of its own needs an extension there; docs/protocol.md and the README say more",
+        hint: "the extension is the folder editors/zed of the repository: its README says how it is installed",
     },
     Editor {
         name: "Sublime Text",
