@@ -558,7 +558,7 @@ tests['of a folder whose server has ended nothing is given up while that of anot
   end
   ends()
   half_a_minute()
-  local words = 'the server of folder has ended. What waited may come back once it runs again.'
+  local words = 'the server of folder has ended. What waited may come back once it runs again (:Countersign restart).'
   T.equal(proposals.gone('p'), words)
   T.equal(proposals.none('for you'), words)
   T.equal(proposals.none('for this file', nil, path), words)
