@@ -47,4 +47,13 @@ tests['a turn that ended with its server says how to go on'] = function()
   T.equal(words.ending({ status = 'interrupted', interruptedBy = 'person' }).lines, { '*Stopped by you.*' })
 end
 
+tests['a message of the server fits on a line'] = function()
+  local handlers = require('countersign.handlers').table()
+  handlers['window/showMessage'](nil, { type = 1, message = ('long '):rep(100) }, { client_id = 1 })
+  local last = T.messages[#T.messages]
+  T.equal(last[2], vim.log.levels.ERROR)
+  T.check(vim.fn.strdisplaywidth(last[1]) <= vim.v.echospace and vim.startswith(last[1], 'Countersign: long'), last[1])
+  T.has(require('countersign.client').told()[1], ('long '):rep(100))
+end
+
 return tests
