@@ -4,7 +4,7 @@
  */
 import * as vscode from "vscode";
 import type { Proposal, ProposalFile } from "../protocol";
-import { edited, outcome } from "./regions";
+import { asInEditor, edited, outcomeInEditor } from "./regions";
 import type { Region } from "./regions";
 import type { Proposals } from "./store";
 
@@ -172,7 +172,7 @@ export class ProposalDocuments implements vscode.FileSystemProvider, vscode.Disp
     if (file === undefined) {
       throw vscode.FileSystemError.FileNotFound(uri);
     }
-    const made = place.side === "before" ? { text: file.before ?? "", regions: [] } : afterOf(file);
+    const made = place.side === "before" ? { text: asInEditor(file.before ?? ""), regions: [] } : afterOf(file);
     const before = this.sheets.get(uri.toString());
     if (isKept && before !== undefined && isTyped(uri.toString(), before)) {
       // That has begun while the proposal was read.
@@ -292,8 +292,8 @@ function afterOf(file: ProposalFile): { text: string; regions: Region[] } {
   if (file.kind.type === "delete") {
     return { text: "", regions: [] };
   }
-  const made = outcome(file.current ?? "", file.hunks);
-  const result = file.result ?? made.text;
+  const made = outcomeInEditor(file.current ?? "", file.hunks);
+  const result = asInEditor(file.result ?? made.text);
   // The server's word counts; where the two differ nothing can be edited, but all can be read.
   return made.text === result ? made : { text: result, regions: [] };
 }
