@@ -39,6 +39,7 @@ let shownWelcome = "";
 let shownQueue: ThreadView["queue"];
 let toldTrouble: { readonly text: string; readonly box: HTMLElement } | undefined;
 const queue = el("div", { class: "queue", label: "Waiting messages", role: "group" });
+queue.hidden = true;
 const meters = el("div", { class: "meters" });
 /** What a screen reader is told; the rows themselves would be told again with each scroll. */
 const live = el("div", { class: "sr-only", attrs: { "aria-live": "polite" } });

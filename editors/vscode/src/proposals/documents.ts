@@ -167,7 +167,7 @@ export class ProposalDocuments implements vscode.FileSystemProvider, vscode.Disp
     if (place === undefined) {
       throw vscode.FileSystemError.FileNotFound(uri);
     }
-    const proposal = await this.proposals.readWhole(place.proposalId).catch(() => undefined);
+    const proposal = await this.proposals.readBack(place.proposalId);
     const file = proposal?.files.find((one) => one.path === place.path);
     if (file === undefined) {
       throw vscode.FileSystemError.FileNotFound(uri);

@@ -1,5 +1,5 @@
 // What is typed in the agent's change counts at once, also for who decides in the chat a moment later. Where the server does not take it,
-// the person is told why, can take it back, and can always say no.
+// the person is told why, can take it back, and can always say no. And a diff that is open while the window is loaded anew is there again.
 import { check, equal } from "../../checks.mjs";
 import { before, isOnDisk, onDisk, sleep, until } from "../../stage.mjs";
 
@@ -60,5 +60,16 @@ export async function play(editor) {
   equal("and holds nothing of what was typed", onDisk("prices.py"), prices);
   check("no dialog is open", (await page.locator(".monaco-dialog-box").count()) === 0);
   check("the diff is closed", await until("the tab to go", async () => !(await tab.isVisible()), 10000).catch(() => false));
+
+  await editor.say(chat, "and the tax");
+  await until("the third proposal", () => row("VAT = 7").isVisible(), 60000);
+  await row("cart.py").click();
+  const shows = (text) => until(`${text} in the diff`, async () => (await tab.isVisible()) && (await right.innerText()).replaceAll("\u00a0", " ").includes(text), 40000).catch(() => false);
+  await shows("VAT = 7");
+  await editor.reload();
+  check("a window that is loaded anew has the diff that was open", await shows("VAT = 7"), await page.locator(".editor-instance").allInnerTexts());
+  await right.locator(".view-line", { hasText: "VAT" }).first().click();
+  await editor.command("Countersign: Accept the Change at the Cursor");
+  check("in which can be decided", await until("the file", () => onDisk("cart.py").includes("VAT = 7"), 20000).catch(() => false), onDisk("cart.py"));
   await editor.shot("end");
 }

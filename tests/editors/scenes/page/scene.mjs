@@ -92,6 +92,7 @@ async function meanwhile(editor) {
   const event = (method, params) => tell({ type: "events", events: [{ method: `countersign/${method}`, params: { threadId: "T", turnId: "t", seq: 1, ...params } }] });
   await tell({ type: "hello", folder: "w", running: true, trouble: null, remedy: "start" });
   await tell(conversation([]));
+  check("where nothing waits no box is drawn for it", !(await page.locator(".queue").isVisible()));
   await event("turn/started", { turn: { id: "t", startedAtMs: 1, items: [], status: "inProgress" } });
   await event("item/started", { item: { type: "agentMessage", id: "m", text: "So:\n\n```js\nlet one = 1;\n" }, startedAtMs: 1 });
   let lines = 0;
