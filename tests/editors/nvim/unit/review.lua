@@ -329,6 +329,12 @@ tests['the after side of a file with the line ends of Windows is as the file is 
       return edited
     end)
     T.equal(edited, wanted)
+    -- What is not written is taken back as in any file.
+    vim.wait(50, function() end)
+    vim.api.nvim_buf_set_lines(0, 0, -1, false, { 'other' })
+    vim.cmd('silent edit!')
+    T.equal(vim.api.nvim_buf_get_lines(0, 0, -1, false), lines)
+    T.check(not vim.bo.modified and vim.bo.modifiable and vim.bo.buftype == 'acwrite')
     edited = nil
     T.fresh()
     require('countersign.review')

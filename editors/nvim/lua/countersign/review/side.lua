@@ -75,16 +75,20 @@ local function text_of(buf, like)
   return (like == '' or vim.endswith(like, '\n')) and text .. eol or text
 end
 
+--- Only the colours of a kind of file: nothing that would start a language server for one that is none.
+local function colour(buf, path)
+  local filetype = vim.filetype.match({ filename = path })
+  if filetype then
+    vim.bo[buf].syntax = filetype
+    pcall(vim.treesitter.start, buf, vim.treesitter.language.get_lang(filetype) or filetype)
+  end
+end
+
 local function scratch(name, path, kind)
   local buf = vim.api.nvim_create_buf(false, true)
   pcall(vim.api.nvim_buf_set_name, buf, name)
   vim.bo[buf].buftype, vim.bo[buf].bufhidden, vim.bo[buf].swapfile = kind, 'wipe', false
-  local filetype = vim.filetype.match({ filename = path })
-  if filetype then
-    -- Only its colours: nothing that would start a language server for a file that is none.
-    vim.bo[buf].syntax = filetype
-    pcall(vim.treesitter.start, buf, vim.treesitter.language.get_lang(filetype) or filetype)
-  end
+  colour(buf, path)
   return buf
 end
 
@@ -193,6 +197,15 @@ local function put(proposal, fresh, done)
     buffer = view.after,
     callback = function()
       write(view)
+    end,
+  })
+  -- Read anew it is as it was: that is how what was typed and not written is taken back.
+  vim.api.nvim_create_autocmd('BufReadCmd', {
+    buffer = view.after,
+    callback = function()
+      set(view.after, view.result)
+      colour(view.after, view.path)
+      M.reload(view)
     end,
   })
   -- The before side is a file of the person's: it leaves the comparison with the view.
