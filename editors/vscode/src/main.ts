@@ -66,6 +66,7 @@ export function activate(extension: vscode.ExtensionContext): void {
     threads,
     questions,
     attention,
+    decide: (target, decision) => review.put(target, decision),
     seen: () => { questions.look(); },
     folder: folderForConversation,
     onState: made.onState,
@@ -74,7 +75,7 @@ export function activate(extension: vscode.ExtensionContext): void {
   });
   const proposals = new Proposals(threads);
   const documents = new ProposalDocuments(proposals, log);
-  const review = new Review(proposals, documents, isSeen, reviewsInPreview);
+  const review: Review = new Review(proposals, documents, isSeen, reviewsInPreview);
   const tree = new ProposalTree(proposals, (proposal) => {
     const view = threads.get(proposal.threadId)?.view;
     return cut(view?.name ?? (view?.preview || "Proposed changes"), 60);

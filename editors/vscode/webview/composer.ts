@@ -80,7 +80,9 @@ export class Composer {
       this.chips,
       this.images,
       this.text,
-      el("div", { class: "composer-bar" }, this.mode, this.model, this.effort, el("span", { class: "grow" }), file, iconButton("image", "Add a picture", () => { file.click(); }), this.queueButton, this.stopButton, this.sendButton));
+      el("div", { class: "composer-bar" },
+        el("span", { class: "pickers" }, this.mode, this.model, this.effort),
+        el("span", { class: "tools" }, file, iconButton("image", "Add a picture", () => { file.click(); }), this.queueButton, this.stopButton, this.sendButton)));
     this.text.addEventListener("input", () => { this.edited(); });
     this.text.addEventListener("keydown", (event) => { this.key(event); });
     this.text.addEventListener("click", () => { this.look(); });

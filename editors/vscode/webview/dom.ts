@@ -68,3 +68,39 @@ export function button(text: string, press: () => void, props: Props & { icon?: 
 export function iconButton(name: Icon, label: string, press: () => void): HTMLButtonElement {
   return button("", press, { class: "icon-button", title: label, label, icon: name });
 }
+
+const CONTROLS = "button, input, select, textarea, summary, a[href], [tabindex='0']";
+
+/** The controls of a part of the page by what they belong to (`data-of`) and their names; of equal ones each has its number. */
+function controls(root: HTMLElement): Map<string, HTMLElement> {
+  const found = new Map<string, HTMLElement>();
+  for (const one of root.querySelectorAll<HTMLElement>(CONTROLS)) {
+    const of = one.closest<HTMLElement>("[data-of]")?.dataset["of"] ?? "";
+    const name = `${one.tagName} ${of} ${one.tagName === "SUMMARY" ? "" : (one.getAttribute("aria-label") ?? one.textContent)}`;
+    let number = 0;
+    while (found.has(`${name} ${number}`)) number += 1;
+    found.set(`${name} ${number}`, one);
+  }
+  return found;
+}
+
+/**
+ * Draws a part of the page anew. Who is in it by the keyboard stays there: at the same control, else at the next one that is still there,
+ * which never is one that has come in its place, else at `rest`. The focus of who is elsewhere is not touched.
+ */
+export function redraw(root: HTMLElement, draw: () => void, rest: HTMLElement = root): void {
+  const { activeElement } = document;
+  if (!(activeElement instanceof HTMLElement) || activeElement === root || !root.contains(activeElement) || !document.hasFocus()) {
+    draw();
+    return;
+  }
+  const before = [...controls(root)];
+  const at = before.findIndex(([, one]) => one === activeElement);
+  draw();
+  if (activeElement.isConnected) {
+    return;
+  }
+  const after = controls(root);
+  const name = [...before.slice(at), ...before.slice(0, at).reverse()].map(([one]) => one).find((one) => after.has(one));
+  (after.get(name ?? "") ?? rest).focus({ preventScroll: true });
+}

@@ -3,7 +3,7 @@
  */
 import type { Row } from "../src/chat/view";
 import { Heights } from "../src/chat/virtual";
-import { el } from "./dom";
+import { el, redraw } from "./dom";
 
 /** How long after a touch the list may still move by it. */
 const HAND_MS = 500;
@@ -154,7 +154,7 @@ export class RowList {
     const known = this.drawn.get(row.key);
     if (known !== undefined) {
       if (known.rev !== row.rev) {
-        known.drawn.update(row);
+        redraw(known.drawn.root, () => { known.drawn.update(row); });
         known.rev = row.rev;
       }
       known.index = index;

@@ -9,7 +9,7 @@ import { isWaiting } from "../src/proposals/state";
 import type { RateWindow } from "../src/protocol";
 import type { ThreadEvent } from "../src/rpc";
 import { Composer } from "./composer";
-import { button, el, iconButton } from "./dom";
+import { button, el, iconButton, redraw } from "./dom";
 import { keep, kept, post } from "./host";
 import { RowList } from "./list";
 import { drawRow, textOf } from "./rows";
@@ -36,8 +36,10 @@ const activity = el("div", { class: "activity" });
 const elapsed = el("span", { class: "dim" });
 let shownActivity = "";
 let shownWelcome = "";
+let shownQueue: ThreadView["queue"];
 let toldTrouble: { readonly text: string; readonly box: HTMLElement } | undefined;
 const queue = el("div", { class: "queue", label: "Waiting messages", role: "group" });
+queue.hidden = true;
 const meters = el("div", { class: "meters" });
 /** What a screen reader is told; the rows themselves would be told again with each scroll. */
 const live = el("div", { class: "sr-only", attrs: { "aria-live": "polite" } });
@@ -115,8 +117,8 @@ function head(): void {
   composer.setRunning(shown?.running !== undefined);
   composer.setSettings(shown?.settings);
   drawActivity();
-  // What is being typed into it stays.
-  if (queue.querySelector("input") === null) drawQueue();
+  // What is being typed into it stays, and so do buttons that are just being pressed.
+  if (queue.querySelector("textarea") === null && shown?.queue !== shownQueue) redraw(queue, drawQueue, composer.text);
   drawMeters();
 }
 
@@ -151,6 +153,7 @@ function drawActivity(): void {
 
 function drawQueue(): void {
   const waiting = view()?.queue;
+  shownQueue = waiting;
   queue.hidden = waiting === undefined;
   if (waiting === undefined) {
     return;
@@ -160,12 +163,16 @@ function drawQueue(): void {
     el("div", { class: "title" }, waiting.paused ? "Paused" : "Next", ...(waiting.paused ? [button("Go on", () => { post({ type: "queue", action: "resume", queuedId: "", text: "" }); }, { class: "small" })] : [])),
     ...waiting.inputs.map((one, i) => {
       const text = textOf(one.input);
-      const row = el("div", { class: "queued" }, el("span", { class: "grow" }, cut(text, 200)), iconButton("edit", "Edit", () => {
-        const box = el("input", { label: "Message", attrs: { type: "text" } });
+      const row = el("div", { class: "queued", attrs: { "data-of": one.id } }, el("span", { class: "grow" }, cut(text, 200)), iconButton("edit", "Edit", () => {
+        const box = el("textarea", { label: "Message", attrs: { rows: String(Math.min(8, text.split("\n").length)) } });
         box.value = text;
         box.addEventListener("keydown", (event) => {
-          if (event.key === "Enter") post({ type: "queue", action: "edit", queuedId: one.id, text: box.value });
-          if (event.key === "Escape" || event.key === "Enter") drawQueue();
+          const isDone = event.key === "Enter" && !event.shiftKey && !event.isComposing;
+          if (isDone) changeQueued(one.id, box.value);
+          if (isDone || event.key === "Escape") {
+            event.preventDefault();
+            redraw(queue, drawQueue, composer.text);
+          }
         });
         row.replaceChildren(box);
         box.focus();
@@ -173,6 +180,16 @@ function drawQueue(): void {
       return row;
     }),
   );
+}
+
+/** Changes what waits; where that has gone out meanwhile, what was written stays with the person. */
+function changeQueued(queuedId: string, text: string): void {
+  if (view()?.queue?.inputs.some((one) => one.id === queuedId) === true) {
+    post({ type: "queue", action: "edit", queuedId, text });
+  } else {
+    composer.insert(text);
+    notice("info", "That message has gone to the agent already, so it was not changed. What you wrote is in the composer.");
+  }
 }
 
 function drawMeters(): void {

@@ -15,7 +15,7 @@ export class MarkdownView {
   update(text: string): void {
     const blocks = this.growing.update(text);
     blocks.forEach((block, i) => {
-      if (this.shown[i] === block) return;
+      if (this.shown[i] === block || this.grow(i, block)) return;
       const node = el("div", { class: "block" }, ...block.trees.map(drawn));
       const before = this.nodes[i];
       if (before === undefined) this.root.append(node);
@@ -25,6 +25,25 @@ export class MarkdownView {
     for (const node of this.nodes.splice(blocks.length)) node.remove();
     this.shown = [...blocks];
   }
+
+  /** Writes on in the code that a block is; false where it is something else. */
+  private grow(at: number, { trees: [tree, ...more] }: Block): boolean {
+    const [before, ...others] = this.shown[at]?.trees ?? [];
+    const figure = this.nodes[at]?.firstElementChild;
+    const write = figure instanceof HTMLElement ? writers.get(figure) : undefined;
+    if (write === undefined || !isCode(before) || !isCode(tree) || before.language !== tree.language || others.length + more.length > 0) {
+      return false;
+    }
+    write(tree);
+    return true;
+  }
+}
+
+/** How code that is drawn is written on: with the same buttons, and with what is selected in it. */
+const writers = new WeakMap<HTMLElement, (now: CodeBlock) => void>();
+
+function isCode(tree: Tree | undefined): tree is CodeBlock {
+  return typeof tree === "object" && "code" in tree;
 }
 
 export function markdown(text: string): HTMLElement {
@@ -59,12 +78,23 @@ function drawn(tree: Tree): Node {
   return tag === "table" ? el("div", { class: "table" }, node) : node;
 }
 
-export function codeBlock({ code, language, parts }: CodeBlock): HTMLElement {
-  const act = (action: "copy" | "insert" | "apply") => (): void => { post({ type: "code", action, text: code, language }); };
-  return el(
+export function codeBlock(first: CodeBlock): HTMLElement {
+  let shown = first;
+  const { language } = first;
+  const act = (action: "copy" | "insert" | "apply") => (): void => { post({ type: "code", action, text: shown.code, language }); };
+  const text = el("code", {}, ...first.parts.map(drawn));
+  const figure = el(
     "figure",
     { class: "code", label: language === "" ? "Code" : `Code, ${language}`, role: "group" },
     el("figcaption", {}, el("span", { class: "language" }, language), button("Copy", act("copy"), { icon: "copy" }), button("Insert", act("insert"), { title: "Insert at the cursor" }), button("Apply", act("apply"), { title: "Replace the selection, else the file; the editor shows the change first" })),
-    el("pre", { attrs: { tabindex: "0" } }, el("code", {}, ...parts.map(drawn))),
+    el("pre", { role: "group", label: "Code", attrs: { tabindex: "0" } }, text),
   );
+  writers.set(figure, (now) => {
+    const differs = now.parts.findIndex((part, i) => JSON.stringify(part) !== JSON.stringify(shown.parts[i]));
+    const same = differs < 0 ? now.parts.length : differs;
+    while (text.childNodes.length > same) text.lastChild?.remove();
+    text.append(...now.parts.slice(same).map(drawn));
+    shown = now;
+  });
+  return figure;
 }

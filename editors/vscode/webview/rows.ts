@@ -110,7 +110,8 @@ function fold(key: string, summary: (Node | string | undefined)[], body: () => (
   };
   fill();
   details.addEventListener("toggle", () => {
-    context.folds.set(key, details.open);
+    // That it was made open is told as well, and is not the person's doing.
+    if (details.open !== isOpen || context.folds.has(key)) context.folds.set(key, details.open);
     fill();
   });
   return details;
@@ -131,7 +132,11 @@ function command(row: Row, context: RowContext): Drawn {
   const box = el("details", { class: "command" }, el("summary", {}, head), output, buttons);
   root.append(box);
   let shown: string | undefined;
-  box.addEventListener("toggle", () => { context.folds.set(row.key, box.open); });
+  let made = false;
+  box.addEventListener("toggle", () => {
+    // That it was opened or closed here is told as well, and is not the person's doing.
+    if (box.open !== made || context.folds.has(row.key)) context.folds.set(row.key, box.open);
+  });
   const update = (now: Row): void => {
     if (now.body.kind !== "item" || now.body.item.type !== "commandExecution") return;
     const { item, live } = now.body;
@@ -161,14 +166,8 @@ function command(row: Row, context: RowContext): Drawn {
         item.source === "user" && !live ? button("Send the output to the agent", () => { post({ type: "sendOutput", itemId: item.id }); }) : undefined,
       ].filter((one) => one !== undefined),
     );
-    const wanted = context.folds.get(row.key) ?? (live || runsOn || item.source === "user" || item.status === "failed");
-    if (box.open !== wanted && !context.folds.has(row.key)) {
-      box.open = wanted;
-      // Setting it tells of a toggle, which is not the person's.
-      queueMicrotask(() => context.folds.delete(row.key));
-    } else {
-      box.open = wanted;
-    }
+    made = context.folds.get(row.key) ?? (live || runsOn || item.source === "user" || item.status === "failed");
+    box.open = made;
   };
   update(row);
   return { root, update };
@@ -348,12 +347,12 @@ function proposalFile(key: string, proposal: Proposal, file: ProposalFile, waits
     `${key}|${file.path}`,
     [fileLink(file.path, file.hunks[0]?.range.start ?? null), el("span", { class: "dim" }, file.kind.type === "update" ? "" : file.kind.type === "add" ? "new" : "deleted"), countsOf(all), waits ? button("Open diff", () => { post({ type: "showProposal", proposalId: proposal.id, path: file.path }); }, { class: "small" }) : undefined],
     () => file.hunks.map((hunk, i) =>
-      el("div", { class: `hunk hunk-${hunk.status}` },
+      el("div", { class: `hunk hunk-${hunk.status}`, attrs: { "data-of": hunk.id } },
         el("div", { class: "hunk-head" },
           el("span", { class: "dim" }, `line ${hunk.range.start + 1}${hunk.status === "pending" ? "" : ` · ${hunk.status === "conflicting" ? "in conflict" : hunk.status}`}`),
           waits && hunk.status === "pending" ? button("Accept", decide("accept", hunk.id), { class: "small", label: `Accept change ${i + 1} of ${file.path}` }) : undefined,
           waits && (hunk.status === "pending" || hunk.status === "conflicting") ? button("Reject", decide("reject", hunk.id), { class: "small", label: `Reject change ${i + 1} of ${file.path}` }) : undefined,
-          waits && (hunk.status === "accepted" || hunk.status === "rejected") ? button("Take back", decide("reset", hunk.id), { class: "small" }) : undefined),
+          waits && (hunk.status === "accepted" || hunk.status === "rejected") ? button("Take back", decide("reset", hunk.id), { class: "small", label: `Take back the decision on change ${i + 1} of ${file.path}` }) : undefined),
         hunk.conflict ? el("p", { class: "note note-warning" }, hunk.conflict) : undefined,
         diffBox(hunkLines(hunk.oldText, hunk.newText)))),
     waits,

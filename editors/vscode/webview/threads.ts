@@ -2,7 +2,7 @@
  * The list of conversations: search, open, rename, fork, archive, delete.
  */
 import type { FromPage, ThreadEntry } from "../src/chat/wire";
-import { button, el, iconButton } from "./dom";
+import { button, el, iconButton, redraw } from "./dom";
 import { post } from "./host";
 
 type Action = Extract<FromPage, { type: "threadAction" }>["action"];
@@ -45,7 +45,7 @@ export class ThreadList {
     this.entries = append ? [...this.entries, ...entries] : [...entries];
     this.cursor = more;
     this.more.hidden = more === null;
-    this.list.replaceChildren(...this.entries.map((entry) => this.row(entry)));
+    redraw(this.list, () => { this.list.replaceChildren(...this.entries.map((entry) => this.row(entry))); }, this.search);
     if (this.entries.length === 0) {
       this.list.append(el("li", { class: "dim empty" }, this.search.value === "" ? "There are no conversations yet." : "Nothing was found."));
     }
@@ -61,7 +61,7 @@ export class ThreadList {
     const open = (): void => { post({ type: "open", threadId: entry.id }); };
     const states: Partial<Record<ThreadEntry["status"], string>> = { active: "working", waitingOnApproval: "waits for you", waitingOnUserInput: "waits for you" };
     const state = states[entry.status];
-    return el("li", { class: entry.id === this.current() ? "thread current" : "thread" },
+    return el("li", { class: entry.id === this.current() ? "thread current" : "thread", attrs: { "data-of": entry.id } },
       button("", open, { class: "thread-open", label: `${entry.title}${state === undefined ? "" : `, ${state}`}` }),
       el("div", { class: "thread-title" }, entry.title),
       el("div", { class: "dim" }, [state, new Date(entry.updatedAtMs).toLocaleString([], { dateStyle: "medium", timeStyle: "short" }), entry.cwd].filter(Boolean).join(" · ")),

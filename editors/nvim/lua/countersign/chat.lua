@@ -165,7 +165,8 @@ end
 local function write(chat)
   local thread = threads.get(chat.id)
   chat.pending = false
-  if not thread or not vim.api.nvim_buf_is_valid(chat.buf) then
+  -- It may be unloaded since.
+  if not thread or chats[chat.id] ~= chat or not vim.api.nvim_buf_is_loaded(chat.buf) then
     return
   end
   if chat.all then
@@ -226,6 +227,14 @@ function M.buffer(id, given)
   if not buf then
     local known = vim.fn.bufnr('^' .. buffer_name(id) .. '$')
     buf = known > 0 and known or vim.api.nvim_create_buf(true, true)
+    if not vim.api.nvim_buf_is_loaded(buf) then
+      -- Of one that was deleted only the name is left; reading it brings the conversation back.
+      vim.fn.bufload(buf)
+      vim.bo[buf].buflisted = true
+      if chats[id] and chats[id].buf == buf then
+        return chats[id]
+      end
+    end
   end
   if vim.api.nvim_buf_get_name(buf) ~= buffer_name(id) then
     vim.api.nvim_buf_set_name(buf, buffer_name(id))
@@ -234,7 +243,21 @@ function M.buffer(id, given)
   vim.bo[buf].undolevels, vim.bo[buf].modifiable = -1, false
   chat = { id = id, buf = buf, transcript = transcript.new(buf, config.get().chat.fold), dirty = {}, ended = {}, pending = false, all = true }
   chats[id] = chat
+  -- Deleted, or read anew: what was in it is gone, and with it what is known of that.
+  vim.api.nvim_create_autocmd('BufUnload', {
+    group = vim.api.nvim_create_augroup('countersign.chat.' .. buf, {}),
+    buffer = buf,
+    callback = function()
+      if chats[id] and chats[id].buf == buf then
+        chats[id] = nil
+      end
+    end,
+  })
   vim.bo[buf].filetype = 'countersign'
+  if not vim.treesitter.highlighter.active[buf] then
+    -- Ended with what was in the buffer before.
+    pcall(vim.treesitter.start, buf, 'markdown')
+  end
   M.touch(chat)
   return chat
 end

@@ -21,6 +21,33 @@ local function name_of(id)
   return 'countersign://composer/' .. id
 end
 
+---@type { line: string, buf: integer }? What the person has typed behind a colon and is being carried out, and where.
+local typed
+
+vim.api.nvim_create_autocmd('CmdlineLeave', {
+  group = vim.api.nvim_create_augroup('countersign.composer', {}),
+  pattern = ':',
+  callback = function()
+    typed = not vim.v.event.abort and { line = vim.fn.getcmdline(), buf = vim.api.nvim_get_current_buf() } or nil
+    vim.schedule(function()
+      typed = nil
+    end)
+  end,
+})
+
+--- Whether a composer is written for its own sake, and not with all files: who saves those sends nothing.
+local function is_meant(buf)
+  if not typed then
+    return true
+  end
+  for word in typed.line:gmatch('%a+') do
+    if word:match('^wal?l?$') or word:match('^wqal?l?$') or word:match('^xal?l?$') then
+      return false
+    end
+  end
+  return typed.buf == buf
+end
+
 --- The composer's buffer of a conversation.
 ---@param id string
 ---@return integer
@@ -34,9 +61,14 @@ function M.buffer(id)
     vim.bo[buf].buftype, vim.bo[buf].swapfile, vim.bo[buf].bufhidden = 'acwrite', false, 'hide'
     vim.bo[buf].filetype = 'countersign-composer'
     vim.api.nvim_create_autocmd('BufWriteCmd', {
+      group = vim.api.nvim_create_augroup('countersign.composer.' .. buf, {}),
       buffer = buf,
       callback = function()
-        M.send(id)
+        if is_meant(buf) then
+          M.send(id)
+        else
+          client.tell('what you are writing to the agent was not sent. Write it by itself (:w in its window) to send it.')
+        end
       end,
     })
   end

@@ -73,10 +73,17 @@ local function answer(kind)
   end
 end
 
+local levels = { vim.log.levels.ERROR, vim.log.levels.WARN, vim.log.levels.INFO }
+
+--- Tells what the server has to say as the plugin tells all else: Neovim's own way may stop the editor until a key is pressed.
+local function message(_, params)
+  require('countersign.client').tell(params.message, levels[params.type] or vim.log.levels.DEBUG)
+end
+
 --- The handlers of a client.
 ---@return table<string, function>
 function M.table()
-  local handlers = {}
+  local handlers = { ['window/showMessage'] = message }
   for _, method in ipairs(protocol.notifications) do
     if not M.unhandled[method] then
       handlers[method] = listen(method)

@@ -76,12 +76,8 @@ local function away(one)
   if vim.tbl_contains(vim.tbl_values(running), one.root) then
     return 'the server has started again. What waited may come back in a moment.'
   end
-  -- A restart is for the folders whose servers run.
-  local which, how = '', ' (:Countersign restart)'
-  if next(running) then
-    which, how = ' of ' .. vim.fs.basename(one.root), ''
-  end
-  return ('the server%s has ended. What waited may come back once it runs again%s.'):format(which, how)
+  local which = next(running) and ' of ' .. vim.fs.basename(one.root) or ''
+  return ('the server%s has ended. What waited may come back once it runs again (:Countersign restart).'):format(which)
 end
 
 --- Why a proposal does not wait, in words.

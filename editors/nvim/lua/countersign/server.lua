@@ -14,7 +14,7 @@ local SETTLED = 60000
 ---@field started number
 ---@field attempts integer
 
----@type table<string, countersign.Run> By root.
+---@type table<string, countersign.Run> By root: of every folder that has had a server.
 local runs = {}
 ---@type table<integer, boolean> Clients that are being stopped on purpose.
 local stopping = {}
@@ -228,15 +228,20 @@ function M.enable()
   end
 end
 
---- Ends every server and starts it again for the folders it served.
+--- Ends every server and starts it again for the folders it served; also for those whose server has ended since.
 function M.restart()
   local roots = {}
+  for root, run in pairs(runs) do
+    run.attempts = 0
+    if vim.fn.isdirectory(root) == 1 then
+      roots[root] = true
+    end
+  end
   for _, client in ipairs(vim.lsp.get_clients({ name = M.name })) do
     roots[client.config.root_dir or vim.uv.cwd()] = true
     stopping[client.id] = true
     client.stop(client, true)
   end
-  runs = {}
   if not next(roots) then
     roots[require('countersign.client').folder()] = true
   end

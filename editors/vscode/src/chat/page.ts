@@ -228,8 +228,7 @@ export class ChatPage implements vscode.Disposable {
         // Only once the browser has it; who is asked by the editor and says no has not agreed.
         return this.answerElicitation(message, await openForServer(message.server, message.url));
       case "decide":
-        await threads.request("countersign/proposal/decide", { proposalId: message.proposalId, decision: message.decision, path: message.path, hunkIds: message.hunkIds === null ? null : [...message.hunkIds] });
-        return;
+        return this.services.decide(message, message.decision);
       case "rejectWithWords":
         await vscode.commands.executeCommand("countersign.proposal.rejectWithWords", { proposalId: message.proposalId, hunkIds: message.hunkIds });
         return;

@@ -2,6 +2,8 @@
  * What every chat page shares.
  */
 import type * as vscode from "vscode";
+import type { Target } from "../proposals/store";
+import type { ProposalDecision } from "../protocol";
 import type { Questions } from "../questions";
 import type { Attention } from "./attention";
 import type { Threads } from "./threads";
@@ -11,6 +13,8 @@ export interface ChatServices {
   readonly threads: Threads;
   readonly questions: Questions;
   readonly attention: Attention;
+  /** Decides on a proposal, once the server has what was typed in it. */
+  decide(target: Target, decision: ProposalDecision): Promise<void>;
   /** Says that another thread may be in view now. */
   seen(): void;
   /** The folder for a new conversation: undefined where there is none to choose, null where the person chose none. */

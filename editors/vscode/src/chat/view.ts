@@ -25,6 +25,8 @@ import type { ThreadEvent } from "../rpc";
 
 /** Output of one command that is kept for show; the rollout has all of it. */
 export const MOST_OUTPUT = 200_000;
+/** Said below a turn that its server did not bring to an end. */
+const ENDED = "This turn ended with the server. Send your words again to go on.";
 
 /** A question to the person, of any kind. */
 export type Question =
@@ -138,7 +140,7 @@ function endOf(turn: Turn): Row | undefined {
   if (turn.status !== "interrupted") {
     return undefined;
   }
-  const by = { person: "You stopped this turn.", reviewer: "The reviewer stopped this turn.", replaced: "This turn gave way to another.", shutdown: "This turn ended with the server.", crash: "This turn ended when the server broke down." };
+  const by = { person: "You stopped this turn.", reviewer: "The reviewer stopped this turn.", replaced: "This turn gave way to another.", shutdown: ENDED, crash: ENDED };
   return newRow(`end:${turn.id}`, turn.id, { kind: "note", severity: "info", text: turn.interruptedBy ? by[turn.interruptedBy] : "This turn was stopped." });
 }
 

@@ -4,13 +4,15 @@
  */
 import * as vscode from "vscode";
 import type { Proposal, ProposalFile } from "../protocol";
-import { edited, outcome } from "./regions";
+import { asInEditor, edited, outcomeInEditor } from "./regions";
 import type { Region } from "./regions";
 import type { Proposals } from "./store";
 
 export const SCHEME = "countersign-proposal";
 /** How long a person must have paused before what was typed is handed over. */
 const TYPING_MS = 400;
+/** The way on for who typed what the server does not take. */
+export const TAKE_BACK = "Take Back What I Typed";
 
 interface Sheet {
   /** As it was read or saved last. */
@@ -25,6 +27,14 @@ interface Sheet {
   timer: NodeJS.Timeout | undefined;
   /** Ends when all that was being handed over is; never fails. */
   handing: Promise<void>;
+  /** Why what was handed over last was not taken. */
+  trouble?: string | undefined;
+}
+
+/** What was typed in documents of a proposal and is not with the server, and why. */
+export interface Untaken {
+  readonly why: string;
+  readonly hunkIds: readonly string[];
 }
 
 /** Where a document of ours belongs. */
@@ -79,18 +89,33 @@ export class ProposalDocuments implements vscode.FileSystemProvider, vscode.Disp
     return sheet !== undefined && (document.isDirty || document.getText() === sheet.text) ? sheet.regions : [];
   }
 
-  /** Hands over at once what was typed in the documents of a proposal; false where some of it was not taken. */
-  async flush(proposalId: string): Promise<boolean> {
-    let isTaken = true;
-    for (const [key, sheet] of [...this.sheets]) {
-      const document = documentOf(key);
-      if (document !== undefined && placeOf(document.uri)?.proposalId === proposalId) {
-        clearTimeout(sheet.timer);
-        await this.handOver(document, sheet);
-        isTaken &&= sheet.edited.size === 0;
+  /** Hands over at once what was typed in the documents of a proposal. Gives what of it was not taken; undefined if all was. */
+  async flush(proposalId: string): Promise<Untaken | undefined> {
+    const hunkIds: string[] = [];
+    let why: string | undefined;
+    for (const [document, sheet] of this.documentsOf(proposalId)) {
+      clearTimeout(sheet.timer);
+      await this.handOver(document, sheet);
+      hunkIds.push(...sheet.edited);
+      why ??= sheet.trouble;
+    }
+    return hunkIds.length === 0 ? undefined : { why: why ?? "it is still being typed", hunkIds };
+  }
+
+  /** Takes back what was typed in a proposal and is not with the server: its documents show what the server has. */
+  async takeBack(proposalId: string): Promise<void> {
+    for (const [document, sheet] of this.documentsOf(proposalId)) {
+      if (isTyped(document.uri.toString(), sheet)) {
+        await this.revert(document, sheet);
       }
     }
-    return isTaken;
+  }
+
+  private documentsOf(proposalId: string): [vscode.TextDocument, Sheet][] {
+    return [...this.sheets].flatMap(([key, sheet]): [vscode.TextDocument, Sheet][] => {
+      const document = documentOf(key);
+      return document !== undefined && placeOf(document.uri)?.proposalId === proposalId ? [[document, sheet]] : [];
+    });
   }
 
   watch(): vscode.Disposable {
@@ -142,12 +167,12 @@ export class ProposalDocuments implements vscode.FileSystemProvider, vscode.Disp
     if (place === undefined) {
       throw vscode.FileSystemError.FileNotFound(uri);
     }
-    const proposal = await this.proposals.readWhole(place.proposalId).catch(() => undefined);
+    const proposal = await this.proposals.readBack(place.proposalId);
     const file = proposal?.files.find((one) => one.path === place.path);
     if (file === undefined) {
       throw vscode.FileSystemError.FileNotFound(uri);
     }
-    const made = place.side === "before" ? { text: file.before ?? "", regions: [] } : afterOf(file);
+    const made = place.side === "before" ? { text: asInEditor(file.before ?? ""), regions: [] } : afterOf(file);
     const before = this.sheets.get(uri.toString());
     if (isKept && before !== undefined && isTyped(uri.toString(), before)) {
       // That has begun while the proposal was read.
@@ -181,26 +206,40 @@ export class ProposalDocuments implements vscode.FileSystemProvider, vscode.Disp
       const next = edited(sheet.regions, { offset: change.rangeOffset, length: change.rangeLength, added: change.text.length });
       if (next === undefined) {
         vscode.window.setStatusBarMessage("$(info) Only the agent's change can be edited here. Edit the rest in the file itself.", 8000);
-        clearTimeout(sheet.timer);
-        sheet.edited.clear();
-        void this.revert(document);
+        void this.revert(document, sheet);
         return;
       }
       sheet.regions = next.regions;
       sheet.edited.add(next.hunkId);
     }
     clearTimeout(sheet.timer);
-    sheet.timer = setTimeout(() => void this.handOver(document, sheet), TYPING_MS);
+    sheet.timer = setTimeout(() => void this.paused(document, sheet), TYPING_MS);
   }
 
-  /** Hands over what was typed, after what is being handed over already; where that fails, the person is told. */
+  /** Hands over what was typed; where that fails, the person is told and can take it back. */
+  private async paused(document: vscode.TextDocument, sheet: Sheet): Promise<void> {
+    await this.handOver(document, sheet);
+    const place = placeOf(document.uri);
+    if (sheet.trouble === undefined || place === undefined) {
+      return;
+    }
+    const chosen = await vscode.window.showWarningMessage(`Your edit of the agent's change was not taken: ${sheet.trouble}`, TAKE_BACK);
+    if (chosen === TAKE_BACK) {
+      await this.takeBack(place.proposalId);
+    }
+  }
+
+  /** Hands over what was typed, after what is being handed over already. */
   private handOver(document: vscode.TextDocument, sheet: Sheet): Promise<void> {
     sheet.handing = sheet.handing
       .then(() => this.handOverNow(document, sheet))
-      .catch((error: unknown) => {
-        this.log.warn(`An edited change was not taken: ${String(error)}`);
-        void vscode.window.showWarningMessage(`Your edit of the agent's change was not taken: ${error instanceof Error ? error.message : String(error)}`);
-      });
+      .then(
+        () => { sheet.trouble = undefined; },
+        (error: unknown) => {
+          sheet.trouble = error instanceof Error ? error.message : String(error);
+          this.log.warn(`An edited change was not taken: ${sheet.trouble}`);
+        },
+      );
     return sheet.handing;
   }
 
@@ -228,8 +267,11 @@ export class ProposalDocuments implements vscode.FileSystemProvider, vscode.Disp
     }
   }
 
-  private async revert(document: vscode.TextDocument): Promise<void> {
-    const sheet = await this.read(document.uri, false);
+  private async revert(document: vscode.TextDocument, typed: Sheet): Promise<void> {
+    clearTimeout(typed.timer);
+    typed.edited.clear();
+    // It may be settled by now; then it is again as it was last.
+    const sheet = await this.read(document.uri, false).catch(() => Object.assign(typed, { regions: typed.known }));
     const edit = new vscode.WorkspaceEdit();
     edit.replace(document.uri, new vscode.Range(0, 0, document.lineCount, 0), sheet.text);
     await vscode.workspace.applyEdit(edit);
@@ -250,8 +292,8 @@ function afterOf(file: ProposalFile): { text: string; regions: Region[] } {
   if (file.kind.type === "delete") {
     return { text: "", regions: [] };
   }
-  const made = outcome(file.current ?? "", file.hunks);
-  const result = file.result ?? made.text;
+  const made = outcomeInEditor(file.current ?? "", file.hunks);
+  const result = asInEditor(file.result ?? made.text);
   // The server's word counts; where the two differ nothing can be edited, but all can be read.
   return made.text === result ? made : { text: result, regions: [] };
 }

@@ -28,6 +28,23 @@ export function outcome(current: string, hunks: readonly Hunk[]): { text: string
   return { text: text + lines.slice(line).join(""), regions };
 }
 
+/** The outcome with line ends of one kind, since a text in the editor has no others: of the kind that the editor gives it. */
+export function outcomeInEditor(current: string, hunks: readonly Hunk[]): { text: string; regions: Region[] } {
+  const { text } = outcome(current, hunks);
+  return outcome(withEnds(current, text), hunks.map((hunk) => ({ ...hunk, newText: withEnds(hunk.newText, text) })));
+}
+
+/** A text as the editor has it: with line ends of one kind, and without a byte order mark. */
+export function asInEditor(text: string): string {
+  return withEnds(text.replace(/^\uFEFF/, ""), text);
+}
+
+/** A text with the line ends that the editor gives all of `whole`, of which it is a part. */
+function withEnds(text: string, whole: string): string {
+  const ends = whole.match(/\r\n|\r|\n/g) ?? [];
+  return text.replace(/\r\n|\r|\n/g, ends.filter((end) => end !== "\n").length > ends.length / 2 ? "\r\n" : "\n");
+}
+
 /** What a change of the text does to the regions; undefined if it touches what no hunk put there. */
 export function edited(regions: readonly Region[], change: { readonly offset: number; readonly length: number; readonly added: number }): { regions: Region[]; hunkId: string } | undefined {
   const end = change.offset + change.length;

@@ -4,8 +4,8 @@
 import * as vscode from "vscode";
 import { plain } from "../chat/words";
 import type { Hunk, Proposal, ProposalDecision, ProposalFile } from "../protocol";
-import { placeOf, SCHEME, uriOf } from "./documents";
-import type { Place, ProposalDocuments } from "./documents";
+import { placeOf, SCHEME, TAKE_BACK, uriOf } from "./documents";
+import type { Place, ProposalDocuments, Untaken } from "./documents";
 import { spanAt } from "./regions";
 import type { Span } from "./regions";
 import { isOpen, isWaiting } from "./state";
@@ -19,7 +19,6 @@ const NONE_DECIDED = "No change that you have decided on is at the cursor.";
 const DECIDED = "That change does not wait any more.";
 const NONE_HERE = "No change of the agent waits here.";
 const SEVERAL = "Nothing was decided: several proposals of the agent change this file. Choose one in the list of proposed changes.";
-const NOT_TAKEN = "Nothing was decided: what you typed in the agent's change was not taken. To leave it out, close its editor without saving.";
 
 export class Review implements vscode.CodeLensProvider, vscode.Disposable {
   private readonly lensChanges = new vscode.EventEmitter<void>();
@@ -158,12 +157,37 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
     return waits;
   }
 
-  /** Decides on what the person sees: once the server has what they typed in it. */
-  private async put(target: Target, decision: ProposalDecision, feedback?: string): Promise<void> {
-    if (await this.documents.flush(target.proposalId)) {
-      await this.proposals.decide(target, decision, feedback);
-    } else {
-      void vscode.window.showWarningMessage(NOT_TAKEN);
+  /** Decides on what the person sees: once the server has what they typed in it. What they do not want needs none of that. */
+  async put(target: Target, decision: ProposalDecision, feedback?: string): Promise<void> {
+    const untaken = await this.documents.flush(target.proposalId);
+    if (untaken !== undefined && this.wouldLose(untaken, target, decision)) {
+      await this.tellUntaken(target, untaken);
+      return;
+    }
+    if (decision === "reject" && untaken?.hunkIds.every((id) => this.isAbout(target, id)) === true) {
+      // With the change goes what was typed in it: a document that holds it would ask to be saved.
+      await this.documents.takeBack(target.proposalId);
+    }
+    await this.proposals.decide(target, decision, feedback);
+  }
+
+  /** Whether a change could get into a file by a decision without what was typed in it. */
+  private wouldLose({ hunkIds }: Untaken, target: Target, decision: ProposalDecision): boolean {
+    const hunks = this.proposals.get(target.proposalId)?.files.flatMap((file) => file.hunks) ?? [];
+    return decision !== "reset" && hunkIds.some((id) => (this.isAbout(target, id) ? decision === "accept" : hunks.find((hunk) => hunk.id === id)?.status === "accepted"));
+  }
+
+  private isAbout({ proposalId, path, hunkIds }: Target, hunkId: string): boolean {
+    if (hunkIds) {
+      return hunkIds.includes(hunkId);
+    }
+    return !path || this.proposals.get(proposalId)?.files.find((file) => file.path === path)?.hunks.some(({ id }) => id === hunkId) === true;
+  }
+
+  private async tellUntaken({ proposalId }: Target, { why }: Untaken): Promise<void> {
+    const chosen = await vscode.window.showWarningMessage(`Nothing was decided, because what you typed in the agent's change was not taken: ${why} Type it otherwise, or take it back, and decide again; or reject the change.`, TAKE_BACK);
+    if (chosen === TAKE_BACK) {
+      await this.documents.takeBack(proposalId);
     }
   }
 

@@ -83,6 +83,37 @@ export class Proposals implements vscode.Disposable {
     return (await this.threads.request("countersign/proposal/read", { proposalId: id })).proposal;
   }
 
+  /**
+   * The same for a document that is opened, as by a window that is loaded anew: where the server is only starting, or has not found again what
+   * waited, that is waited for. Undefined if there is no such proposal.
+   */
+  async readBack(id: string): Promise<Proposal | undefined> {
+    const end = Date.now() + RETURN_MS;
+    for (;;) {
+      try {
+        return await this.readWhole(id);
+      } catch {
+        if (this.threads.isConnected ? Date.now() - this.connectedAt > RETURN_MS : Date.now() > end) {
+          return undefined;
+        }
+      }
+      await this.changed(end - Date.now());
+    }
+  }
+
+  /** Ends with the next change, or after a while. */
+  private changed(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const done = (): void => {
+        clearTimeout(timer);
+        heard.dispose();
+        resolve();
+      };
+      const timer = setTimeout(done, Math.max(0, ms));
+      const heard = this.changes.event(done);
+    });
+  }
+
   async decide(target: Target, decision: ProposalDecision, feedback?: string): Promise<void> {
     const { proposal } = await this.threads.request("countersign/proposal/decide", {
       proposalId: target.proposalId,

@@ -145,6 +145,84 @@ local function send(id, text)
   return buf
 end
 
+tests['who saves all files sends nothing'] = function()
+  T.fresh()
+  local sent = {}
+  local id = T.countersign({ ['countersign/turn/start'] = function(params)
+    sent[#sent + 1] = params.input[1].text
+    return { turn = {}, steered = false }
+  end })
+  require('countersign.threads').adopt({ id = 't', cwd = '/shop', turns = {} }, id)
+  local function types(keys)
+    vim.api.nvim_feedkeys(vim.keycode(keys), 'tx', false)
+  end
+  local buf = require('countersign.composer').buffer('t')
+  -- Also where the composer was deleted in between: it is one that sends once.
+  vim.cmd('bdelete! ' .. buf)
+  T.equal(require('countersign.composer').buffer('t'), buf)
+  local file = vim.fn.tempname()
+  vim.cmd.edit(file)
+  vim.api.nvim_buf_set_lines(0, 0, -1, false, { 'mine' })
+  vim.api.nvim_buf_set_lines(buf, 0, -1, false, { 'half a word' })
+  types(':wa<CR>')
+  T.equal(vim.fn.readfile(file), { 'mine' })
+  vim.cmd('sbuffer ' .. buf)
+  types(':silent! wall<CR>')
+  types(':w<Esc>')
+  vim.wait(50, function() end)
+  T.equal({ sent, shown(buf), vim.bo[buf].modified }, { {}, 'half a word', true })
+  T.has(T.messages[#T.messages][1], 'was not sent')
+  local before = #T.messages
+  types(':w<CR>')
+  T.wait('the message', function()
+    return #sent > 0
+  end)
+  vim.wait(50, function() end)
+  T.equal({ sent, shown(buf), #T.messages }, { { 'half a word' }, '', before })
+  vim.fn.delete(file)
+end
+
+tests['a chat that is deleted or read anew while an answer comes is as it was'] = function()
+  local chats, threads = require('countersign.chat'), require('countersign.threads')
+  local told = { id = 't', cwd = '/shop', turns = { { id = '1', status = 'inProgress', items = { { type = 'userMessage', id = 'u', content = { { type = 'text', text = 'question' } } }, { type = 'agentMessage', id = 'a', text = 'answer' } } } } }
+  local id = T.countersign({ ['countersign/thread/resume'] = function()
+    return { thread = told }
+  end })
+  local thread = threads.adopt(told, id)
+  local function written(buf)
+    T.wait('the conversation', function()
+      return shown(buf):find('answer', 1, true) ~= nil
+    end)
+    return shown(buf)
+  end
+  local chat = chats.buffer('t')
+  vim.api.nvim_win_set_buf(0, chat.buf)
+  local before = written(chat.buf)
+  vim.v.errmsg = ''
+  for _, leave in ipairs({ 'bdelete', 'edit!' }) do
+    vim.cmd('silent ' .. leave)
+    chats.touch(chat, thread.items[2])
+    T.check(pcall(vim.wait, 200, function() end), leave)
+    chat = chats.buffer('t')
+    vim.api.nvim_win_set_buf(0, chat.buf)
+    T.equal(written(chat.buf), before, leave)
+    T.check(vim.bo[chat.buf].filetype == 'countersign' and vim.bo[chat.buf].buflisted and not vim.bo[chat.buf].modifiable, leave)
+    -- What comes then is put in its place.
+    thread = threads.get('t')
+    thread.items[2].text = 'answer of ' .. leave
+    chats.touch(chat, thread.items[2])
+    T.wait('what comes', function()
+      return shown(chat.buf) == before:gsub('answer', 'answer of ' .. leave)
+    end)
+    thread.items[2].text = 'answer'
+    chats.touch(chat, thread.items[2])
+    T.wait('the text as before', function()
+      return shown(chat.buf) == before
+    end)
+  end
+  T.equal(vim.v.errmsg, '')
+end
+
 tests['what was typed is not lost where there is no server'] = function()
   T.fresh({ cmd = { '/no/such/countersign' } })
   local buf = send('t', 'one\ntwo')

@@ -289,6 +289,59 @@ tests['nothing is decided on a side that has an edit which is not written'] = fu
   vim.cmd('silent! tabonly!')
 end
 
+tests['the after side of a file with the line ends of Windows is as the file is shown, and is edited as such'] = function()
+  T.fresh()
+  require('countersign.review')
+  local edited
+  local path = vim.fn.tempname()
+  for _, row in ipairs({
+    { 'a\r\nb\r\nc\r\n', 'a\r\nB\r\nc\r\n', { 'a', 'B', 'c' }, 'mine\r\n' },
+    { '\239\187\191a\r\nb\r\nc\r\n', '\239\187\191a\r\nB\r\nc\r\n', { 'a', 'B', 'c' }, 'mine\r\n' },
+    { 'a\nb\r\nc\n', 'a\nB\r\nc\n', { 'a', 'B\r', 'c' }, 'mine\n' },
+    { 'a\r\nb\r\nc', 'a\r\nB\r\nc', { 'a', 'B', 'c' }, 'mine\r\n' },
+  }) do
+    local now, result, lines, wanted = unpack(row)
+    vim.fn.writefile(vim.split(now, '\n', { plain = true }), path, 'b')
+    vim.cmd('edit! ' .. path)
+    local one = proposal(path, { hunk('1', 1, 2, vim.split(result, '\n', { plain = true })[2] .. '\n') })
+    one.files[1].result, one.files[1].current = result, now
+    local id = T.countersign({
+      ['countersign/proposal/read'] = function()
+        return { proposal = vim.deepcopy(one) }
+      end,
+      ['countersign/proposal/edit'] = function(params)
+        edited = params.newText
+        return { proposal = vim.deepcopy(one) }
+      end,
+    })
+    require('countersign.proposals').created({ proposal = vim.deepcopy(one) }, id)
+    require('countersign.review.side').open(require('countersign.proposals').list()[1])
+    T.wait('the two sides', function()
+      return vim.b.countersign_side ~= nil
+    end)
+    T.equal(vim.api.nvim_buf_get_lines(0, 0, -1, false), lines)
+    T.check(not vim.bo.modified)
+    vim.cmd('silent write')
+    T.equal(edited, nil, 'what is as it was is no edit')
+    vim.api.nvim_buf_set_lines(0, 1, 2, false, { 'mine' })
+    vim.cmd('silent write')
+    T.wait('the edit', function()
+      return edited
+    end)
+    T.equal(edited, wanted)
+    -- What is not written is taken back as in any file.
+    vim.wait(50, function() end)
+    vim.api.nvim_buf_set_lines(0, 0, -1, false, { 'other' })
+    vim.cmd('silent edit!')
+    T.equal(vim.api.nvim_buf_get_lines(0, 0, -1, false), lines)
+    T.check(not vim.bo.modified and vim.bo.modifiable and vim.bo.buftype == 'acwrite')
+    edited = nil
+    T.fresh()
+    require('countersign.review')
+  end
+  vim.fn.delete(path)
+end
+
 tests['the two sides open by themselves only while the keys rest'] = function()
   T.fresh({ review = { open = 'side' }, questions = { pause = 10 } })
   require('countersign.review')
@@ -558,7 +611,7 @@ tests['of a folder whose server has ended nothing is given up while that of anot
   end
   ends()
   half_a_minute()
-  local words = 'the server of folder has ended. What waited may come back once it runs again.'
+  local words = 'the server of folder has ended. What waited may come back once it runs again (:Countersign restart).'
   T.equal(proposals.gone('p'), words)
   T.equal(proposals.none('for you'), words)
   T.equal(proposals.none('for this file', nil, path), words)

@@ -32,8 +32,8 @@ export async function play(editor) {
   await queued.nth(1).locator("button[aria-label='Earlier']").click();
   check("one can be moved", await until("the order", async () => (await queued.first().innerText()).includes("the second"), 10000).catch(() => false), await queued.allInnerTexts());
   await queued.first().locator("button[aria-label='Edit']").click();
-  await queued.first().locator("input").fill("the second, made better");
-  await queued.first().locator("input").press("Enter");
+  await queued.first().locator("textarea").fill("the second, made better");
+  await queued.first().locator("textarea").press("Enter");
   check("and changed", await until("the words", async () => (await queued.first().innerText()).includes("made better"), 10000).catch(() => false), await queued.allInnerTexts());
   for (const out of ["the first", "the third"]) {
     await queued.filter({ hasText: out }).locator("button[aria-label='Take out']").click();

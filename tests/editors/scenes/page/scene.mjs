@@ -1,5 +1,7 @@
 // The page of the chat by itself, which says what it asks of the extension: nothing takes the focus from where the person is, a command
-// that asks can be read to its end, what was not sent comes back, and a page of the web counts as agreed to only once it is open.
+// that asks can be read to its end, what was not sent comes back, and a page of the web counts as agreed to only once it is open. Nothing
+// slips away while the agent goes on: buttons that are pressed, the place of who works by the keyboard, what is selected. All of it has a
+// name, and room where the side bar is narrow.
 import { check, equal } from "../../checks.mjs";
 import { until } from "../../stage.mjs";
 import { conversation, openPage } from "../../vscode-chat/page.mjs";
@@ -80,5 +82,107 @@ export async function play(editor) {
   await page.locator(".question.open button", { hasText: "Open link" }).click();
   equal("a page of the web is asked to be opened", (await posted("openElicitation")).length, 1);
   equal("and nothing is answered before it is", (await posted("answerElicitation")).length, 0);
+  await page.close();
+  await meanwhile(editor);
+}
+
+/** What the person does while the agent goes on. */
+async function meanwhile(editor) {
+  const { page, tell, posted, focused } = await openPage(editor);
+  const event = (method, params) => tell({ type: "events", events: [{ method: `countersign/${method}`, params: { threadId: "T", turnId: "t", seq: 1, ...params } }] });
+  await tell({ type: "hello", folder: "w", running: true, trouble: null, remedy: "start" });
+  await tell(conversation([]));
+  check("where nothing waits no box is drawn for it", !(await page.locator(".queue").isVisible()));
+  await event("turn/started", { turn: { id: "t", startedAtMs: 1, items: [], status: "inProgress" } });
+  await event("item/started", { item: { type: "agentMessage", id: "m", text: "So:\n\n```js\nlet one = 1;\n" }, startedAtMs: 1 });
+  let lines = 0;
+  const more = () => event("item/agentMessage/delta", { itemId: "m", delta: `let line${(lines += 1)} = 2;\n` });
+  /** Presses a button with the mouse, and lets the agent go on before it is let go. */
+  const press = async (target) => {
+    await target.scrollIntoViewIfNeeded();
+    const { x, y, width, height } = await target.boundingBox();
+    await page.mouse.move(x + width / 2, y + height / 2);
+    await page.mouse.down();
+    await more();
+    await page.mouse.up();
+  };
+
+  const waiting = (...ids) => event("turn/queueChanged", { queue: { paused: false, inputs: ids.map((id) => ({ id, input: [{ type: "text", text: `${id}, first line\nsecond line` }] })) } });
+  await waiting("a", "b");
+  await press(page.locator(".queued button[aria-label='Later']"));
+  equal("a waiting message is moved while an answer streams in", (await posted("queue")).length, 1);
+  await page.locator(".queued button[aria-label='Take out']").first().focus();
+  await more();
+  equal("where the focus stays", await focused(), "Take out");
+  await waiting("b");
+  equal("which never goes to what would do the same to another", await focused(), "Edit");
+  await page.keyboard.press("Enter");
+  const box = page.locator(".queued textarea");
+  equal("a message of several lines is changed as it is", await box.inputValue(), "b, first line\nsecond line");
+  await event("turn/queueChanged", { queue: { paused: false, inputs: [] } });
+  await box.fill("better words");
+  await box.press("Enter");
+  check("what was written of one that has gone out is not lost", (await page.locator(".composer textarea").inputValue()).includes("better words") && (await page.locator(".notice").innerText()).includes("has gone to the agent already") && (await posted("queue")).every(({ action }) => action !== "edit"));
+  await page.locator(".composer textarea").fill("");
+
+  await page.evaluate(() => {
+    const code = document.querySelector("[data-key=m] code");
+    getSelection().setBaseAndExtent(code.firstChild, 0, code.childNodes[1], 1);
+  });
+  await more();
+  check("what is selected in code that streams in stays so", (await page.evaluate(() => getSelection().toString())).startsWith("let"));
+  await press(page.locator("[data-key=m] button", { hasText: "Copy" }));
+  const [copied] = await posted("code");
+  check("and it can be copied meanwhile", copied?.text.includes(`line${lines - 1}`) === true, copied);
+
+  const hunk = (id, start, status = "pending") => ({ id, range: { start, end: start + 1 }, oldText: `old ${id}\n`, newText: `new ${id}\n`, status });
+  const proposed = (status, hunks) => ({ proposal: { id: "P", threadId: "T", turnId: "t", itemId: "f", status, createdAtMs: 1, files: [{ path: "/w/a.py", uri: "file:///w/a.py", kind: { type: "update" }, hunks }] } });
+  await event("item/started", { item: { type: "fileChange", id: "f", changes: [], status: "inProgress", proposalId: "P" }, startedAtMs: 1 });
+  await event("proposal/created", proposed("proposed", [hunk("1", 1), hunk("2", 5)]));
+  const accept = page.locator("button[aria-label='Accept change 1 of /w/a.py']");
+  await until("the change", () => accept.isVisible());
+  await accept.focus();
+  await event("proposal/moved", { proposalId: "P", status: "proposed", files: [{ uri: "file:///w/a.py", hunks: [{ id: "2", range: { start: 7, end: 8 }, status: "pending" }] }] });
+  equal("who is at a change by the keyboard stays there when another one moves", await focused(), "Accept change 1 of /w/a.py");
+  await page.keyboard.press("Enter");
+  await event("proposal/updated", proposed("partlyDecided", [hunk("1", 1, "accepted"), hunk("2", 7)]));
+  equal("and, once it is decided, in it", await focused(), "Change");
+  await page.keyboard.press("Tab");
+  equal("from where the next one is a step away", await focused(), "Accept change 2 of /w/a.py");
+  await page.locator(".composer textarea").focus();
+  await event("proposal/updated", proposed("applied", [hunk("1", 1, "applied"), hunk("2", 7, "applied")]));
+  equal("who is elsewhere is left there", await focused(), "Message to the agent");
+  check("what is done folds", !(await page.locator("details.file").evaluate((one) => one.open)));
+
+  const command = (status) => ({ item: { type: "commandExecution", id: "c", command: "make", cwd: "/", actions: [], source: "agent", confined: "workspace", status, ...(status === "completed" ? { aggregatedOutput: "made\n", exitCode: 0, durationMs: 5 } : {}) } });
+  await event("item/started", { ...command("inProgress"), startedAtMs: 1 });
+  await event("item/commandExecution/outputDelta", { itemId: "c", delta: "made\n" });
+  const details = page.locator("details.command");
+  check("a command that runs shows its output", await until("the output", () => details.evaluate((one) => one.open), 5000).catch(() => false));
+  await event("item/completed", { ...command("completed"), completedAtMs: 2 });
+  check("and folds once it is done", await until("the fold", () => details.evaluate((one) => !one.open), 5000).catch(() => false));
+
+  await page.locator("header button[aria-label='Conversations']").click();
+  const entries = (...ids) => tell({ type: "threads", append: false, more: null, entries: ids.map((id) => ({ id, title: `About ${id}`, cwd: "w", updatedAtMs: 1, status: "idle", archived: false })) });
+  await entries("x", "y");
+  await page.locator(".thread button[aria-label='Archive']").first().focus();
+  await page.keyboard.press("Enter");
+  equal("the list is used by keys", (await posted("threadAction"))[0]?.threadId, "x");
+  await entries("y");
+  equal("and keeps the place", await focused(), "About y");
+  await page.keyboard.press("Escape");
+  check("so that Escape leaves it", await page.locator(".thread-list").isHidden());
+
+  await page.setViewportSize({ width: 200, height: 800 });
+  await waiting("a", "b");
+  await tell({ type: "notice", severity: "error", text: "x".repeat(300) });
+  const seen = await page.evaluate(() => {
+    const shown = [...document.querySelectorAll("button, select, textarea, input, summary, [tabindex='0']")].filter((one) => one.checkVisibility());
+    const name = (one) => one.getAttribute("aria-label") || one.textContent.trim() || [...(one.labels ?? [])].map((label) => label.textContent).join("");
+    const isCut = (one) => one.closest(".rows") === null && one.getBoundingClientRect().right > innerWidth;
+    return { count: shown.length, nameless: shown.filter((one) => !name(one)).map((one) => one.outerHTML), cut: shown.filter(isCut).map((one) => one.outerHTML), wide: document.documentElement.scrollWidth };
+  });
+  check("everything that can be pressed has a name", seen.count > 10 && seen.nameless.length === 0, seen);
+  check("and is in view in a narrow side bar", seen.cut.length === 0 && seen.wide <= 200, seen);
   await page.close();
 }

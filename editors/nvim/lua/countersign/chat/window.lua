@@ -24,8 +24,17 @@ local function any_chat()
   end
 end
 
-local function split()
+--- Makes a window for a chat: above its composer where that is left, else in a place of its own.
+local function split(id)
   local options = config.get().chat
+  local composer = M.composer_window(id)
+  if composer then
+    vim.api.nvim_set_current_win(composer)
+    vim.cmd('aboveleft split')
+    vim.wo.winfixheight = false
+    vim.api.nvim_win_set_height(composer, math.floor(options.composer_height))
+    return
+  end
   if options.position == 'tab' then
     vim.cmd('tabnew')
     return
@@ -52,7 +61,7 @@ function M.show(id, how)
       end
       vim.api.nvim_set_current_win(win)
     else
-      split()
+      split(id)
       win = vim.api.nvim_get_current_win()
     end
     vim.api.nvim_win_set_buf(win, one.buf)
@@ -66,10 +75,11 @@ function M.show(id, how)
   return one
 end
 
---- The composer of the chat in the current window, where it is shown.
+--- The composer of a chat, where it is shown.
+---@param id? string Absent: of the chat in the current window.
 ---@return integer?
-function M.composer_window()
-  local id = chat.thread_of(vim.api.nvim_get_current_buf())
+function M.composer_window(id)
+  id = id or chat.thread_of(vim.api.nvim_get_current_buf())
   local buf = id and vim.fn.bufnr('^countersign://composer/' .. id .. '$') or -1
   return buf > 0 and window_of(buf) or nil
 end

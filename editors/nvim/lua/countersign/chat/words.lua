@@ -352,7 +352,8 @@ function M.ending(turn)
     end
     return block
   elseif turn.status == 'interrupted' then
-    local by = { person = 'Stopped by you.', reviewer = 'Stopped by the automatic reviewer.', replaced = 'Stopped for another turn.', shutdown = 'The server was ended.', crash = 'The server was lost.' }
+    local ended = 'Stopped: the server ended. Send your words again to go on.'
+    local by = { person = 'Stopped by you.', reviewer = 'Stopped by the automatic reviewer.', replaced = 'Stopped for another turn.', shutdown = ended, crash = ended }
     return { lines = { '*' .. (by[turn.interruptedBy] or 'Stopped.') .. '*' }, marks = { { line = 1, group = 'CountersignQuiet' } } }
   end
 end

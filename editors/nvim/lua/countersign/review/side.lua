@@ -39,38 +39,56 @@ local function by_buffer(buf)
   end
 end
 
+local BOM = '\239\187\191'
+
+--- Whether each line of a text ends as on Windows. Where only some do they are shown, as in the file itself.
+local function is_dos(text)
+  local _, all = text:gsub('\n', '')
+  local _, dos = text:gsub('\r\n', '')
+  return all > 0 and all == dos
+end
+
 local function set(buf, text)
+  local was = vim.bo[buf].modifiable
+  vim.bo[buf].modifiable = true
+  vim.bo[buf].fileformat, vim.bo[buf].bomb = is_dos(text) and 'dos' or 'unix', vim.startswith(text, BOM)
+  text = text:sub(vim.bo[buf].bomb and #BOM + 1 or 1)
+  text = vim.bo[buf].fileformat == 'dos' and text:gsub('\r\n', '\n') or text
   local lines = vim.split(text, '\n', { plain = true })
   if #lines > 1 and lines[#lines] == '' then
     lines[#lines] = nil
     vim.bo[buf].endofline = true
   end
-  local was = vim.bo[buf].modifiable
-  vim.bo[buf].modifiable = true
   vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
   vim.bo[buf].modifiable = was
   vim.bo[buf].modified = false
 end
 
 local function text_of(buf, like)
-  local text = table.concat(vim.api.nvim_buf_get_lines(buf, 0, -1, false), '\n')
+  local eol = vim.bo[buf].fileformat == 'dos' and '\r\n' or '\n'
+  local text = table.concat(vim.api.nvim_buf_get_lines(buf, 0, -1, false), eol)
   if text == '' and like == '' then
     return ''
   end
+  text = (vim.bo[buf].bomb and BOM or '') .. text
   -- A text that had no end of its last line, gets none.
-  return (like == '' or vim.endswith(like, '\n')) and text .. '\n' or text
+  return (like == '' or vim.endswith(like, '\n')) and text .. eol or text
+end
+
+--- Only the colours of a kind of file: nothing that would start a language server for one that is none.
+local function colour(buf, path)
+  local filetype = vim.filetype.match({ filename = path })
+  if filetype then
+    vim.bo[buf].syntax = filetype
+    pcall(vim.treesitter.start, buf, vim.treesitter.language.get_lang(filetype) or filetype)
+  end
 end
 
 local function scratch(name, path, kind)
   local buf = vim.api.nvim_create_buf(false, true)
   pcall(vim.api.nvim_buf_set_name, buf, name)
   vim.bo[buf].buftype, vim.bo[buf].bufhidden, vim.bo[buf].swapfile = kind, 'wipe', false
-  local filetype = vim.filetype.match({ filename = path })
-  if filetype then
-    -- Only its colours: nothing that would start a language server for a file that is none.
-    vim.bo[buf].syntax = filetype
-    pcall(vim.treesitter.start, buf, vim.treesitter.language.get_lang(filetype) or filetype)
-  end
+  colour(buf, path)
   return buf
 end
 
@@ -179,6 +197,15 @@ local function put(proposal, fresh, done)
     buffer = view.after,
     callback = function()
       write(view)
+    end,
+  })
+  -- Read anew it is as it was: that is how what was typed and not written is taken back.
+  vim.api.nvim_create_autocmd('BufReadCmd', {
+    buffer = view.after,
+    callback = function()
+      set(view.after, view.result)
+      colour(view.after, view.path)
+      M.reload(view)
     end,
   })
   -- The before side is a file of the person's: it leaves the comparison with the view.
