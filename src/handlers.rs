@@ -57,7 +57,7 @@ pub struct Context {
     pub teardown: Teardown,
     /// Set once, by `initialize`.
     session: OnceLock<Session>,
-    /// Messages that were shown already, by what they are about.
+    /// What was shown or noted already, by what it is about.
     shown: Mutex<HashSet<String>>,
 }
 
@@ -119,11 +119,15 @@ impl Context {
 
     /// Shows a message unless one about the same thing was shown before in this session.
     pub fn show_once(&self, about: &str, typ: MessageType, message: impl Into<String>) {
-        let mut shown = self.shown.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if shown.insert(about.to_owned()) {
-            drop(shown);
+        if self.is_news(about) {
             self.show(typ, message);
         }
+    }
+
+    /// Whether nothing was said about this before in this session, nor noted.
+    pub fn is_news(&self, about: &str) -> bool {
+        let mut shown = self.shown.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        shown.insert(about.to_owned())
     }
 }
 

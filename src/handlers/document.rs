@@ -48,11 +48,12 @@ pub fn changed(context: &Context, params: DidChangeTextDocumentParams) {
         Ok(_) => {}
         Err(error) => {
             tracing::warn!(%error, "a change was not taken");
-            context.show_once(
-                document.uri.as_str(),
-                MessageType::WARNING,
-                format!("Countersign cannot follow a document: {error}."),
-            );
+            let uri = document.uri.as_str();
+            // Neovim tells of the first change of a file that was renamed before it opens it, with all of its text.
+            if !context.is_news(&format!("a change of {uri}")) {
+                let message = format!("Countersign cannot follow a document: {error}.");
+                context.show_once(uri, MessageType::WARNING, message);
+            }
         }
     }
 }

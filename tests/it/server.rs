@@ -315,7 +315,17 @@ async fn a_notification_with_wrong_parameters_is_told_to_the_person_once() {
         message["message"].as_str().unwrap().contains("file:///never.rs"),
         "{message}"
     );
-    // Harmless ones are not told.
+    // Harmless ones are not told: an editor that opens it a moment later, with all of its text, is no worse off.
+    let late = json!({"uri": "file:///late.rs", "version": 1, "languageId": "rust", "text": "x"});
+    client.notify(
+        "textDocument/didChange",
+        json!({"textDocument": {"uri": "file:///late.rs", "version": 0}, "contentChanges": [{"text": "x"}]}),
+    );
+    client.notify("textDocument/didOpen", json!({"textDocument": late}));
+    client.notify(
+        "textDocument/didChange",
+        json!({"textDocument": {"uri": "file:///late.rs", "version": 2}, "contentChanges": [{"text": "y"}]}),
+    );
     client.notify(
         "textDocument/didClose",
         json!({"textDocument": {"uri": "file:///never.rs"}}),

@@ -16,6 +16,7 @@ pub(super) fn altered(workspace: &Workspace, cwd: &Path, step: &Step) -> Option<
     let then = step.then.as_deref().filter(|_| step.document.is_some())?;
     let path = step.move_to.as_ref().unwrap_or(&step.path);
     let now = workspace.read(path).ok()?.text;
+    let then = as_shown(then, &now);
     if now == then || is_whole(step.now.as_deref().unwrap_or_default(), then, &now) {
         return None;
     }
@@ -28,6 +29,14 @@ pub(super) fn altered(workspace: &Workspace, cwd: &Path, step: &Step) -> Option<
     Some(text.join("\n"))
 }
 
+/// A text without the byte-order mark, which editors do not show and keep beside the text.
+fn as_shown<'t>(text: &'t str, now: &str) -> &'t str {
+    match text.strip_prefix('\u{feff}') {
+        Some(rest) if !now.starts_with('\u{feff}') => rest,
+        _ => text,
+    }
+}
+
 /// Whether each line of a change is in the text just as it was planned; there may be more.
 pub(super) fn is_whole(before: &str, then: &str, now: &str) -> bool {
     let there = Rebased::Conflict {
@@ -36,4 +45,37 @@ pub(super) fn is_whole(before: &str, then: &str, now: &str) -> bool {
     rebase(before, &hunks(before, then), now)
         .iter()
         .all(|hunk| *hunk == there)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_byte_order_mark_that_an_editor_hides_is_no_difference() {
+        let document = |text: &str| {
+            let workspace = Workspace::new();
+            workspace.open("file:///w/a.txt", Some("/w/a.txt".into()), "", 1, text);
+            workspace
+        };
+        let altered = |before: &str, then: &str, now: &str| {
+            let workspace = document(now);
+            let step = Step {
+                index: 0,
+                path: "/w/a.txt".into(),
+                now: Some(before.to_owned()),
+                then: Some(then.to_owned()),
+                move_to: None,
+                document: workspace.document(Path::new("/w/a.txt")),
+                mode: None,
+                then_mode: None,
+            };
+            altered(&workspace, Path::new("/w"), &step).is_some()
+        };
+        assert!(!altered("\u{feff}one\n", "\u{feff}two\n", "two\n"));
+        assert!(!altered("\u{feff}one\n", "\u{feff}two\n", "\u{feff}two\n"));
+        assert!(!altered("one\n", "\u{feff}two\n", "two\n"));
+        assert!(altered("one\n", "two\n", "three\n"));
+        assert!(altered("\u{feff}one\n", "\u{feff}two\n", "three\n"));
+    }
 }
