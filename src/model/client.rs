@@ -233,7 +233,11 @@ impl ModelClient {
             WireApi::Chat => (
                 "chat/completions",
                 chat::body(request, openai).map_err(unsendable)?,
-                Decoder::Chat(Box::new(chat::Decoder::new(names, custom_tools(&request.tools)))),
+                Decoder::Chat(Box::new(chat::Decoder::new(
+                    &request.model,
+                    names,
+                    custom_tools(&request.tools),
+                ))),
             ),
             WireApi::Anthropic => (
                 "messages",
