@@ -663,6 +663,43 @@ async fn a_server_that_wants_a_login_says_so() {
     assert_eq!(auth, ["unsupported", "notLoggedIn", "bearerToken"]);
 }
 
+/// No name out of a library, and no address, which may hold a key: neither where a server starts nor where it is called.
+///
+/// Shows S-284.
+#[tokio::test]
+async fn why_a_server_fails_is_told_in_words() {
+    let missing = Web::start(json!({"status": {"initialize": 404}})).await;
+    let failing = Web::start(json!({"tools": [reading("look")], "status": {"tools/call": 500}})).await;
+    let closed = {
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+        format!("http://{}/mcp?key=hidden", listener.local_addr().expect("an address"))
+    };
+    let tables = web("closed", &closed, "")
+        + &web("missing", &missing.url, "")
+        + &program("refuses", &json!({"refuses": "that version is too old"}))
+        + &web("failing", &failing.url, "");
+    let script = json!([[call("c1", "mcp__failing__look", json!({}))], [say("done")]]);
+    let stage = stage(tables, script).await;
+    let thread = stage.thread().await;
+    let (mut errors, mut is_ready) = (Vec::new(), false);
+    while errors.len() < 3 || !is_ready {
+        let (method, params) = stage.next().await;
+        is_ready |= method == "mcp/status" && params["status"] == "ready";
+        if method == "error" {
+            errors.push(params["error"]["message"].as_str().expect("words").to_owned());
+        }
+    }
+    errors.sort();
+    stage.complete(&thread, "Go").await;
+    errors.push(output(&stage, 1, "c1"));
+    for (error, words) in errors.iter().zip(["refused", "HTTP 404 Not Found", "that version is too old", "HTTP 500"]) {
+        assert!(error.contains(words), "{words}: {error}");
+        for inner in ["rmcp", "Transport", "reqwest", "hidden", "<html>", ".."] {
+            assert!(!error.contains(inner), "{inner}: {error}");
+        }
+    }
+}
+
 /// Shows S-281, S-282, S-283.
 #[tokio::test]
 async fn what_servers_hold_is_listed_and_read() {
