@@ -441,8 +441,7 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
         }
         warnings.push(ConfigWarning {
             message: error.to_string(),
-            path: None,
-            line: None,
+            ..merged.place(&["model_provider"])
         });
     }
     Ok(Loaded {
