@@ -326,7 +326,9 @@ pub(super) fn json(answer: &Answer, sent: &[&str]) -> Result<Value, ServerError>
         .ok()
         .filter(Value::is_object);
     // Some say yes to the request, and no in the answer to it.
-    let says_no = value.as_ref().is_some_and(|value| value.get("error").is_some_and(Value::is_string));
+    let says_no = value
+        .as_ref()
+        .is_some_and(|value| value.get("error").is_some_and(Value::is_string));
     if (200..300).contains(&answer.status) && !says_no {
         return value.ok_or(match starts_like_a_page(&answer.body) {
             true => {

@@ -103,7 +103,9 @@ impl Connection {
                 {
                     Ok(service) => (service, Some(companion), None),
                     // It has said why.
-                    Err(error @ ClientInitializeError::JsonRpcError(_)) => return Err(of_greeting(&error, None, limit)),
+                    Err(error @ ClientInitializeError::JsonRpcError(_)) => {
+                        return Err(of_greeting(&error, None, limit));
+                    }
                     Err(error) => return Err(of_program(&companion, of_greeting(&error, None, limit)).await),
                 }
             }
@@ -352,9 +354,10 @@ impl RequestError {
 fn of_greeting(error: &ClientInitializeError, way: Option<&Way>, limit: Duration) -> StartError {
     match error {
         ClientInitializeError::TransportError { error, .. } => StartError::of_text(on_the_way(error, way), limit),
-        ClientInitializeError::JsonRpcError(error) => {
-            StartError::of_text(format!("it answers the greeting with an error: {}", error.message), limit)
-        }
+        ClientInitializeError::JsonRpcError(error) => StartError::of_text(
+            format!("it answers the greeting with an error: {}", error.message),
+            limit,
+        ),
         other => StartError::of(other, limit),
     }
 }

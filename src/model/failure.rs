@@ -32,6 +32,8 @@ pub(super) struct Asked<'a> {
     pub(super) from: Option<&'a KeyFrom>,
     /// Never to be repeated in a message, whatever the provider echoes.
     pub(super) key: Option<&'a str>,
+    /// The same for what else went along, in headers or in the address; the longest first.
+    pub(super) further: &'a [String],
     /// Seconds since the Unix epoch.
     pub(super) now: i64,
 }
@@ -227,10 +229,13 @@ impl Report {
     }
 
     fn words(&self, asked: Asked<'_>) -> String {
-        let message = match asked.key.filter(|key| key.len() >= 4) {
+        let mut message = match asked.key.filter(|key| key.len() >= 4) {
             Some(key) => self.message.replace(key, "[key]"),
             None => self.message.clone(),
         };
+        for secret in asked.further {
+            message = message.replace(secret.as_str(), "[hidden]");
+        }
         shorten(&message)
     }
 
@@ -508,6 +513,7 @@ mod tests {
         model: "m-1",
         from: Some(&KeyFrom::Nowhere),
         key: Some("sk-secret"),
+        further: &[],
         now: 1000,
     };
 
@@ -693,6 +699,22 @@ mod tests {
     }
 
     #[test]
+    fn what_went_along_is_never_repeated() {
+        let further = ["header-secret".to_owned(), "of-the-address".to_owned()];
+        let asked = Asked {
+            further: &further,
+            ..ASKED
+        };
+        let body = b"Cannot POST /v1/chat/completions?key=of-the-address with x: header-secret";
+        let kind = Report::from_body(body, 1000).into_http(404, &HeaderMap::new(), asked);
+        let wanted = "Cannot POST /v1/chat/completions?key=[hidden] with x: [hidden]";
+        assert!(
+            matches!(&kind, ErrorKind::Http { message, .. } if message == wanted),
+            "{kind:?}"
+        );
+    }
+
+    #[test]
     fn failures_within_a_stream() {
         let table = [
             ("context_length_exceeded", "ContextWindowExceeded", Transience::Final),
@@ -735,11 +757,11 @@ mod tests {
             headers.insert(name, value.parse().expect("a header"));
             headers
         };
-        let message = |status: u16, body: &str, headers: &HeaderMap| {
-            match Report::from_body(body.as_bytes(), 1000).into_http(status, headers, ASKED) {
-                ErrorKind::Http { message, .. } | ErrorKind::Unauthorized { message, .. } => message,
-                other => format!("{other:?}"),
-            }
+        let message = |status: u16, body: &str, headers: &HeaderMap| match Report::from_body(body.as_bytes(), 1000)
+            .into_http(status, headers, ASKED)
+        {
+            ErrorKind::Http { message, .. } | ErrorKind::Unauthorized { message, .. } => message,
+            other => format!("{other:?}"),
         };
         let elsewhere = headers("location", "https://me:pw@a.example/v1/?api_key=hidden#x");
         assert_eq!(message(307, "", &elsewhere), "it points to https://a.example/v1/");

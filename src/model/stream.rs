@@ -85,6 +85,7 @@ pub(super) struct Context {
     pub(super) model: String,
     pub(super) from: KeyFrom,
     pub(super) key: Option<String>,
+    pub(super) further: Vec<String>,
     pub(super) idle_limit: Duration,
 }
 
@@ -94,6 +95,7 @@ impl Context {
             model: &self.model,
             from: Some(&self.from),
             key: self.key.as_deref(),
+            further: &self.further,
             now: jiff::Timestamp::now().as_second(),
         }
     }
@@ -354,7 +356,10 @@ impl ModelStream {
             None if text.trim_start().starts_with(['{', '[']) => match first_of_several(text) {
                 Some(first) if first.get("error").is_some_and(|error| !error.is_null()) => self.whole(first),
                 Some(_) => Err(ErrorKind::Protocol {
-                    reason: format!("it is one JSON document after the other, and no event stream: {}", plain(text)),
+                    reason: format!(
+                        "it is one JSON document after the other, and no event stream: {}",
+                        plain(text)
+                    ),
                 }),
                 None => Err(ErrorKind::StreamEnded {
                     reason: Some("its JSON is not complete".to_owned()),

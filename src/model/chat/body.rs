@@ -143,7 +143,11 @@ fn messages(request: &ModelRequest, openai: bool) -> Vec<Value> {
             } => {
                 let sealed = encrypted_content.as_deref();
                 let kept = sealed.and_then(|sealed| Kept::open(sealed, &request.model));
-                let Kept { thoughts, message, call } = kept.unwrap_or_default();
+                let Kept {
+                    thoughts,
+                    message,
+                    call,
+                } = kept.unwrap_or_default();
                 messages.extra.extend(message);
                 messages.extra_of_call.extend(call);
                 let text = reasoning_text(content.as_deref().unwrap_or(summary));
@@ -417,7 +421,13 @@ mod tests {
         };
         let thought = |text: &str| {
             let thoughts = Some(INSISTED_ON.to_owned());
-            kept(Some(text), Kept { thoughts, ..Kept::default() })
+            kept(
+                Some(text),
+                Kept {
+                    thoughts,
+                    ..Kept::default()
+                },
+            )
         };
         let fields = |value: Value| value.as_object().cloned().expect("an object");
         let of_call = fields(json!({"extra_content": {"google": {"thought_signature": "s"}}}));
@@ -432,9 +442,27 @@ mod tests {
             thought("no call comes of it"),
             ResponseItem::assistant("fine"),
             ResponseItem::user("two"),
-            kept(Some("parts"), Kept { thoughts: Some(String::new()), ..Kept::default() }),
-            kept(None, Kept { message: of_message, ..Kept::default() }),
-            kept(None, Kept { call: of_call, ..Kept::default() }),
+            kept(
+                Some("parts"),
+                Kept {
+                    thoughts: Some(String::new()),
+                    ..Kept::default()
+                },
+            ),
+            kept(
+                None,
+                Kept {
+                    message: of_message,
+                    ..Kept::default()
+                },
+            ),
+            kept(
+                None,
+                Kept {
+                    call: of_call,
+                    ..Kept::default()
+                },
+            ),
             call("b", "{}"),
             call("c", "{}"),
             output("b", vec![text("y")]),
@@ -447,7 +475,10 @@ mod tests {
         };
         let assistant = |calls: Value| json!({"role": "assistant", "content": null, "tool_calls": calls});
         let result = |id: &str, text: &str| json!({"role": "tool", "tool_call_id": id, "content": text});
-        let signed = with(function("b"), json!({"extra_content": {"google": {"thought_signature": "s"}}}));
+        let signed = with(
+            function("b"),
+            json!({"extra_content": {"google": {"thought_signature": "s"}}}),
+        );
         assert_eq!(
             json!(messages(&request, false)[1..]),
             json!([

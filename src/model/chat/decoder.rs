@@ -93,7 +93,11 @@ impl Decoder {
         let Some(value) = self.reading.object(event) else {
             return Ok(());
         };
-        let names_itself = || ["object", "type"].iter().any(|key| json::text(&value, &[key]) == Some("error"));
+        let names_itself = || {
+            ["object", "type"]
+                .iter()
+                .any(|key| json::text(&value, &[key]) == Some("error"))
+        };
         if value.get("error").is_some_and(|error| !error.is_null())
             || event.event.as_deref() == Some("error")
             || (value.get("choices").is_none() && names_itself())
@@ -365,7 +369,10 @@ impl Decoder {
             _ => {}
         }
         let is_something = |call: &Call| !call.name.is_empty() || !call.arguments.is_empty() || call.wire_id.is_some();
-        let calls: Vec<Call> = std::mem::take(&mut self.calls).into_iter().filter(is_something).collect();
+        let calls: Vec<Call> = std::mem::take(&mut self.calls)
+            .into_iter()
+            .filter(is_something)
+            .collect();
         if !self.details.is_empty() && !calls.is_empty() {
             let details = Value::Array(std::mem::take(&mut self.details));
             let message = Map::from_iter([("reasoning_details".to_owned(), details)]);

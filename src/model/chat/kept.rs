@@ -63,7 +63,9 @@ pub(super) fn add_details(details: &mut Vec<Value>, more: &[Value]) {
             Some(Value::Object(last)) => {
                 for (key, value) in piece.as_object().into_iter().flatten() {
                     match (last.get_mut(key), value) {
-                        (Some(Value::String(text)), Value::String(more)) if matches!(key.as_str(), "text" | "summary") => {
+                        (Some(Value::String(text)), Value::String(more))
+                            if matches!(key.as_str(), "text" | "summary") =>
+                        {
                             text.push_str(more);
                         }
                         (_, Value::Null) => {}

@@ -692,7 +692,10 @@ async fn why_a_server_fails_is_told_in_words() {
     errors.sort();
     stage.complete(&thread, "Go").await;
     errors.push(output(&stage, 1, "c1"));
-    for (error, words) in errors.iter().zip(["refused", "HTTP 404 Not Found", "that version is too old", "HTTP 500"]) {
+    for (error, words) in errors
+        .iter()
+        .zip(["refused", "HTTP 404 Not Found", "that version is too old", "HTTP 500"])
+    {
         assert!(error.contains(words), "{words}: {error}");
         for inner in ["rmcp", "Transport", "reqwest", "hidden", "<html>", ".."] {
             assert!(!error.contains(inner), "{inner}: {error}");
