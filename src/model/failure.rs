@@ -38,6 +38,20 @@ pub(super) struct Asked<'a> {
     pub(super) now: i64,
 }
 
+impl Asked<'_> {
+    /// A text of the provider's without what was sent to it in confidence.
+    pub(super) fn clean(&self, text: &str) -> String {
+        let mut text = match self.key.filter(|key| key.len() >= 4) {
+            Some(key) => text.replace(key, "[key]"),
+            None => text.to_owned(),
+        };
+        for secret in self.further {
+            text = text.replace(secret.as_str(), "[hidden]");
+        }
+        text
+    }
+}
+
 impl Report {
     /// Reads a body or an event: `{"error": {…}}`, `{"error": "…"}`, `{"response": {"error": …}}`, flat forms,
     /// `{"detail": …}`, or plain text.
@@ -229,14 +243,7 @@ impl Report {
     }
 
     fn words(&self, asked: Asked<'_>) -> String {
-        let mut message = match asked.key.filter(|key| key.len() >= 4) {
-            Some(key) => self.message.replace(key, "[key]"),
-            None => self.message.clone(),
-        };
-        for secret in asked.further {
-            message = message.replace(secret.as_str(), "[hidden]");
-        }
-        shorten(&message)
+        shorten(&asked.clean(&self.message))
     }
 
     /// The kinds that a code, a class or tell-tale words name.

@@ -337,7 +337,8 @@ impl ModelStream {
         let is_field = ["data", "event", "id", "retry", ":"]
             .iter()
             .any(|field| text.starts_with(field));
-        (!self.has_events && !text.is_empty() && !is_field).then(|| format!("it is no event stream: {}", plain(text)))
+        (!self.has_events && !text.is_empty() && !is_field)
+            .then(|| format!("it is no event stream: {}", asked.clean(&plain(text))))
     }
 
     fn document(&mut self, document: &[u8]) -> Result<(), ErrorKind> {
@@ -350,7 +351,7 @@ impl ModelStream {
             }
             Some(value) if value.is_object() => self.whole(value),
             Some(_) => Err(ErrorKind::Protocol {
-                reason: format!("it is no event stream: {}", plain(text)),
+                reason: format!("it is no event stream: {}", asked.clean(&plain(text))),
             }),
             // A document that breaks off is a broken answer; a page is not the API at all.
             None if text.trim_start().starts_with(['{', '[']) => match first_of_several(text) {
@@ -358,7 +359,7 @@ impl ModelStream {
                 Some(_) => Err(ErrorKind::Protocol {
                     reason: format!(
                         "it is one JSON document after the other, and no event stream: {}",
-                        plain(text)
+                        asked.clean(&plain(text))
                     ),
                 }),
                 None => Err(ErrorKind::StreamEnded {
@@ -368,7 +369,7 @@ impl ModelStream {
             None => {
                 let message = crate::model::failure::Report::from_body(document, asked.now).message;
                 Err(ErrorKind::Protocol {
-                    reason: format!("it is a web page: {message}"),
+                    reason: format!("it is a web page: {}", asked.clean(&message)),
                 })
             }
         }

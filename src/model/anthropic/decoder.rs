@@ -121,7 +121,7 @@ impl Decoder {
             if has_error || value.get("message").is_some() {
                 return Err(Report::from_json(&value, asked.now).into_stream(asked));
             }
-            let start = crate::model::failure::plain(&value.to_string());
+            let start = asked.clean(&crate::model::failure::plain(&value.to_string()));
             return Err(ErrorKind::Protocol {
                 reason: format!("it is JSON, but no answer: {start}"),
             });

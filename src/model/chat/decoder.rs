@@ -124,7 +124,7 @@ impl Decoder {
         if is_error {
             return Err(Report::from_json(&value, asked.now).into_stream(asked));
         }
-        let start = crate::model::failure::plain(&value.to_string());
+        let start = asked.clean(&crate::model::failure::plain(&value.to_string()));
         Err(ErrorKind::Protocol {
             reason: format!("it is JSON, but no answer: {start}"),
         })

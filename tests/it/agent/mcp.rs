@@ -672,7 +672,10 @@ async fn why_a_server_fails_is_told_in_words() {
     let failing = Web::start(json!({"tools": [reading("look")], "status": {"tools/call": 500}})).await;
     let closed = {
         let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
-        format!("http://{}/mcp?key=hidden", listener.local_addr().expect("an address"))
+        format!(
+            "http://{}/mcp?key=hidden-from-all",
+            listener.local_addr().expect("an address")
+        )
     };
     let tables = web("closed", &closed, "")
         + &web("missing", &missing.url, "")
@@ -701,6 +704,8 @@ async fn why_a_server_fails_is_told_in_words() {
             assert!(!error.contains(inner), "{inner}: {error}");
         }
     }
+    let log = std::fs::read_to_string(stage.client.home().join("log/countersign.log")).expect("a log");
+    assert!(!log.contains("hidden-from-all"), "{log}");
 }
 
 /// Shows S-281, S-282, S-283.
