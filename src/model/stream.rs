@@ -338,7 +338,7 @@ impl ModelStream {
             .iter()
             .any(|field| text.starts_with(field));
         (!self.has_events && !text.is_empty() && !is_field)
-            .then(|| format!("it is no event stream: {}", asked.clean(&plain(text))))
+            .then(|| format!("it is no event stream: {}", self.context.asked().clean(&plain(text))))
     }
 
     fn document(&mut self, document: &[u8]) -> Result<(), ErrorKind> {
