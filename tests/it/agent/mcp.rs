@@ -1258,8 +1258,9 @@ async fn what_a_tool_changed_can_be_undone() {
 async fn too_many_tools_are_cut_and_told_of() {
     let tools: Vec<Value> = (0..150).map(|at| reading(&format!("tool{at}"))).collect();
     let script = json!([[call("c1", "mcp__s__tool1", json!({}))], [say("one")], [say("two")]]);
-    let stage = stage(program("s", &json!({"tools": tools})), script).await;
-    let thread = ready(&stage, 1).await;
+    let few = program("z", &json!({"tools": [reading("one"), reading("two")]}));
+    let stage = stage(program("s", &json!({"tools": tools})) + &few, script).await;
+    let thread = ready(&stage, 2).await;
     let first = stage.complete(&thread, "Go").await;
     let second = stage.complete(&thread, "Go on").await;
     let told = |story: &super::stage::Story| {
@@ -1268,13 +1269,16 @@ async fn too_many_tools_are_cut_and_told_of() {
             .filter(|event| {
                 event["message"]
                     .as_str()
-                    .is_some_and(|text| text.contains("50 of them"))
+                    .is_some_and(|text| text.contains("52 of them") && text.contains("(52 of s)"))
             })
             .count()
     };
     assert_eq!((told(&first), told(&second)), (1, 0));
     let offered = stage.requests(3)[0].tools();
     assert_eq!(offered.iter().filter(|name| name.starts_with("mcp__")).count(), 100);
+    // A server with many tools takes nothing from one with few.
+    let of_few = offered.iter().filter(|name| name.starts_with("mcp__z__"));
+    assert_eq!(of_few.count(), 2);
 }
 
 /// A server that asks while it carries out several calls does not say for which: the end of another takes nothing back.
