@@ -121,3 +121,22 @@ fn read(call: &Call) -> Result<Map<String, Value>, ToolError> {
     }
     super::arguments(call)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_is_shared_so_that_many_take_nothing_from_few() {
+        for (wanted, room, given) in [
+            (&[][..], 10, &[][..]),
+            (&[3, 4], 10, &[3, 4]),
+            (&[20, 4], 10, &[6, 4]),
+            (&[20, 4, 20], 10, &[3, 4, 3]),
+            (&[2, 20, 1], 10, &[2, 7, 1]),
+            (&[9, 9, 9], 2, &[1, 1, 0]),
+        ] {
+            assert_eq!(shares(wanted, room), given, "{wanted:?}");
+        }
+    }
+}
