@@ -127,13 +127,17 @@ fn messages(request: &ModelRequest, openai: bool) -> Vec<Value> {
         match item {
             ResponseItem::Message { role, .. } if role == "assistant" => messages.say(&item.text()),
             ResponseItem::Message { role, content, .. } => {
-                let role = match role.as_str() {
-                    "developer" if openai => "developer",
-                    "developer" | "system" => "system",
-                    _ => "user",
-                };
+                let content = content_of(content);
                 messages.flush();
-                messages.push(role, content_of(content));
+                match (role.as_str(), content) {
+                    ("developer", content) if openai => messages.push("developer", content),
+                    // The templates of many models refuse a system message that is not the first.
+                    ("developer" | "system", Value::String(text)) if !openai && !text.is_empty() => {
+                        messages.push("user", json!(wire::system_note(&text)));
+                    }
+                    ("developer" | "system", content) => messages.push("system", content),
+                    (_, content) => messages.push("user", content),
+                }
             }
             ResponseItem::Reasoning {
                 content,
@@ -402,7 +406,7 @@ mod tests {
                 {"role": "assistant", "content": null, "tool_calls": [function("c", "p", r#"{"input":"raw"}"#)]},
                 {"role": "tool", "tool_call_id": "c", "content": "ok"},
                 {"role": "assistant", "content": "Done."},
-                {"role": "system", "content": "Later rule."},
+                {"role": "user", "content": "<system-note>\nLater rule.\n</system-note>"},
             ])
         );
     }
