@@ -255,6 +255,8 @@ impl Messages {
         let reasoning = std::mem::take(&mut self.reasoning);
         let mut insisted_on = std::mem::take(&mut self.reasoning_of_calls);
         let mut extra = std::mem::take(&mut self.extra);
+        // The call that it was for is not there.
+        self.extra_of_call.clear();
         if text.is_empty() && calls.is_empty() {
             return;
         }
