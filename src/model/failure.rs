@@ -333,6 +333,7 @@ impl Report {
                 "context window of this model",
                 "context length exceeded",
                 "exceeds the available context size",
+                "context size has been exceeded",
                 "exceed context limit",
                 "prompt is too long",
                 "input is too long",
