@@ -248,7 +248,7 @@ pub(super) async fn ready(turn: &Turn) -> Result<(), TurnError> {
 impl Turn {
     /// The tools that the turn's servers have at this moment.
     pub(super) fn server_tools(&self) -> Vec<Arc<dyn Tool>> {
-        let (mut tools, left_out) = server_tool::all(&self.servers);
+        let server_tool::Offered { mut tools, left_out } = server_tool::all(&self.servers);
         tools.extend(mcp_resources::all(&self.servers));
         if !left_out.is_empty() && !std::mem::replace(&mut self.conversation.data().told_tools_left_out, true) {
             let all: usize = left_out.iter().map(|(_, count)| count).sum();

@@ -25,9 +25,15 @@ pub struct ServerCall {
     pub arguments: Map<String, Value>,
 }
 
-/// The tools of all these servers, as far as a request can carry them, and how many of which server are left out. A server with
-/// many takes nothing from those with few.
-pub fn all(servers: &[Arc<Server>]) -> (Vec<Arc<dyn Tool>>, Vec<(String, usize)>) {
+/// The tools of servers that one request carries.
+pub struct Offered {
+    pub tools: Vec<Arc<dyn Tool>>,
+    /// How many of which server are left out.
+    pub left_out: Vec<(String, usize)>,
+}
+
+/// The tools of all these servers, as far as a request can carry them. A server with many takes nothing from those with few.
+pub fn all(servers: &[Arc<Server>]) -> Offered {
     let of_each: Vec<(&Arc<Server>, Vec<Arc<ToolInfo>>)> =
         servers.iter().map(|server| (server, server.tools())).collect();
     let wanted: Vec<usize> = of_each.iter().map(|(_, tools)| tools.len()).collect();
@@ -61,7 +67,10 @@ pub fn all(servers: &[Arc<Server>]) -> (Vec<Arc<dyn Tool>>, Vec<(String, usize)>
         let server = server.clone();
         Arc::new(ServerTool { name, server, info }) as Arc<dyn Tool>
     });
-    (offered.collect(), left_out)
+    Offered {
+        tools: offered.collect(),
+        left_out,
+    }
 }
 
 /// How many of so many each gets where there is room for no more: those who want little get it, the others share the rest.
