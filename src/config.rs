@@ -41,6 +41,7 @@ use network::Network;
 use otel::{Feedback, Otel};
 use permissions::{Profiles, Subject};
 use provider::{MissingKey, Provider};
+pub(crate) use redact::{is_version, secrets_of_address};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -441,8 +442,7 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
         }
         warnings.push(ConfigWarning {
             message: error.to_string(),
-            path: None,
-            line: None,
+            ..merged.place(&["model_provider"])
         });
     }
     Ok(Loaded {
@@ -662,9 +662,18 @@ impl Config {
         let named = providers.chain(servers).chain(collectors).chain(&self.feedback.headers);
         let named = named.chain(&self.environment.set);
         let named = named.filter_map(|(name, value)| redact::may_hold_secret(name).then_some(value));
+        let otel = [&self.otel.logs, &self.otel.traces, &self.otel.metrics];
+        let addresses = self.providers.values().map(|provider| &provider.base_url);
+        let addresses = addresses.chain(self.mcp_servers.values().filter_map(|server| match &server.transport {
+            mcp::Transport::Http { url, .. } => Some(url),
+            mcp::Transport::Program { .. } => None,
+        }));
+        let addresses = addresses.chain(otel.into_iter().flatten().map(|exporter| &exporter.endpoint));
+        let addresses = addresses.chain(&self.feedback.endpoint);
+        let in_addresses = addresses.flat_map(|address| redact::secrets_of_address(address));
         let variables = self.secret_variables().filter_map(|name| env.get(name));
         let known = tokens.chain(named).chain(variables).map(String::as_str);
-        known.chain(self.network.passwords())
+        known.chain(in_addresses).chain(self.network.passwords())
     }
 
     /// A provider that can be asked: it is known and has an address.

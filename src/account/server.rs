@@ -306,7 +306,7 @@ fn tokens(answer: &Answer, sent: &[&str]) -> Result<Tokens, ServerError> {
     let id_token = text("id_token");
     let lasts = value
         .get("expires_in")
-        .and_then(Value::as_f64)
+        .and_then(|lasts| lasts.as_f64().or_else(|| lasts.as_str()?.trim().parse().ok()))
         .filter(|seconds| *seconds > 0.0);
     let runs_out = lasts.map(|seconds| jiff::Timestamp::now().as_second().saturating_add(seconds as i64));
     Ok(Tokens {
@@ -325,7 +325,11 @@ pub(super) fn json(answer: &Answer, sent: &[&str]) -> Result<Value, ServerError>
     let value = serde_json::from_slice::<Value>(&answer.body)
         .ok()
         .filter(Value::is_object);
-    if (200..300).contains(&answer.status) {
+    // Some say yes to the request, and no in the answer to it.
+    let says_no = value
+        .as_ref()
+        .is_some_and(|value| value.get("error").is_some_and(Value::is_string));
+    if (200..300).contains(&answer.status) && !says_no {
         return value.ok_or(match starts_like_a_page(&answer.body) {
             true => {
                 ServerError::Unreadable("it answered with a web page, so a proxy or another server may be in its place")
@@ -383,6 +387,10 @@ mod tests {
             read(200, r#"{"access_token": "a"}"#).map(|tokens| tokens.access_token),
             Ok("a".into())
         );
+        for lasts in ["3600", "\"3600\""] {
+            let tokens = read(200, &format!(r#"{{"access_token": "a", "expires_in": {lasts}}}"#));
+            assert!(tokens.is_ok_and(|tokens| tokens.expires_at.is_some()), "{lasts}");
+        }
         for (status, body, wanted) in [
             (200, "<html>", "web page"),
             (200, "ok", "no JSON"),
@@ -397,6 +405,7 @@ mod tests {
                 "status 400: invalid_grant: [hidden] is unknown",
             ),
             (401, r#"{"error": {"code": "reused", "message": "x"}}"#, "reused: x"),
+            (200, r#"{"error": "authorization_pending"}"#, "authorization_pending"),
             (502, "<html>Bad gateway", "status 502"),
             (302, "", "status 302"),
         ] {

@@ -248,12 +248,18 @@ pub(super) async fn ready(turn: &Turn) -> Result<(), TurnError> {
 impl Turn {
     /// The tools that the turn's servers have at this moment.
     pub(super) fn server_tools(&self) -> Vec<Arc<dyn Tool>> {
-        let (mut tools, left_out) = server_tool::all(&self.servers);
+        let server_tool::Offered { mut tools, left_out } = server_tool::all(&self.servers);
         tools.extend(mcp_resources::all(&self.servers));
-        if left_out > 0 && !std::mem::replace(&mut self.conversation.data().told_tools_left_out, true) {
+        if !left_out.is_empty() && !std::mem::replace(&mut self.conversation.data().told_tools_left_out, true) {
+            let all: usize = left_out.iter().map(|(_, count)| count).sum();
+            let of_each: Vec<String> = left_out
+                .iter()
+                .map(|(server, count)| format!("{count} of {server}"))
+                .collect();
             self.warn(format!(
-                "The tool servers bring more tools than a request can carry; {left_out} of them are not offered to the model. Say \
-                 in config.toml which ones you need (enabled_tools), or switch servers off (enabled = false)."
+                "The tool servers bring more tools than a request can carry; {all} of them are not offered to the model ({}). Say \
+                 in config.toml which ones you need (enabled_tools), or switch servers off (enabled = false).",
+                of_each.join(", ")
             ));
         }
         tools

@@ -63,6 +63,26 @@ pub(super) fn may_hold_secret(header: &str) -> bool {
     is_secret(header) || header.to_ascii_lowercase().contains("auth")
 }
 
+/// What an address holds that may be a secret: a password, and what is asked for. The number of a version is none.
+pub(crate) fn secrets_of_address(address: &str) -> impl Iterator<Item = &str> {
+    let (place, query) = address.split_once('?').unwrap_or((address, ""));
+    let host = place.split_once("://").map_or(place, |(_, rest)| rest);
+    let person = host.split('/').next().and_then(|host| host.rsplit_once('@'));
+    let password = person
+        .and_then(|(person, _)| person.split_once(':'))
+        .map(|(_, password)| password);
+    let query = query.split('#').next().unwrap_or_default();
+    let values = query.split('&').filter_map(|pair| pair.split_once('='));
+    password
+        .into_iter()
+        .chain(values.filter(|(name, _)| !is_version(name)).map(|(_, value)| value))
+}
+
+/// Whether a header or a parameter is the number of a version, which helps to understand an error.
+pub(crate) fn is_version(name: &str) -> bool {
+    name.to_ascii_lowercase().ends_with("version")
+}
+
 /// Takes user and password out of a proxy, which may be named without a scheme.
 fn redact_proxy(text: &str) -> String {
     match text.rsplit_once('@') {
@@ -95,6 +115,22 @@ fn redact_url(text: &str) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn addresses_hold_secrets() {
+        for (address, wanted) in [
+            ("https://host/v1", &[][..]),
+            (
+                "https://me:pw@host/v1?key=one&api-version=2&b=two#c=d",
+                &["pw", "one", "two"],
+            ),
+            ("me:pw@host:1", &["pw"]),
+            ("https://host/a@b:c?x", &[]),
+            ("https://me@host?=y", &["y"]),
+        ] {
+            assert_eq!(secrets_of_address(address).collect::<Vec<_>>(), wanted, "{address}");
+        }
+    }
 
     #[test]
     fn secrets_do_not_show() {

@@ -4,6 +4,7 @@ use super::caller::{Caller, Callers, Question, Registered};
 use super::failure::StartError;
 use super::launch::Launch;
 use super::listening::Listening;
+use crate::config::network::Network;
 use crate::exec::{Companion, CompanionExit};
 use crate::model::http;
 use crate::protocol::mcp::{McpElicitationAction, McpElicitationResponse, McpRequestId, McpWish};
@@ -12,10 +13,12 @@ use rmcp::model::{
     ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationCapability, ErrorData, FormElicitationCapability,
     Implementation, InitializeRequestParams, RequestId, ServerResult, UrlElicitationCapability,
 };
-use rmcp::service::{InboundStreamOrigin, NotificationContext, Peer, PeerRequestOptions, RequestContext};
-use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::service::{
+    ClientInitializeError, InboundStreamOrigin, NotificationContext, Peer, PeerRequestOptions, RequestContext,
+};
 use rmcp::transport::async_rw::AsyncRwTransport;
-use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
+use rmcp::transport::{DynamicTransportError, StreamableHttpClientTransport};
 use rmcp::{ClientHandler, RoleClient, ServiceError, ServiceExt as _};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -42,10 +45,18 @@ pub struct Connection {
     /// The program, where it is one.
     companion: Option<Companion>,
     callers: Arc<Callers>,
+    /// How it is reached, where it is no program.
+    way: Option<Way>,
     /// The server says that its tools are others now.
     tools_changed: Arc<Notify>,
     /// Whether the server has resources.
     has_resources: bool,
+}
+
+/// The way to a server on the network.
+struct Way {
+    url: String,
+    network: Network,
 }
 
 /// Why a request came to nothing.
@@ -78,7 +89,7 @@ impl Connection {
         };
         let end = CancellationToken::new();
         let _end = end.clone().drop_guard();
-        let (service, companion) = match launch {
+        let (service, companion, way) = match launch {
             Launch::None(problem) => return Err(StartError::Other(problem.clone())),
             Launch::Program { argv, cwd, env } => {
                 let started = Companion::start(argv.clone(), cwd.clone(), env.clone()).await;
@@ -90,8 +101,12 @@ impl Connection {
                     )
                     .await
                 {
-                    Ok(service) => (service, Some(companion)),
-                    Err(error) => return Err(of_program(&companion, StartError::of(&error, limit)).await),
+                    Ok(service) => (service, Some(companion), None),
+                    // It has said why.
+                    Err(error @ ClientInitializeError::JsonRpcError(_)) => {
+                        return Err(of_greeting(&error, None, limit));
+                    }
+                    Err(error) => return Err(of_program(&companion, of_greeting(&error, None, limit)).await),
                 }
             }
             Launch::Http {
@@ -110,11 +125,15 @@ impl Connection {
                 let served = client
                     .serve_with_ct(Listening::new(transport, callers.clone()), end.clone())
                     .await;
+                let way = Way {
+                    url: url.clone(),
+                    network: network.clone(),
+                };
                 let service = served.map_err(|error| match error.is_authorization_required() {
                     true => StartError::AuthRequired,
-                    false => StartError::of(&error, limit),
+                    false => of_greeting(&error, Some(&way), limit),
                 })?;
-                (service, None)
+                (service, None, Some(way))
             }
         };
         let peer = service.peer().clone();
@@ -135,6 +154,7 @@ impl Connection {
             _end,
             companion,
             callers,
+            way,
             tools_changed,
         })
     }
@@ -220,7 +240,7 @@ impl Connection {
         let mut handle = timeout(limit, sending)
             .await
             .map_err(|_| RequestError::TimedOut(limit))?
-            .map_err(RequestError::of)?;
+            .map_err(|error| RequestError::of(error, self.way.as_ref()))?;
         if let Some(registered) = &registered {
             registered.sent(handle.id.clone(), handle.progress_token.clone());
         }
@@ -237,7 +257,7 @@ impl Connection {
                     open.peer = None;
                     return match answer {
                         Ok(Ok(result)) => value(result),
-                        Ok(Err(error)) => Err(RequestError::of(error)),
+                        Ok(Err(error)) => Err(RequestError::of(error, self.way.as_ref())),
                         Err(_) => Err(RequestError::Lost),
                     };
                 }
@@ -313,7 +333,7 @@ fn value(result: ServerResult) -> Result<Value, RequestError> {
 }
 
 impl RequestError {
-    fn of(error: ServiceError) -> Self {
+    fn of(error: ServiceError, way: Option<&Way>) -> Self {
         match error {
             ServiceError::McpError(error) => Self::Refused {
                 code: error.code.0,
@@ -322,8 +342,62 @@ impl RequestError {
             ServiceError::TransportClosed => Self::Lost,
             ServiceError::Cancelled { .. } => Self::Cancelled,
             ServiceError::Timeout { timeout } => Self::TimedOut(timeout),
+            ServiceError::TransportSend(error) => {
+                Self::Other(StartError::of_text(on_the_way(&error, way), Duration::ZERO).to_string())
+            }
             other => Self::Other(StartError::of(&other, Duration::ZERO).to_string()),
         }
+    }
+}
+
+/// Why a server was not greeted.
+fn of_greeting(error: &ClientInitializeError, way: Option<&Way>, limit: Duration) -> StartError {
+    match error {
+        ClientInitializeError::TransportError { error, .. } => StartError::of_text(on_the_way(error, way), limit),
+        ClientInitializeError::JsonRpcError(error) => StartError::of_text(
+            format!("it answers the greeting with an error: {}", error.message),
+            limit,
+        ),
+        other => StartError::of(other, limit),
+    }
+}
+
+/// What went wrong on the way to a server, in words for a person: no names of the library's, and no address, which may hold a
+/// key.
+fn on_the_way(error: &DynamicTransportError, way: Option<&Way>) -> String {
+    let Some(http) = error.error.downcast_ref::<StreamableHttpError<http::HttpError>>() else {
+        return error.error.to_string();
+    };
+    match (http, way) {
+        (StreamableHttpError::Client(error), Some(way)) => {
+            let words = http::why(error, &way.url, &way.network);
+            words.trim_end_matches('.').to_owned()
+        }
+        (StreamableHttpError::HttpStatus(error), _) => {
+            format!("it answered with HTTP {}. Try again in a while", error.status)
+        }
+        (StreamableHttpError::UnexpectedServerResponse(words), _) => match words.strip_prefix("HTTP ") {
+            Some(status) => {
+                // A body is a page as often as not.
+                let status = status.split('<').next().unwrap_or_default();
+                let status = status.trim_end_matches([':', ' ', '\n']);
+                format!("it answered with HTTP {}. Check `url` in config.toml", brief(status))
+            }
+            None => format!("what it answered cannot be read: {}", brief(words)),
+        },
+        (StreamableHttpError::UnexpectedContentType(kind), _) => format!(
+            "it does not answer as tool servers do, but with {}. Check `url` in config.toml",
+            kind.as_deref().unwrap_or("no content type")
+        ),
+        (other, _) => other.to_string(),
+    }
+}
+
+fn brief(words: &str) -> String {
+    let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    match words.char_indices().nth(TOLD) {
+        Some((end, _)) => format!("{}…", &words[..end]),
+        None => words,
     }
 }
 

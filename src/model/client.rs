@@ -4,6 +4,7 @@
 mod line;
 
 use crate::config::provider::{Provider, WireApi};
+use crate::config::{is_version, secrets_of_address};
 use crate::model::credential::{Bearer, Credential};
 use crate::model::error::{Endpoint, ErrorKind, KeyFrom, LoginTrouble, ModelError};
 use crate::model::failure::Report;
@@ -25,6 +26,8 @@ const DEFAULT_IDLE_LIMIT: Duration = Duration::from_secs(300);
 /// How much of an error's body is read, and how long.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
 const ERROR_BODY_LIMIT: Duration = Duration::from_secs(5);
+/// Letters of the shortest value of a header or a parameter that is taken for a secret.
+const SHORTEST_SECRET: usize = 8;
 
 /// A provider's client. Clones are cheap and share the connections.
 #[derive(Clone)]
@@ -233,7 +236,11 @@ impl ModelClient {
             WireApi::Chat => (
                 "chat/completions",
                 chat::body(request, openai).map_err(unsendable)?,
-                Decoder::Chat(Box::new(chat::Decoder::new(names, custom_tools(&request.tools)))),
+                Decoder::Chat(Box::new(chat::Decoder::new(
+                    &request.model,
+                    names,
+                    custom_tools(&request.tools),
+                ))),
             ),
             WireApi::Anthropic => (
                 "messages",
@@ -385,12 +392,35 @@ impl ModelClient {
             model: model.to_owned(),
             from,
             key,
+            further: self.further_secrets(),
             idle_limit: match stream_idle_timeout_ms {
                 0 => DEFAULT_IDLE_LIMIT,
                 // A year is as good as for ever, and no sum of times overflows.
                 ms => Duration::from_millis(*ms).min(Duration::from_secs(365 * 86400)),
             },
         }
+    }
+
+    /// What goes along with a request beside the key and may be a secret: no error repeats it.
+    fn further_secrets(&self) -> Vec<String> {
+        let Provider {
+            base_url,
+            http_headers,
+            query_params,
+            ..
+        } = &self.shared.provider;
+        let further = self.shared.headers.iter().map(|(name, value)| (name, value));
+        let named = http_headers.iter().chain(query_params).chain(further);
+        let named = named.filter(|(name, _)| !is_version(name));
+        let mut secrets: Vec<String> = named
+            .map(|(_, value)| value.as_str())
+            .chain(secrets_of_address(base_url))
+            // Shorter ones are words.
+            .filter(|value| value.len() >= SHORTEST_SECRET)
+            .map(str::to_owned)
+            .collect();
+        secrets.sort_by_key(|value| std::cmp::Reverse(value.len()));
+        secrets
     }
 
     /// The HTTP client. The first call makes it, aside: reading the system's certificates takes tens of milliseconds.

@@ -32,8 +32,24 @@ pub(super) struct Asked<'a> {
     pub(super) from: Option<&'a KeyFrom>,
     /// Never to be repeated in a message, whatever the provider echoes.
     pub(super) key: Option<&'a str>,
+    /// The same for what else went along, in headers or in the address; the longest first.
+    pub(super) further: &'a [String],
     /// Seconds since the Unix epoch.
     pub(super) now: i64,
+}
+
+impl Asked<'_> {
+    /// A text of the provider's without what was sent to it in confidence.
+    pub(super) fn clean(&self, text: &str) -> String {
+        let mut text = match self.key.filter(|key| key.len() >= 4) {
+            Some(key) => text.replace(key, "[key]"),
+            None => text.to_owned(),
+        };
+        for secret in self.further {
+            text = text.replace(secret.as_str(), "[hidden]");
+        }
+        text
+    }
 }
 
 impl Report {
@@ -71,6 +87,8 @@ impl Report {
 
     fn from_object(error: &Value, now: i64) -> Self {
         let code = match error.get("code") {
+            // A gateway that looks at what is sent says here what it found.
+            _ if error.pointer("/metadata/flagged_input").is_some() => Some("content_filter".to_owned()),
             Some(Value::Number(code)) => Some(code.to_string()),
             _ => json::text(error, &["code"]).map(str::to_owned),
         };
@@ -93,7 +111,7 @@ impl Report {
         Self {
             code,
             class: json::text(error, &["type", "status"]).map(str::to_owned),
-            retry_after: seconds("retry_after").and_then(duration),
+            retry_after: seconds("retry_after").and_then(duration).or_else(|| retry_delay(error)),
             resets_at: seconds("resets_at")
                 .map(|at| at as i64)
                 .or_else(|| seconds("resets_in_seconds").map(|after| now.saturating_add(after as i64))),
@@ -138,10 +156,17 @@ impl Report {
         let request_id = ["x-request-id", "request-id", "x-oai-request-id", "cf-ray"]
             .iter()
             .find_map(|name| headers.get(*name)?.to_str().ok().map(str::to_owned));
-        if self.message.is_empty()
-            && let Some(location) = headers.get("location").and_then(|location| location.to_str().ok())
-        {
-            self.message = format!("it points to {location}");
+        let header = |name: &str| headers.get(name)?.to_str().ok();
+        if let Some(location) = header("location").filter(|_| (300..400).contains(&status)) {
+            // What it asks for may hold a key, as the address that was asked.
+            let end = location.find(['?', '#']).unwrap_or(location.len());
+            let points = format!("it points to {}", without_password(&location[..end]));
+            self.message = match self.message.trim() {
+                "" => points,
+                words => format!("{words}; {points}"),
+            };
+        } else if self.message.is_empty() {
+            self.message = header("www-authenticate").and_then(challenge).unwrap_or_default();
         }
         if let (None, Some(limits)) = (&self.rate_limits, RateLimits::from_headers(headers, asked.now)) {
             self.rate_limits = Some(Box::new(limits));
@@ -218,11 +243,7 @@ impl Report {
     }
 
     fn words(&self, asked: Asked<'_>) -> String {
-        let message = match asked.key.filter(|key| key.len() >= 4) {
-            Some(key) => self.message.replace(key, "[key]"),
-            None => self.message.clone(),
-        };
-        shorten(&message)
+        shorten(&asked.clean(&self.message))
     }
 
     /// The kinds that a code, a class or tell-tale words name.
@@ -240,9 +261,19 @@ impl Report {
                 "context_length_exceeded" | "context_window_exceeded" | "exceed_context_size_error" => {
                     ErrorKind::ContextWindowExceeded { status, message }
                 }
-                "insufficient_quota" | "billing_hard_limit_reached" | "quota_exceeded" | "billing_error" => {
-                    ErrorKind::Quota { status, message }
-                }
+                "insufficient_quota"
+                | "billing_hard_limit_reached"
+                | "quota_exceeded"
+                | "billing_error"
+                | "budget_exceeded"
+                | "insufficient_credits"
+                | "402" => ErrorKind::Quota { status, message },
+                // The model wrote a call that its provider cannot read; another time it may not.
+                "tool_use_failed" => ErrorKind::Failed {
+                    code: Some(word.clone()),
+                    message,
+                    retry_after,
+                },
                 "content_filter"
                 | "content_policy_violation"
                 | "image_content_policy_violation"
@@ -259,6 +290,8 @@ impl Report {
                     }
                 }
                 "usage_not_included" => ErrorKind::UsageNotIncluded { status, message },
+                // One request is more than may be sent in a minute: no time to wait is long enough.
+                _ if status == Some(413) => continue,
                 "rate_limit_exceeded"
                 | "rate_limit_error"
                 | "slow_down"
@@ -276,7 +309,8 @@ impl Report {
                         retry_after,
                     }
                 }
-                "model_not_found" => ErrorKind::ModelNotFound {
+                // On Azure a model is a deployment.
+                "model_not_found" | "deploymentnotfound" => ErrorKind::ModelNotFound {
                     status,
                     model: asked.model.to_owned(),
                     message,
@@ -299,9 +333,19 @@ impl Report {
                 "context window of this model",
                 "context length exceeded",
                 "exceeds the available context size",
+                "context size has been exceeded",
                 "exceed context limit",
                 "prompt is too long",
+                "input is too long",
                 "input length exceeds",
+                "exceeds the maximum number of tokens",
+                "maximum prompt length",
+                "longer than the maximum model length",
+                "exceed context window",
+                "exceeded model token limit",
+                "greater than the context length",
+                "larger context length",
+                "reduce the length of the messages",
             ])
         {
             return Some(ErrorKind::ContextWindowExceeded { status, message });
@@ -309,12 +353,20 @@ impl Report {
         if not_transient && says(&["credit balance is too low"]) {
             return Some(ErrorKind::Quota { status, message });
         }
+        if matches!(status, None | Some(400)) && says(&["api key not valid", "api_key_invalid"]) {
+            return Some(ErrorKind::Unauthorized {
+                status,
+                message,
+                from: asked.from.cloned().unwrap_or_default(),
+            });
+        }
         let flagged = says(&["usage policy", "usage policies"]) && says(&["flagged", "violat"]);
         if flagged && status.is_none_or(|status| status == 400) {
             return Some(ErrorKind::ContentFilter { status, message });
         }
         let not_found = |word: &Option<String>| word.as_deref() == Some("not_found_error");
         let no_such_model = lower.starts_with("model:") && not_found(&self.class);
+        let no_such_model = no_such_model || says(&["no endpoints found"]);
         let no_such_model =
             no_such_model || says(&["model"]) && says(&["not found", "does not exist", "not exist", "unknown model"]);
         if no_such_model
@@ -335,7 +387,10 @@ impl Report {
                     "bad_request",
                     "invalid_argument",
                 ];
-                of_request.contains(&word) || IMAGE_CODES.iter().any(|code| word.contains(code))
+                let of_stream = ["400", "404", "413", "422"];
+                of_request.contains(&word)
+                    || (status.is_none() && of_stream.contains(&word))
+                    || IMAGE_CODES.iter().any(|code| word.contains(code))
             })
         };
         let unspecific = matches!(status, None | Some(400 | 422));
@@ -373,6 +428,32 @@ fn delay_from_headers(headers: &HeaderMap, now: i64) -> Option<Duration> {
     }
     let date = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(after).ok()?;
     duration((date.as_second().saturating_sub(now)).max(0) as f64)
+}
+
+/// What Google says beside its errors: `"details": [{"retryDelay": "12s"}]`.
+fn retry_delay(error: &Value) -> Option<Duration> {
+    let details = error.get("details")?.as_array()?;
+    let delay = details.iter().find_map(|detail| detail.get("retryDelay")?.as_str())?;
+    duration(delay.strip_suffix('s')?.parse().ok()?)
+}
+
+/// What a challenge (RFC 6750) says in words.
+fn challenge(header: &str) -> Option<String> {
+    let (_, rest) = header.split_once("error_description=\"")?;
+    Some(rest.split_once('"')?.0.to_owned()).filter(|words| !words.trim().is_empty())
+}
+
+/// The address without what stands before an `@` in it.
+fn without_password(address: &str) -> String {
+    match url::Url::parse(address) {
+        Ok(mut url) if !url.username().is_empty() || url.password().is_some() => {
+            // These fail only for URLs that hold no such thing.
+            let _ = url.set_username("");
+            let _ = url.set_password(None);
+            url.into()
+        }
+        _ => address.to_owned(),
+    }
 }
 
 /// `try again in 1.5s`, `retry after 20 seconds`, `try again in 6m0s`.
@@ -440,6 +521,7 @@ mod tests {
         model: "m-1",
         from: Some(&KeyFrom::Nowhere),
         key: Some("sk-secret"),
+        further: &[],
         now: 1000,
     };
 
@@ -490,6 +572,46 @@ mod tests {
             ),
             (401, "", "Unauthorized"),
             (402, "pay", "Quota"),
+            (
+                403,
+                r#"{"error":{"code":403,"message":"Input was flagged","metadata":{"reasons":["x"],"flagged_input":"y"}}}"#,
+                "ContentFilter",
+            ),
+            (
+                400,
+                r#"[{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}]"#,
+                "Unauthorized",
+            ),
+            (
+                404,
+                r#"{"error":{"code":"DeploymentNotFound","message":"The API deployment for this resource does not exist."}}"#,
+                "ModelNotFound",
+            ),
+            (
+                404,
+                r#"{"error":{"code":404,"message":"No endpoints found that support tool use."}}"#,
+                "ModelNotFound",
+            ),
+            (
+                413,
+                r#"{"error":{"message":"Request too large","code":"rate_limit_exceeded"}}"#,
+                "Http",
+            ),
+            (
+                429,
+                r#"{"error":{"message":"Budget has been exceeded!","type":"budget_exceeded","code":"400"}}"#,
+                "Quota",
+            ),
+            (
+                400,
+                r#"{"error":"The number of tokens to keep from the initial prompt is greater than the context length."}"#,
+                "ContextWindowExceeded",
+            ),
+            (
+                400,
+                r#"[{"error":{"code":400,"message":"The input token count (12) exceeds the maximum number of tokens allowed (8).","status":"INVALID_ARGUMENT"}}]"#,
+                "ContextWindowExceeded",
+            ),
             (403, "<html><title>Forbidden</title></html>", "Unauthorized"),
             (
                 404,
@@ -585,6 +707,22 @@ mod tests {
     }
 
     #[test]
+    fn what_went_along_is_never_repeated() {
+        let further = ["header-secret".to_owned(), "of-the-address".to_owned()];
+        let asked = Asked {
+            further: &further,
+            ..ASKED
+        };
+        let body = b"Cannot POST /v1/chat/completions?key=of-the-address with x: header-secret";
+        let kind = Report::from_body(body, 1000).into_http(404, &HeaderMap::new(), asked);
+        let wanted = "Cannot POST /v1/chat/completions?key=[hidden] with x: [hidden]";
+        assert!(
+            matches!(&kind, ErrorKind::Http { message, .. } if message == wanted),
+            "{kind:?}"
+        );
+    }
+
+    #[test]
     fn failures_within_a_stream() {
         let table = [
             ("context_length_exceeded", "ContextWindowExceeded", Transience::Final),
@@ -593,6 +731,10 @@ mod tests {
             ("server_is_overloaded", "Overloaded", Transience::Stream),
             ("rate_limit_exceeded", "RateLimited", Transience::Stream),
             ("slow_down", "RateLimited", Transience::Stream),
+            ("402", "Quota", Transience::Final),
+            ("400", "BadRequest", Transience::Final),
+            ("502", "Failed", Transience::Stream),
+            ("tool_use_failed", "Failed", Transience::Stream),
             ("server_error", "Failed", Transience::Stream),
             ("never_heard_of_it", "Failed", Transience::Stream),
         ];
@@ -616,9 +758,38 @@ mod tests {
         );
     }
 
+    #[test]
+    fn where_it_points_is_told_without_what_may_be_a_key() {
+        let headers = |name: &'static str, value: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(name, value.parse().expect("a header"));
+            headers
+        };
+        let message = |status: u16, body: &str, headers: &HeaderMap| match Report::from_body(body.as_bytes(), 1000)
+            .into_http(status, headers, ASKED)
+        {
+            ErrorKind::Http { message, .. } | ErrorKind::Unauthorized { message, .. } => message,
+            other => format!("{other:?}"),
+        };
+        let elsewhere = headers("location", "https://me:pw@a.example/v1/?api_key=hidden#x");
+        assert_eq!(message(307, "", &elsewhere), "it points to https://a.example/v1/");
+        let sign_in = headers("location", "/login?to=hidden");
+        assert_eq!(
+            message(302, "<title>Sign in</title>", &sign_in),
+            "Sign in; it points to /login"
+        );
+        let challenge = headers(
+            "www-authenticate",
+            "Bearer realm=\"x\", error=\"invalid_token\", error_description=\"The token has expired\"",
+        );
+        assert_eq!(message(401, "", &challenge), "The token has expired");
+    }
+
     /// Shows S-217.
     #[test]
     fn delays_in_headers_and_texts() {
+        let google = r#"[{"error":{"code":429,"details":[{"reason":"x"},{"retryDelay":"1.5s"}]}}]"#;
+        assert_eq!(http(429, google).retry_after(), Some(Duration::from_millis(1500)));
         let header = |name: &'static str, value: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(name, value.parse().expect("a header"));

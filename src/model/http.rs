@@ -122,6 +122,14 @@ pub(super) fn is_closed(url: &str, network: &Network) -> bool {
     network.offline && !is_loopback(url)
 }
 
+/// Why a request of such a client came to nothing.
+pub type HttpError = reqwest::Error;
+
+/// The same in words for a person, with advice and without the address.
+pub fn why(error: &HttpError, url: &str, network: &Network) -> String {
+    trouble::words(error, proxy(url, network).as_deref())
+}
+
 /// A client for a tool server. It follows redirects within the server, and takes no token elsewhere. Made aside, since it
 /// reads the system's certificates.
 ///

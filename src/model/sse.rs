@@ -119,6 +119,9 @@ impl SseParser {
                     }
                     self.data.push_str(&String::from_utf8_lossy(value));
                 }
+                // Some servers end an answer with an error in a field of this name, or with its bare JSON.
+                b"error" => self.fail(value),
+                b"{\"error\"" => self.fail(text),
                 b"event" => self.event = Some(String::from_utf8_lossy(value).into_owned()),
                 // Comments have an empty name; `id`, `retry` and unknown fields mean nothing here.
                 _ => {}
@@ -127,6 +130,13 @@ impl SseParser {
         // Keeps the allocation for the next line.
         self.line = line;
         self.line.clear();
+    }
+
+    /// What a server says in the place of data.
+    fn fail(&mut self, words: &[u8]) {
+        self.event = Some("error".to_owned());
+        self.data = String::from_utf8_lossy(words).into_owned();
+        self.has_data = true;
     }
 
     fn dispatch(&mut self, events: &mut Vec<SseEvent>) {
@@ -183,6 +193,11 @@ mod tests {
             (b"", &[]),
             (b"data: \xff\xfe\n\n", &[("", "\u{fffd}\u{fffd}")]),
             (b"data: a:b: c\n\n", &[("", "a:b: c")]),
+            (b"error: {\"code\":500}\n\n", &[("error", "{\"code\":500}")]),
+            (
+                b"data: 1\n\n{\"error\":\"full\"}\n",
+                &[("", "1"), ("error", "{\"error\":\"full\"}")],
+            ),
         ];
         for (bytes, wanted) in table {
             let wanted: Vec<_> = wanted.iter().map(|(name, data)| event(name, data)).collect();

@@ -28,6 +28,13 @@ pub(super) enum Decoder {
     Anthropic(Box<anthropic::Decoder>),
 }
 
+/// The first of several JSON documents in a row, which is how other APIs stream.
+fn first_of_several(text: &str) -> Option<serde_json::Value> {
+    let mut documents = serde_json::Deserializer::from_str(text).into_iter();
+    let first: serde_json::Value = documents.next()?.ok()?;
+    (documents.next()?.is_ok() && first.is_object()).then_some(first)
+}
+
 /// What is told of the end of an answer that no event marks, and of an answer that breaks off.
 const ENDED: &str = "stream.ended";
 const BROKEN: &str = "stream.broken";
@@ -78,6 +85,7 @@ pub(super) struct Context {
     pub(super) model: String,
     pub(super) from: KeyFrom,
     pub(super) key: Option<String>,
+    pub(super) further: Vec<String>,
     pub(super) idle_limit: Duration,
 }
 
@@ -87,6 +95,7 @@ impl Context {
             model: &self.model,
             from: Some(&self.from),
             key: self.key.as_deref(),
+            further: &self.further,
             now: jiff::Timestamp::now().as_second(),
         }
     }
@@ -328,7 +337,8 @@ impl ModelStream {
         let is_field = ["data", "event", "id", "retry", ":"]
             .iter()
             .any(|field| text.starts_with(field));
-        (!self.has_events && !text.is_empty() && !is_field).then(|| format!("it is no event stream: {}", plain(text)))
+        (!self.has_events && !text.is_empty() && !is_field)
+            .then(|| format!("it is no event stream: {}", self.context.asked().clean(&plain(text))))
     }
 
     fn document(&mut self, document: &[u8]) -> Result<(), ErrorKind> {
@@ -341,16 +351,25 @@ impl ModelStream {
             }
             Some(value) if value.is_object() => self.whole(value),
             Some(_) => Err(ErrorKind::Protocol {
-                reason: format!("it is no event stream: {}", plain(text)),
+                reason: format!("it is no event stream: {}", asked.clean(&plain(text))),
             }),
             // A document that breaks off is a broken answer; a page is not the API at all.
-            None if text.trim_start().starts_with(['{', '[']) => Err(ErrorKind::StreamEnded {
-                reason: Some("its JSON is not complete".to_owned()),
-            }),
+            None if text.trim_start().starts_with(['{', '[']) => match first_of_several(text) {
+                Some(first) if first.get("error").is_some_and(|error| !error.is_null()) => self.whole(first),
+                Some(_) => Err(ErrorKind::Protocol {
+                    reason: format!(
+                        "it is one JSON document after the other, and no event stream: {}",
+                        asked.clean(&plain(text))
+                    ),
+                }),
+                None => Err(ErrorKind::StreamEnded {
+                    reason: Some("its JSON is not complete".to_owned()),
+                }),
+            },
             None => {
                 let message = crate::model::failure::Report::from_body(document, asked.now).message;
                 Err(ErrorKind::Protocol {
-                    reason: format!("it is a web page: {message}"),
+                    reason: format!("it is a web page: {}", asked.clean(&message)),
                 })
             }
         }

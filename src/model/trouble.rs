@@ -56,6 +56,23 @@ pub(super) fn kind(error: &reqwest::Error, proxy: Option<&str>) -> ErrorKind {
     }
 }
 
+/// The same in words, for who asks another service than a provider of models. The address is not among them: it may hold a key.
+pub(super) fn words(error: &reqwest::Error, proxy: Option<&str>) -> String {
+    match kind(error, proxy) {
+        ErrorKind::Unreachable { reason, advice }
+        | ErrorKind::Insecure { reason, advice }
+        | ErrorKind::Proxy { reason, advice } => {
+            // What can only be set for a provider is no advice here.
+            match advice.contains("provider") {
+                true => reason,
+                false => format!("{reason}. {}", advice.replace("`base_url`", "`url`")),
+            }
+        }
+        ErrorKind::Broken { reason } => format!("the connection broke: {reason}"),
+        _ => reason(error),
+    }
+}
+
 /// The reason in words: where it is known what it means, our own; else the innermost cause.
 pub(super) fn reason(error: &reqwest::Error) -> String {
     if error.is_timeout() && error.is_connect() {

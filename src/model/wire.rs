@@ -142,6 +142,11 @@ pub(super) fn text_parameter() -> Value {
     json!({"type": "object", "properties": {"input": input}, "required": ["input"], "additionalProperties": false})
 }
 
+/// How the system speaks in the middle of a conversation where there is no side for it.
+pub(super) fn system_note(text: &str) -> String {
+    format!("<system-note>\n{text}\n</system-note>")
+}
+
 /// The text out of that parameter; some models write it bare.
 pub(super) fn text_argument(arguments: String) -> String {
     match json::parse(&arguments) {

@@ -25,23 +25,64 @@ pub struct ServerCall {
     pub arguments: Map<String, Value>,
 }
 
-/// The tools of all these servers, as far as a request can carry them, and how many are left out.
-pub fn all(servers: &[Arc<Server>]) -> (Vec<Arc<dyn Tool>>, usize) {
-    let tools: Vec<(&Arc<Server>, Arc<ToolInfo>)> = servers
+/// The tools of servers that one request carries.
+pub struct Offered {
+    pub tools: Vec<Arc<dyn Tool>>,
+    /// How many of which server are left out.
+    pub left_out: Vec<(String, usize)>,
+}
+
+/// The tools of all these servers, as far as a request can carry them. A server with many takes nothing from those with few.
+pub fn all(servers: &[Arc<Server>]) -> Offered {
+    let of_each: Vec<(&Arc<Server>, Vec<Arc<ToolInfo>>)> =
+        servers.iter().map(|server| (server, server.tools())).collect();
+    let wanted: Vec<usize> = of_each.iter().map(|(_, tools)| tools.len()).collect();
+    let room = shares(&wanted, MOST);
+    let left_out = of_each
         .iter()
-        .flat_map(|server| server.tools().into_iter().map(move |tool| (server, tool)))
+        .zip(&room)
+        .filter(|((_, tools), room)| tools.len() > **room);
+    let left_out = left_out
+        .map(|((server, tools), room)| (server.name.clone(), tools.len() - room))
+        .collect();
+    // Names are made for all, so that they stay the same whatever is left out.
+    let tools: Vec<(&Arc<Server>, Arc<ToolInfo>, bool)> = of_each
+        .into_iter()
+        .zip(room)
+        .flat_map(|((server, tools), room)| {
+            let tools = tools.into_iter().enumerate();
+            tools.map(move |(at, tool)| (server, tool, at < room))
+        })
         .collect();
     let keys: Vec<(&str, &str)> = tools
         .iter()
-        .map(|(server, tool)| (server.name.as_str(), tool.name.as_str()))
+        .map(|(server, tool, _)| (server.name.as_str(), tool.name.as_str()))
         .collect();
     let named = names::qualify(&keys);
-    let left_out = tools.len().saturating_sub(MOST);
-    let offered = tools.into_iter().zip(named).take(MOST).map(|((server, info), name)| {
+    let offered = tools
+        .into_iter()
+        .zip(named)
+        .filter(|((_, _, is_offered), _)| *is_offered);
+    let offered = offered.map(|((server, info, _), name)| {
         let server = server.clone();
         Arc::new(ServerTool { name, server, info }) as Arc<dyn Tool>
     });
-    (offered.collect(), left_out)
+    Offered {
+        tools: offered.collect(),
+        left_out,
+    }
+}
+
+/// How many of so many each gets where there is room for no more: those who want little get it, the others share the rest.
+fn shares(wanted: &[usize], mut room: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..wanted.len()).collect();
+    order.sort_by_key(|at| wanted[*at]);
+    let mut given = vec![0; wanted.len()];
+    for (done, at) in order.into_iter().enumerate() {
+        given[at] = wanted[at].min(room.div_ceil(wanted.len() - done));
+        room -= given[at];
+    }
+    given
 }
 
 impl Tool for ServerTool {
@@ -88,4 +129,23 @@ fn read(call: &Call) -> Result<Map<String, Value>, ToolError> {
         return Ok(Map::new());
     }
     super::arguments(call)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_is_shared_so_that_many_take_nothing_from_few() {
+        for (wanted, room, given) in [
+            (&[][..], 10, &[][..]),
+            (&[3, 4], 10, &[3, 4]),
+            (&[20, 4], 10, &[6, 4]),
+            (&[20, 4, 20], 10, &[3, 4, 3]),
+            (&[2, 20, 1], 10, &[2, 7, 1]),
+            (&[9, 9, 9], 2, &[1, 1, 0]),
+        ] {
+            assert_eq!(shares(wanted, room), given, "{wanted:?}");
+        }
+    }
 }

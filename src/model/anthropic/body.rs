@@ -176,7 +176,7 @@ fn messages(input: &[ResponseItem]) -> Vec<Value> {
             }
             // There is no side for it in the middle of a conversation.
             ResponseItem::Message { .. } => {
-                messages.text("user", &format!("<system-note>\n{}\n</system-note>", item.text()));
+                messages.text("user", &wire::system_note(&item.text()));
             }
             ResponseItem::Reasoning {
                 summary,

@@ -34,6 +34,8 @@ struct Block {
     name: String,
     /// Text, thoughts, or the input of a call.
     text: String,
+    /// The text came with the beginning of the block; pieces say all of it once more.
+    is_whole: bool,
     seal: Option<String>,
 }
 
@@ -119,7 +121,7 @@ impl Decoder {
             if has_error || value.get("message").is_some() {
                 return Err(Report::from_json(&value, asked.now).into_stream(asked));
             }
-            let start = crate::model::failure::plain(&value.to_string());
+            let start = asked.clean(&crate::model::failure::plain(&value.to_string()));
             return Err(ErrorKind::Protocol {
                 reason: format!("it is JSON, but no answer: {start}"),
             });
@@ -225,6 +227,7 @@ impl Decoder {
                     .filter(|input| input.as_object().is_none_or(|all| !all.is_empty()))
                 {
                     opened.text = wire::as_text(Some(input.clone()));
+                    opened.is_whole = true;
                 }
             }
         }
@@ -260,6 +263,7 @@ impl Decoder {
             wire_id: None,
             name: String::new(),
             text: String::new(),
+            is_whole: false,
             seal: None,
         });
     }
@@ -294,7 +298,13 @@ impl Decoder {
                 let seal = self.open[at].seal.get_or_insert_with(|| SIGNATURE.to_owned());
                 seal.push_str(text);
             }
-            "partial_json" => self.open[at].text.push_str(text),
+            "partial_json" => {
+                let block = &mut self.open[at];
+                if std::mem::take(&mut block.is_whole) {
+                    block.text.clear();
+                }
+                block.text.push_str(text);
+            }
             _ => self.grow(at, text, out),
         }
     }

@@ -4,6 +4,7 @@
 //! holds the calls. So everything that the model says between two inputs is gathered into one assistant message, and
 //! images in outputs, which a `tool` message cannot hold, follow as a message of the person's side.
 
+use super::kept::{INSISTED_ON, Kept};
 use crate::model::item::{ContentPart, ReasoningPart, ResponseItem, ToolOutputPayload, ToolSpec};
 use crate::model::{ModelRequest, catalogue, wire};
 use serde_json::{Map, Value, json};
@@ -83,10 +84,18 @@ fn tool(tool: &ToolSpec) -> Option<Value> {
 }
 
 /// The messages so far, and what is being gathered.
+#[derive(Default)]
 struct Messages {
     done: Vec<Value>,
     text: String,
     reasoning: String,
+    /// The server insists on the thoughts of this message if it holds calls, and on no others.
+    reasoning_of_calls: String,
+    /// It has insisted somewhere: a message with calls must not be without thoughts.
+    insists: bool,
+    /// Fields that the server wants back with the message, and with the next call.
+    extra: Map<String, Value>,
+    extra_of_call: Map<String, Value>,
     calls: Vec<Value>,
     /// Images out of tool outputs, until the outputs are through.
     images: Vec<Value>,
@@ -104,13 +113,7 @@ fn messages(request: &ModelRequest, openai: bool) -> Vec<Value> {
         input = rest;
     }
     system.retain(|text| !text.trim().is_empty());
-    let mut messages = Messages {
-        done: Vec::new(),
-        text: String::new(),
-        reasoning: String::new(),
-        calls: Vec::new(),
-        images: Vec::new(),
-    };
+    let mut messages = Messages::default();
     if !system.is_empty() {
         messages
             .done
@@ -124,20 +127,43 @@ fn messages(request: &ModelRequest, openai: bool) -> Vec<Value> {
         match item {
             ResponseItem::Message { role, .. } if role == "assistant" => messages.say(&item.text()),
             ResponseItem::Message { role, content, .. } => {
-                let role = match role.as_str() {
-                    "developer" if openai => "developer",
-                    "developer" | "system" => "system",
-                    _ => "user",
-                };
+                let content = content_of(content);
                 messages.flush();
-                messages.push(role, content_of(content));
+                match (role.as_str(), content) {
+                    ("developer", content) if openai => messages.push("developer", content),
+                    // The templates of many models refuse a system message that is not the first.
+                    ("developer" | "system", Value::String(text)) if !openai && !text.is_empty() => {
+                        messages.push("user", json!(wire::system_note(&text)));
+                    }
+                    ("developer" | "system", content) => messages.push("system", content),
+                    (_, content) => messages.push("user", content),
+                }
             }
-            ResponseItem::Reasoning { content, summary, .. } => {
-                // Only within the turn that runs: earlier thoughts are no business of the model any more.
-                if index > last_user {
-                    messages
-                        .reasoning
-                        .push_str(&reasoning_text(content.as_deref().unwrap_or(summary)));
+            ResponseItem::Reasoning {
+                content,
+                summary,
+                encrypted_content,
+                ..
+            } => {
+                let sealed = encrypted_content.as_deref();
+                let kept = sealed.and_then(|sealed| Kept::open(sealed, &request.model));
+                let Kept {
+                    thoughts,
+                    message,
+                    call,
+                } = kept.unwrap_or_default();
+                messages.extra.extend(message);
+                messages.extra_of_call.extend(call);
+                let text = reasoning_text(content.as_deref().unwrap_or(summary));
+                match thoughts.as_deref() {
+                    Some(INSISTED_ON) => {
+                        messages.insists = true;
+                        messages.reasoning_of_calls.push_str(&text);
+                    }
+                    Some("") => {}
+                    // Only within the turn that runs: earlier thoughts are no business of the model any more.
+                    _ if index > last_user => messages.reasoning.push_str(&text),
+                    _ => {}
                 }
             }
             ResponseItem::FunctionCall {
@@ -184,8 +210,11 @@ impl Messages {
     fn call(&mut self, call_id: &str, name: &str, arguments: &str) {
         self.flush_images();
         let function = json!({"name": name, "arguments": arguments});
-        self.calls
-            .push(json!({"id": call_id, "type": "function", "function": function}));
+        let mut call = json!({"id": call_id, "type": "function", "function": function});
+        if let Value::Object(call) = &mut call {
+            call.append(&mut self.extra_of_call);
+        }
+        self.calls.push(call);
     }
 
     fn output(&mut self, call_id: &str, output: &ToolOutputPayload) {
@@ -224,6 +253,10 @@ impl Messages {
     fn flush_assistant(&mut self) {
         let (text, calls) = (std::mem::take(&mut self.text), std::mem::take(&mut self.calls));
         let reasoning = std::mem::take(&mut self.reasoning);
+        let mut insisted_on = std::mem::take(&mut self.reasoning_of_calls);
+        let mut extra = std::mem::take(&mut self.extra);
+        // The call that it was for is not there.
+        self.extra_of_call.clear();
         if text.is_empty() && calls.is_empty() {
             return;
         }
@@ -233,7 +266,17 @@ impl Messages {
             message["reasoning"] = json!(reasoning);
         }
         if !calls.is_empty() {
+            if self.insists {
+                if insisted_on.is_empty() {
+                    // Nothing at all is refused, too.
+                    insisted_on.push(' ');
+                }
+                message[INSISTED_ON] = json!(insisted_on);
+            }
             message["tool_calls"] = json!(calls);
+            if let Value::Object(message) = &mut message {
+                message.append(&mut extra);
+            }
         }
         self.done.push(message);
     }
@@ -365,9 +408,106 @@ mod tests {
                 {"role": "assistant", "content": null, "tool_calls": [function("c", "p", r#"{"input":"raw"}"#)]},
                 {"role": "tool", "tool_call_id": "c", "content": "ok"},
                 {"role": "assistant", "content": "Done."},
-                {"role": "system", "content": "Later rule."},
+                {"role": "user", "content": "<system-note>\nLater rule.\n</system-note>"},
             ])
         );
+    }
+
+    /// What servers insist on getting back: thoughts under their name, also of earlier turns where calls came of them, seals of
+    /// calls and of messages; and nobody else is sent any of it.
+    ///
+    /// Shows S-209.
+    #[test]
+    fn what_a_server_wants_back_goes_back_to_it_alone() {
+        let kept = |text: Option<&str>, kept: Kept| ResponseItem::Reasoning {
+            id: None,
+            summary: vec![],
+            content: text.map(|text| vec![ReasoningPart::ReasoningText { text: text.into() }]),
+            encrypted_content: kept.seal("some-model"),
+        };
+        let thought = |text: &str| {
+            let thoughts = Some(INSISTED_ON.to_owned());
+            kept(
+                Some(text),
+                Kept {
+                    thoughts,
+                    ..Kept::default()
+                },
+            )
+        };
+        let fields = |value: Value| value.as_object().cloned().expect("an object");
+        let of_call = fields(json!({"extra_content": {"google": {"thought_signature": "s"}}}));
+        let of_message = fields(json!({"reasoning_details": [{"data": "d"}]}));
+        let mut request = request(vec![
+            ResponseItem::user("one"),
+            call("early", "{}"),
+            output("early", vec![text("o")]),
+            thought("why"),
+            call("a", "{}"),
+            output("a", vec![text("x")]),
+            thought("no call comes of it"),
+            ResponseItem::assistant("fine"),
+            ResponseItem::user("two"),
+            kept(
+                Some("parts"),
+                Kept {
+                    thoughts: Some(String::new()),
+                    ..Kept::default()
+                },
+            ),
+            kept(
+                None,
+                Kept {
+                    message: of_message,
+                    ..Kept::default()
+                },
+            ),
+            kept(
+                None,
+                Kept {
+                    call: of_call,
+                    ..Kept::default()
+                },
+            ),
+            call("b", "{}"),
+            call("c", "{}"),
+            output("b", vec![text("y")]),
+            output("c", vec![text("z")]),
+        ]);
+        let function = |id: &str| json!({"id": id, "type": "function", "function": {"name": "f", "arguments": "{}"}});
+        let with = |mut value: Value, more: Value| {
+            value.as_object_mut().expect("an object").extend(fields(more));
+            value
+        };
+        let assistant = |calls: Value| json!({"role": "assistant", "content": null, "tool_calls": calls});
+        let result = |id: &str, text: &str| json!({"role": "tool", "tool_call_id": id, "content": text});
+        let signed = with(
+            function("b"),
+            json!({"extra_content": {"google": {"thought_signature": "s"}}}),
+        );
+        assert_eq!(
+            json!(messages(&request, false)[1..]),
+            json!([
+                {"role": "user", "content": "one"},
+                assistant(json!([function("early")])),
+                result("early", "o"),
+                with(assistant(json!([function("a")])), json!({"reasoning_content": "why"})),
+                result("a", "x"),
+                {"role": "assistant", "content": "fine"},
+                {"role": "user", "content": "two"},
+                with(
+                    assistant(json!([signed, function("c")])),
+                    json!({"reasoning_content": " ", "reasoning_details": [{"data": "d"}]})
+                ),
+                result("b", "y"),
+                result("c", "z"),
+            ])
+        );
+        request.model = "another-model".into();
+        let sent = json!(messages(&request, false)).to_string();
+        for word in ["reasoning", "extra_content", "why", "parts"] {
+            assert!(!sent.contains(word), "{word}: {sent}");
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The stream: chunks of one message become items.
 
+use super::kept::{INSISTED_ON, Kept, add_details};
 use crate::model::error::ErrorKind;
 use crate::model::failure::{Asked, Report};
 use crate::model::item::{ReasoningPart, ResponseItem};
@@ -8,7 +9,7 @@ use crate::model::reading::{DONE, Reading};
 use crate::model::sse::SseEvent;
 use crate::model::{ModelEvent, json, wire};
 use crate::protocol::model::TokenUsage;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::collections::{HashSet, VecDeque};
 
 type Events = VecDeque<ModelEvent>;
@@ -20,10 +21,14 @@ struct Call {
     wire_id: Option<String>,
     name: String,
     arguments: String,
+    /// What the server wants back with it.
+    extra: Option<Value>,
 }
 
 #[derive(Debug)]
 pub(in crate::model) struct Decoder {
+    /// The model that was asked.
+    model: String,
     names: Names,
     /// Names of the tools whose input is text.
     custom: HashSet<String>,
@@ -31,6 +36,10 @@ pub(in crate::model) struct Decoder {
     response_id: Option<String>,
     /// Id and text of the reasoning and of the message, once they have begun.
     reasoning: Option<(String, String)>,
+    /// The name under which its words come; empty where they are parts of the content.
+    thought_key: &'static str,
+    /// Details of thoughts, as the server wants them back.
+    details: Vec<Value>,
     message: Option<(String, String)>,
     reasoning_done: bool,
     calls: Vec<Call>,
@@ -42,13 +51,16 @@ pub(in crate::model) struct Decoder {
 }
 
 impl Decoder {
-    pub(in crate::model) fn new(names: Names, custom: HashSet<String>) -> Self {
+    pub(in crate::model) fn new(model: &str, names: Names, custom: HashSet<String>) -> Self {
         Self {
+            model: model.to_owned(),
             names,
             custom,
             created: false,
             response_id: None,
             reasoning: None,
+            thought_key: "",
+            details: Vec::new(),
             message: None,
             reasoning_done: false,
             calls: Vec::new(),
@@ -81,7 +93,15 @@ impl Decoder {
         let Some(value) = self.reading.object(event) else {
             return Ok(());
         };
-        if value.get("error").is_some_and(|error| !error.is_null()) || event.event.as_deref() == Some("error") {
+        let names_itself = || {
+            ["object", "type"]
+                .iter()
+                .any(|key| json::text(&value, &[key]) == Some("error"))
+        };
+        if value.get("error").is_some_and(|error| !error.is_null())
+            || event.event.as_deref() == Some("error")
+            || (value.get("choices").is_none() && names_itself())
+        {
             return Err(Report::from_json(&value, asked.now).into_stream(asked));
         }
         self.chunk(&value, out)
@@ -104,7 +124,7 @@ impl Decoder {
         if is_error {
             return Err(Report::from_json(&value, asked.now).into_stream(asked));
         }
-        let start = crate::model::failure::plain(&value.to_string());
+        let start = asked.clean(&crate::model::failure::plain(&value.to_string()));
         Err(ErrorKind::Protocol {
             reason: format!("it is JSON, but no answer: {start}"),
         })
@@ -149,8 +169,9 @@ impl Decoder {
             self.delta(delta, out);
         }
         match json::text(choice, &["finish_reason"]) {
-            Some("error") => {
+            Some(reason) if is_failure(reason) => {
                 let mut report = Report::from_json(choice, 0);
+                report.code = report.code.or((reason != "error").then(|| reason.to_owned()));
                 if report.message.is_empty() {
                     report.message = "it gave no reason".to_owned();
                 }
@@ -163,16 +184,19 @@ impl Decoder {
     }
 
     fn delta(&mut self, delta: &Value, out: &mut Events) {
-        for key in ["reasoning_content", "reasoning", "thinking"] {
+        for key in [INSISTED_ON, "reasoning", "thinking"] {
             let text = content_text(delta.get(key), false);
             if !text.is_empty() {
-                self.think(&text, out);
+                self.think(&text, key, out);
                 break;
             }
         }
         let thought = content_text(delta.get("content"), true);
         if !thought.is_empty() {
-            self.think(&thought, out);
+            self.think(&thought, "", out);
+        }
+        if let Some(Value::Array(more)) = delta.get("reasoning_details") {
+            add_details(&mut self.details, more);
         }
         for key in ["content", "refusal"] {
             let text = content_text(delta.get(key), false);
@@ -180,11 +204,11 @@ impl Decoder {
                 self.say(&text, out);
             }
         }
-        let calls = delta
-            .get("tool_calls")
-            .and_then(Value::as_array)
-            .map(Vec::as_slice)
-            .unwrap_or_default();
+        let calls = match delta.get("tool_calls") {
+            Some(Value::Array(calls)) => calls.as_slice(),
+            Some(call) => std::slice::from_ref(call),
+            None => &[],
+        };
         for (position, call) in calls.iter().enumerate().filter(|(_, call)| call.is_object()) {
             let index = call
                 .get("index")
@@ -194,14 +218,16 @@ impl Decoder {
                 index,
                 call.get("id").and_then(Value::as_str),
                 call.get("function").unwrap_or(call),
+                call.get("extra_content"),
             );
         }
         if let Some(function) = delta.get("function_call").filter(|function| function.is_object()) {
-            self.call(Some(0), None, function);
+            self.call(Some(0), None, function, None);
         }
     }
 
-    fn think(&mut self, text: &str, out: &mut Events) {
+    fn think(&mut self, text: &str, key: &'static str, out: &mut Events) {
+        self.thought_key = key;
         if self.reasoning_done {
             // Thoughts after the answer has begun: a new item, so that the first stays as it was shown.
             self.reasoning = None;
@@ -247,17 +273,35 @@ impl Decoder {
     fn close_reasoning(&mut self, out: &mut Events) {
         if let Some((id, text)) = self.reasoning.as_ref().filter(|_| !self.reasoning_done) {
             self.reasoning_done = true;
+            let kept = Kept {
+                thoughts: Some(self.thought_key.to_owned()),
+                ..Kept::default()
+            };
+            let is_usual = !matches!(self.thought_key, "" | INSISTED_ON);
             out.push_back(ModelEvent::ItemDone(ResponseItem::Reasoning {
                 id: Some(id.clone()),
                 summary: Vec::new(),
                 content: Some(vec![ReasoningPart::ReasoningText { text: text.clone() }]),
-                encrypted_content: None,
+                encrypted_content: if is_usual { None } else { kept.seal(&self.model) },
             }));
         }
     }
 
-    /// A fragment belongs to the call with its index and id; some servers give every call index 0 and its own id.
-    fn call(&mut self, index: Option<u64>, id: Option<&str>, function: &Value) {
+    /// An item without words, for what goes back beside them.
+    fn keep(&mut self, kept: &Kept, out: &mut Events) {
+        let id = Some(self.names.item(None, "rs"));
+        let make = |encrypted_content| ResponseItem::Reasoning {
+            id: id.clone(),
+            summary: Vec::new(),
+            content: None,
+            encrypted_content,
+        };
+        out.push_back(ModelEvent::ItemAdded(make(None)));
+        out.push_back(ModelEvent::ItemDone(make(kept.seal(&self.model))));
+    }
+
+    /// A fragment belongs to the call with its index and id; some servers give every call index 0 and its own id, or none.
+    fn call(&mut self, index: Option<u64>, id: Option<&str>, function: &Value, extra: Option<&Value>) {
         let id = id.filter(|id| !id.is_empty());
         let name = json::text(function, &["name"]);
         let at = self.calls.iter().rposition(|call| {
@@ -265,14 +309,20 @@ impl Decoder {
             let other_id = id.is_some() && call.wire_id.is_some() && call.wire_id.as_deref() != id;
             same_index && !other_id
         });
-        // Without index and id, a name begins a call.
-        let begins = index.is_none() && id.is_none() && name.is_some();
+        let arguments = wire::as_text(function.get("arguments").cloned());
+        // Nothing can be added to arguments that are whole.
+        let is_whole = |at: usize| {
+            !arguments.trim().is_empty() && json::parse(&self.calls[at].arguments).is_some_and(|all| all.is_object())
+        };
+        // Without index and id, a name begins a call; so does one behind a call that is whole.
+        let begins = id.is_none() && name.is_some() && (index.is_none() || at.is_some_and(is_whole));
         let at = at.filter(|_| !begins).unwrap_or_else(|| {
             self.calls.push(Call {
                 index,
                 wire_id: None,
                 name: String::new(),
                 arguments: String::new(),
+                extra: None,
             });
             self.calls.len() - 1
         });
@@ -286,8 +336,10 @@ impl Decoder {
             Some(name) if call.name != name && call.arguments.is_empty() => call.name.push_str(name),
             _ => {}
         }
-        call.arguments
-            .push_str(&wire::as_text(function.get("arguments").cloned()));
+        call.arguments.push_str(&arguments);
+        if let Some(extra) = extra.filter(|extra| extra.is_object()) {
+            call.extra = Some(extra.clone());
+        }
     }
 
     fn complete(&mut self, out: &mut Events) -> Result<(), ErrorKind> {
@@ -301,12 +353,13 @@ impl Decoder {
         }
         match self.finish_reason.as_deref() {
             // A call that was cut short must not run.
-            Some("length" | "max_tokens") => {
+            Some("length" | "max_tokens" | "model_length") => {
                 return Err(ErrorKind::Incomplete {
                     reason: "max_output_tokens".to_owned(),
                 });
             }
-            Some("content_filter") => {
+            // Some name the rule behind a colon.
+            Some(reason) if reason.starts_with("content_filter") || reason == "sensitive" => {
                 return Err(ErrorKind::ContentFilter {
                     status: None,
                     message: String::new(),
@@ -316,7 +369,20 @@ impl Decoder {
             _ => {}
         }
         let is_something = |call: &Call| !call.name.is_empty() || !call.arguments.is_empty() || call.wire_id.is_some();
-        for call in std::mem::take(&mut self.calls).into_iter().filter(is_something) {
+        let calls: Vec<Call> = std::mem::take(&mut self.calls)
+            .into_iter()
+            .filter(is_something)
+            .collect();
+        if !self.details.is_empty() && !calls.is_empty() {
+            let details = Value::Array(std::mem::take(&mut self.details));
+            let message = Map::from_iter([("reasoning_details".to_owned(), details)]);
+            let kept = Kept {
+                message,
+                ..Kept::default()
+            };
+            self.keep(&kept, out);
+        }
+        for call in calls {
             self.finish_call(call, out);
         }
         self.reading.completed = true;
@@ -332,8 +398,17 @@ impl Decoder {
             wire_id,
             name,
             arguments,
+            extra,
             ..
         } = call;
+        if let Some(extra) = extra {
+            let call = Map::from_iter([("extra_content".to_owned(), extra)]);
+            let kept = Kept {
+                call,
+                ..Kept::default()
+            };
+            self.keep(&kept, out);
+        }
         let id = Some(self.names.item(None, "fc"));
         let call_id = self.names.call(wire_id.as_deref());
         let (added, done) = if self.custom.contains(&name) {
@@ -357,6 +432,12 @@ impl Decoder {
         out.push_back(ModelEvent::ItemAdded(added));
         out.push_back(ModelEvent::ItemDone(done));
     }
+}
+
+/// Whether the answer ended because something went wrong at the provider.
+fn is_failure(reason: &str) -> bool {
+    let named = ["error", "abort", "network_error", "insufficient_system_resource"];
+    named.contains(&reason) || reason.starts_with("function_call_filter")
 }
 
 /// The text in a content field: a text, an object with one, or a list of parts. `thoughts` picks the parts of a list

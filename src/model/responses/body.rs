@@ -2,7 +2,7 @@
 //! ids, which would name things it has not kept.
 
 use crate::model::item::{ContentPart, LocalShellAction, ReasoningPart, ResponseItem, ToolOutputPayload, ToolSpec};
-use crate::model::{ModelRequest, anthropic, catalogue};
+use crate::model::{ModelRequest, anthropic, catalogue, chat};
 use crate::protocol::settings::ReasoningSummary;
 use crate::protocol::turn::Metadata;
 use serde::Serialize;
@@ -176,7 +176,7 @@ fn input(item: &ResponseItem, openai: bool) -> Option<Input<'_>> {
             // What another API has sealed means nothing here.
             let encrypted_content = encrypted_content
                 .as_deref()
-                .filter(|sealed| !anthropic::is_own_seal(sealed));
+                .filter(|sealed| !anthropic::is_own_seal(sealed) && !chat::is_own_seal(sealed));
             let known = |parts: &'_ &ReasoningPart| !matches!(parts, ReasoningPart::Other);
             let content: Vec<_> = content.iter().flatten().filter(known).collect();
             let raw = encrypted_content.is_none() && !openai && !content.is_empty();

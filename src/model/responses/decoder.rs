@@ -107,7 +107,7 @@ impl Decoder {
         Err(ErrorKind::Protocol {
             reason: format!(
                 "it is JSON, but no answer: {}",
-                crate::model::failure::plain(&value.to_string())
+                asked.clean(&crate::model::failure::plain(&value.to_string()))
             ),
         })
     }

@@ -663,6 +663,51 @@ async fn a_server_that_wants_a_login_says_so() {
     assert_eq!(auth, ["unsupported", "notLoggedIn", "bearerToken"]);
 }
 
+/// No name out of a library, and no address, which may hold a key: neither where a server starts nor where it is called.
+///
+/// Shows S-284.
+#[tokio::test]
+async fn why_a_server_fails_is_told_in_words() {
+    let missing = Web::start(json!({"status": {"initialize": 404}})).await;
+    let failing = Web::start(json!({"tools": [reading("look")], "status": {"tools/call": 500}})).await;
+    let closed = {
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+        format!(
+            "http://{}/mcp?key=hidden-from-all",
+            listener.local_addr().expect("an address")
+        )
+    };
+    let tables = web("closed", &closed, "")
+        + &web("missing", &missing.url, "")
+        + &program("refuses", &json!({"refuses": "that version is too old"}))
+        + &web("failing", &failing.url, "");
+    let script = json!([[call("c1", "mcp__failing__look", json!({}))], [say("done")]]);
+    let stage = stage(tables, script).await;
+    let thread = stage.thread().await;
+    let (mut errors, mut is_ready) = (Vec::new(), false);
+    while errors.len() < 3 || !is_ready {
+        let (method, params) = stage.next().await;
+        is_ready |= method == "mcp/status" && params["status"] == "ready";
+        if method == "error" {
+            errors.push(params["error"]["message"].as_str().expect("words").to_owned());
+        }
+    }
+    errors.sort();
+    stage.complete(&thread, "Go").await;
+    errors.push(output(&stage, 1, "c1"));
+    for (error, words) in errors
+        .iter()
+        .zip(["refused", "HTTP 404 Not Found", "that version is too old", "HTTP 500"])
+    {
+        assert!(error.contains(words), "{words}: {error}");
+        for inner in ["rmcp", "Transport", "reqwest", "hidden", "<html>", ".."] {
+            assert!(!error.contains(inner), "{inner}: {error}");
+        }
+    }
+    let log = std::fs::read_to_string(stage.client.home().join("log/countersign.log")).expect("a log");
+    assert!(!log.contains("hidden-from-all"), "{log}");
+}
+
 /// Shows S-281, S-282, S-283.
 #[tokio::test]
 async fn what_servers_hold_is_listed_and_read() {
@@ -1213,8 +1258,9 @@ async fn what_a_tool_changed_can_be_undone() {
 async fn too_many_tools_are_cut_and_told_of() {
     let tools: Vec<Value> = (0..150).map(|at| reading(&format!("tool{at}"))).collect();
     let script = json!([[call("c1", "mcp__s__tool1", json!({}))], [say("one")], [say("two")]]);
-    let stage = stage(program("s", &json!({"tools": tools})), script).await;
-    let thread = ready(&stage, 1).await;
+    let few = program("z", &json!({"tools": [reading("one"), reading("two")]}));
+    let stage = stage(program("s", &json!({"tools": tools})) + &few, script).await;
+    let thread = ready(&stage, 2).await;
     let first = stage.complete(&thread, "Go").await;
     let second = stage.complete(&thread, "Go on").await;
     let told = |story: &super::stage::Story| {
@@ -1223,13 +1269,16 @@ async fn too_many_tools_are_cut_and_told_of() {
             .filter(|event| {
                 event["message"]
                     .as_str()
-                    .is_some_and(|text| text.contains("50 of them"))
+                    .is_some_and(|text| text.contains("52 of them") && text.contains("(52 of s)"))
             })
             .count()
     };
     assert_eq!((told(&first), told(&second)), (1, 0));
     let offered = stage.requests(3)[0].tools();
     assert_eq!(offered.iter().filter(|name| name.starts_with("mcp__")).count(), 100);
+    // A server with many tools takes nothing from one with few.
+    let of_few = offered.iter().filter(|name| name.starts_with("mcp__z__"));
+    assert_eq!(of_few.count(), 2);
 }
 
 /// A server that asks while it carries out several calls does not say for which: the end of another takes nothing back.

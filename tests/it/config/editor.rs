@@ -121,13 +121,14 @@ fn caps() -> Value {
 async fn what_is_wrong_is_marked_where_it_stands_also_before_it_is_saved() {
     let scene = Scene::new("", &[], caps()).await;
     let own = scene.own();
-    let text = "modle = 'x'\nmodel = 5 # five\napproval_policy = \"nevr\"\ntui = {}\n\n[edits]\napprove = 'ask'\nhinst = true\n\
+    let text = "modle = 'x'\nmodel = 5 # five\nmodel_provider = \"opnai\"\napproval_policy = \"nevr\"\ntui = {}\n\n[edits]\napprove = 'ask'\nhinst = true\n\
                 [mcp_servers.a]\ncommand = 'x'\nurl = 'http://x/'\n";
     scene.client.open(&own, "toml", 1, text);
     let told = scene.told(&own, text, 1).await;
     let expected = [
         ("modle", 2, "did you mean `model`?"),
         ("5", 2, "must be a text that is not empty"),
+        ("\"opnai\"", 2, "There is no model provider \"opnai\""),
         ("\"nevr\"", 2, "Did you mean \"never\"?"),
         ("tui", 4, "not used yet"),
         ("hinst", 2, "did you mean `hints`?"),

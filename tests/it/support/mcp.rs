@@ -133,6 +133,11 @@ impl Play {
                 if self.script["never"] == true {
                     return;
                 }
+                if let Some(words) = self.script["refuses"].as_str() {
+                    let error = json!({"code": -32602, "message": words});
+                    self.out.push_back(json!({"jsonrpc": "2.0", "id": id, "error": error}));
+                    return;
+                }
                 if let Some(pause) = self.script["slowMs"].as_u64() {
                     self.out.push_back(json!({"sleep": pause}));
                 }
@@ -350,6 +355,11 @@ async fn answer(
         && headers.get("authorization").and_then(|value| value.to_str().ok()) != Some(&format!("Bearer {token}"))
     {
         return (StatusCode::UNAUTHORIZED, [("www-authenticate", "Bearer")], "").into_response();
+    }
+    let failing = message["method"].as_str().map(|method| &state.script["status"][method]);
+    if let Some(status) = failing.and_then(Value::as_u64) {
+        let status = StatusCode::from_u16(u16::try_from(status).expect("small")).expect("a status");
+        return (status, "<html>a page</html>").into_response();
     }
     if method == Method::GET {
         return StatusCode::METHOD_NOT_ALLOWED.into_response();

@@ -1,0 +1,125 @@
+//! What a server of this API wants back with the next request, beside words and calls: thoughts under the name that they came
+//! under, and seals that only it can read. Some refuse a request in which it is missing, others one that has it without their
+//! having sent it; so it goes to nobody but the model that it is from.
+//!
+//! Items have no place of their own for it. It lies where thoughts of other APIs have their seal.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// What is kept begins like this; the model, an end of line and the rest as JSON follow.
+const KEPT: &str = "chat-kept:";
+
+/// The one name for thoughts that servers insist on getting them back under.
+pub(super) const INSISTED_ON: &str = "reasoning_content";
+
+/// What is kept with one item.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Kept {
+    /// The name under which the words of the item came. Empty: as parts of the content, which nobody wants back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) thoughts: Option<String>,
+    /// Fields for the message that the item belongs to.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub(super) message: Map<String, Value>,
+    /// Fields for the call that follows.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub(super) call: Map<String, Value>,
+}
+
+impl Kept {
+    pub(super) fn seal(&self, model: &str) -> Option<String> {
+        Some(format!("{KEPT}{model}\n{}", serde_json::to_string(self).ok()?))
+    }
+
+    /// What this model is to get back. `None` where there is no such seal; nothing where it is from another model.
+    pub(super) fn open(sealed: &str, model: &str) -> Option<Self> {
+        let (from, kept) = sealed.strip_prefix(KEPT)?.split_once('\n')?;
+        let kept: Self = serde_json::from_str(kept).ok()?;
+        match from == model {
+            true => Some(kept),
+            false => Some(Self {
+                thoughts: Some(String::new()),
+                ..Self::default()
+            }),
+        }
+    }
+}
+
+/// Whether what seals a thought means something to this API only.
+pub(in crate::model) fn is_own_seal(sealed: &str) -> bool {
+    sealed.starts_with(KEPT)
+}
+
+/// Adds the details of thoughts that one chunk brings to those so far: texts come in pieces, seals whole.
+pub(super) fn add_details(details: &mut Vec<Value>, more: &[Value]) {
+    for piece in more.iter().filter(|piece| piece.is_object()) {
+        let same = |key: &str, one: &Value| one.get(key) == piece.get(key);
+        let begun = details
+            .last_mut()
+            .filter(|last| same("type", last) && same("index", last) && last.get("data").is_none());
+        match begun {
+            Some(Value::Object(last)) => {
+                for (key, value) in piece.as_object().into_iter().flatten() {
+                    match (last.get_mut(key), value) {
+                        (Some(Value::String(text)), Value::String(more))
+                            if matches!(key.as_str(), "text" | "summary") =>
+                        {
+                            text.push_str(more);
+                        }
+                        (_, Value::Null) => {}
+                        (_, value) => {
+                            last.insert(key.clone(), value.clone());
+                        }
+                    }
+                }
+            }
+            _ => details.push(piece.clone()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_kept_goes_to_the_model_that_it_is_from() {
+        let kept = Kept {
+            thoughts: Some(INSISTED_ON.to_owned()),
+            ..Kept::default()
+        };
+        let sealed = kept.seal("deep/thinker:free").expect("JSON");
+        assert!(is_own_seal(&sealed));
+        assert_eq!(Kept::open(&sealed, "deep/thinker:free"), Some(kept));
+        assert_eq!(
+            Kept::open(&sealed, "another").map(|kept| kept.thoughts),
+            Some(Some(String::new()))
+        );
+        assert_eq!(Kept::open("gAAAA", "another"), None);
+        assert_eq!(Kept::open("anthropic-signature:x", "another"), None);
+    }
+
+    #[test]
+    fn details_come_in_pieces() {
+        let mut details = Vec::new();
+        for more in [
+            json!([{"type": "reasoning.text", "index": 0, "text": "a", "format": "f"}]),
+            json!([{"type": "reasoning.text", "index": 0, "text": "b", "signature": null}]),
+            json!([{"type": "reasoning.text", "index": 0, "signature": "s"}, 7]),
+            json!([{"type": "reasoning.encrypted", "index": 0, "data": "x"}, {"type": "reasoning.encrypted", "index": 0, "data": "y"}]),
+        ] {
+            add_details(&mut details, more.as_array().expect("a list"));
+        }
+        assert_eq!(
+            json!(details),
+            json!([
+                {"type": "reasoning.text", "index": 0, "text": "ab", "format": "f", "signature": "s"},
+                {"type": "reasoning.encrypted", "index": 0, "data": "x"},
+                {"type": "reasoning.encrypted", "index": 0, "data": "y"},
+            ])
+        );
+    }
+}
