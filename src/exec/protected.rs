@@ -108,26 +108,35 @@ impl Guard {
         }
     }
 
-    /// A link's target and the folder that a `.git` file points at matter as much as the entry itself.
+    /// A link's target and the folder that a `.git` file points at matter as much as the entry itself, also where they
+    /// are not there yet.
     fn keep_targets(&mut self, roots: &[PathBuf], root: &Path, path: &Path, metadata: &fs::Metadata) {
         let mut targets = Vec::new();
-        if metadata.is_symlink()
-            && let Ok(target) = fs::canonicalize(path)
-        {
-            targets.push(target);
-        }
-        if fs::metadata(path).is_ok_and(|metadata| metadata.is_file())
-            && let Some(folder) = pointed_at(root, path)
-        {
-            if let Some(common) = common_folder(&folder) {
-                targets.push(common);
+        let mut absent = Vec::new();
+        if metadata.is_symlink() {
+            match fs::canonicalize(path) {
+                Ok(target) => targets.push(target),
+                Err(_) => absent.extend(missing_part(path)),
             }
-            targets.push(folder);
+        }
+        if fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) {
+            match pointed_at(root, path) {
+                Some(folder) => {
+                    targets.extend(common_folder(&folder));
+                    targets.push(folder);
+                }
+                None => absent.extend(pointer(path).and_then(|target| missing_part(&root.join(target)))),
+            }
         }
         for target in targets {
             let inside = roots.iter().any(|root| target.starts_with(root) && target != *root);
             if inside && !roots.contains(&target) {
                 self.keep(target);
+            }
+        }
+        for (folder, name) in absent {
+            if roots.iter().any(|root| folder.starts_with(root)) {
+                self.miss(&folder, name);
             }
         }
     }
@@ -172,10 +181,47 @@ pub(crate) fn git_folders(repository: &Path) -> Vec<PathBuf> {
 }
 
 /// Reads `gitdir: <path>` from a `.git` file.
-fn pointed_at(root: &Path, file: &Path) -> Option<PathBuf> {
+fn pointer(file: &Path) -> Option<PathBuf> {
     let text = fs::read_to_string(file).ok()?;
     let target = text.strip_prefix("gitdir:")?.trim();
-    fs::canonicalize(root.join(target)).ok()
+    (!target.is_empty()).then(|| target.into())
+}
+
+/// Where a `.git` file points, if that is there.
+fn pointed_at(root: &Path, file: &Path) -> Option<PathBuf> {
+    fs::canonicalize(root.join(pointer(file)?)).ok()
+}
+
+/// Of a path that leads nowhere, links followed: the last folder that is there, and the name that is not there in it.
+fn missing_part(path: &Path) -> Option<(PathBuf, OsString)> {
+    const MAX_LINKS: usize = 40;
+    let mut wanted = path.to_owned();
+    'links: for _ in 0..MAX_LINKS {
+        let mut place = PathBuf::from("/");
+        let mut parts = wanted.components();
+        while let Some(part) = parts.next() {
+            match part {
+                Component::Normal(name) => place.push(name),
+                Component::ParentDir => drop(place.pop()),
+                _ => continue,
+            }
+            match fs::symlink_metadata(&place) {
+                Ok(found) if found.is_symlink() => {
+                    let target = fs::read_link(&place).ok()?;
+                    place.pop();
+                    wanted = place.join(target).join(parts.as_path());
+                    continue 'links;
+                }
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    return Some((place.parent()?.to_owned(), place.file_name()?.to_owned()));
+                }
+                Err(_) => return None,
+            }
+        }
+        return None;
+    }
+    None
 }
 
 /// The shared metadata folder of a worktree's own one.
@@ -238,6 +284,37 @@ mod tests {
                 guard.existing
             );
         }
+    }
+
+    #[test]
+    fn what_links_and_pointer_files_lead_to_must_not_appear() {
+        let dir = tempfile::tempdir().expect("temporary folder");
+        let root = canonical(&dir);
+        for folder in ["a/deep", "b", "c"] {
+            fs::create_dir_all(root.join(folder)).expect("mkdir");
+        }
+        let link = |to: &str, at: &str| std::os::unix::fs::symlink(to, root.join(at)).expect("symlink");
+        link("data", "a/.git");
+        link("deep/../deep/x/y", "a/.codex");
+        link("one", "a/.agents");
+        link("two", "a/one");
+        link("/no/such/place", "a/.countersign");
+        link("round", "b/round");
+        link("round", "b/.git");
+        fs::write(root.join("c/.git"), "gitdir: ../a/deep/modules/c\n").expect("write");
+        let guard = Guard::of(&["a", "b", "c"].map(|name| root.join(name)));
+        for (folder, name, expected) in [
+            ("a", "data", true),
+            ("a/deep", "x", true),
+            ("a", "two", true),
+            ("a/deep", "modules", true),
+            ("a", "one", false),
+            ("b", "round", false),
+        ] {
+            let found = guard.missing.contains(&(root.join(folder), name.into()));
+            assert_eq!(found, expected, "{folder}/{name} in {:?}", guard.missing);
+        }
+        assert!(!guard.missing.iter().any(|(folder, _)| !folder.starts_with(&root)));
     }
 
     #[test]

@@ -14,7 +14,7 @@ mod tests;
 use super::script::{Feed, Script, Simple};
 use super::word::Word;
 use super::wrappers::{self, Inside};
-use super::{base_name, kinds, reading, strict};
+use super::{base_name, kinds, reading, strict, variables};
 use embedded::{of_embedded, of_program_text};
 use options::{forces, operands, recurses};
 use std::cell::Cell;
@@ -32,26 +32,37 @@ const WRAPPERS: &[&str] = &[
     "builtin",
     "busybox",
     "caffeinate",
+    "capsh",
     "catchsegv",
-    "chroot",
     "chronic",
+    "chroot",
     "chrt",
     "command",
+    "concurrently",
     "dash",
     "dbus-run-session",
+    "distrobox",
     "doas",
+    "dumb-init",
     "eatmydata",
+    "entr",
     "env",
     "exec",
     "faketime",
     "firejail",
+    "flatpak-spawn",
     "flock",
     "gosu",
+    "hyperfine",
     "ionice",
     "ksh",
     "ltrace",
+    "lxc",
     "nice",
+    "nix",
+    "nix-shell",
     "nocache",
+    "nodemon",
     "nohup",
     "npx",
     "nsenter",
@@ -59,8 +70,8 @@ const WRAPPERS: &[&str] = &[
     "parallel",
     "perf",
     "pkexec",
-    "proot",
     "prlimit",
+    "proot",
     "rlwrap",
     "runuser",
     "screen",
@@ -79,13 +90,17 @@ const WRAPPERS: &[&str] = &[
     "taskset",
     "time",
     "timeout",
+    "tini",
     "tmux",
+    "toolbox",
     "torsocks",
     "toybox",
     "unbuffer",
     "unshare",
     "valgrind",
     "watch",
+    "watchexec",
+    "wsl",
     "xargs",
     "xvfb-run",
     "zsh",
@@ -93,8 +108,39 @@ const WRAPPERS: &[&str] = &[
 
 /// Wrappers whose arguments are, or hold, shell text.
 const TEXT_WRAPPERS: &[&str] = &[
-    "bash", "dash", "env", "eval", "flock", "ksh", "parallel", "runuser", "screen", "script", "sh", "ssh", "su",
-    "tmux", "trap", "watch", "zsh",
+    "bash",
+    "capsh",
+    "concurrently",
+    "dash",
+    "distrobox",
+    "docker",
+    "docker-compose",
+    "env",
+    "eval",
+    "flock",
+    "hyperfine",
+    "ksh",
+    "kubectl",
+    "lxc",
+    "nix",
+    "nix-shell",
+    "nodemon",
+    "oc",
+    "parallel",
+    "podman",
+    "runuser",
+    "screen",
+    "script",
+    "sh",
+    "ssh",
+    "su",
+    "tmux",
+    "trap",
+    "vagrant",
+    "watch",
+    "watchexec",
+    "wsl",
+    "zsh",
 ];
 
 /// Programs that only show their arguments, so that these mean nothing.
@@ -108,12 +154,19 @@ const EMBEDDING: &[&str] = &[
     "gdb", "lldb", "less", "more", "make",
 ];
 
-const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash", "ksh", "ash", "fish", "tcsh", "csh", "mksh"];
+const SHELLS: &[&str] = &[
+    "sh", "bash", "zsh", "dash", "ksh", "ash", "fish", "tcsh", "csh", "mksh", "nu", "elvish", "xonsh", "yash",
+];
 
 /// Run program text that they get as an argument or through their input.
 const INTERPRETERS: &[&str] = &[
+    "Rscript",
     "bun",
     "deno",
+    "elixir",
+    "expect",
+    "groovy",
+    "julia",
     "lua",
     "node",
     "nodejs",
@@ -122,7 +175,9 @@ const INTERPRETERS: &[&str] = &[
     "php",
     "pwsh",
     "python",
+    "raku",
     "ruby",
+    "tclsh",
 ];
 
 const FORCED: &str = "deletes without asking (rm with force)";
@@ -178,6 +233,11 @@ impl<'c> Look<'c> {
     /// Why a command is dangerous by its words, in words that complete "it …"; none if nothing was found.
     pub(super) fn words(&self, words: &[Word], feed: &Feed) -> Option<String> {
         of_words(words, feed, self.start())
+    }
+
+    /// Why setting a variable is dangerous, because a program runs what it holds.
+    pub(super) fn assigned(&self, name: &str, value: &Word) -> Option<String> {
+        of_assigned(&Word::literal(&format!("{name}={}", value.text)), self.start())
     }
 
     /// The same for a command of a script, with what is fed to it and where it writes.
@@ -278,6 +338,9 @@ fn of_words(words: &[Word], feed: &Feed, depth: Depth<'_>) -> Option<String> {
         .iter()
         .take_while(|word| wrappers::is_assignment(&word.text))
         .count();
+    if let Some(reason) = words[..start].iter().find_map(|word| of_assigned(word, depth)) {
+        return Some(reason);
+    }
     let words = &words[start..];
     let (program, arguments) = words.split_first()?;
     if depth.is_exhausted(0) {
@@ -296,6 +359,20 @@ fn of_words(words: &[Word], feed: &Feed, depth: Depth<'_>) -> Option<String> {
         && let Some(reason) = of_shell(arguments, feed, depth)
     {
         return Some(reason);
+    }
+    if name == "env" {
+        let mut set = arguments.iter().filter(|word| wrappers::is_assignment(&word.text));
+        if let Some(reason) = set.find_map(|word| of_assigned(word, depth)) {
+            return Some(reason);
+        }
+    }
+    if name == "." || name == "source" {
+        let reads_input = arguments.first().is_some_and(|word| is_input(&word.text));
+        return match feed {
+            Feed::Text(text) if reads_input => of_text(text, depth.deeper()),
+            Feed::Pipe(_) if reads_input => Some("pipes text that cannot be judged into a shell".to_owned()),
+            _ => None,
+        };
     }
     if name == "eval" || name == "trap" {
         if name == "eval" && arguments.iter().any(|word| !word.known) {
@@ -368,6 +445,18 @@ fn of_wrapped(name: &str, words: &[Word], feed: &Feed, depth: Depth<'_>) -> Opti
             of_words(tail, feed, depth.deeper())
         }
     })
+}
+
+/// `NAME=value`, where a program runs what the variable of that name holds.
+fn of_assigned(word: &Word, depth: Depth<'_>) -> Option<String> {
+    let (name, value) = word.text.split_once('=')?;
+    variables::runs_by(name)?;
+    of_text(value, depth.deeper())
+}
+
+/// Whether a path is that of the standard input.
+fn is_input(path: &str) -> bool {
+    ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"].contains(&path)
 }
 
 fn is_interpreter(name: &str) -> bool {

@@ -246,6 +246,8 @@ impl Judge<'_> {
         match reading {
             Ok(reading) => {
                 let around = caveat_of(&reading);
+                let dangerous = |(name, value): &(String, Word)| self.look.assigned(name, value);
+                let set_dangerously = reading.assignments.iter().find_map(dangerous);
                 let settings: Vec<Setting> = reading
                     .commands
                     .iter()
@@ -256,7 +258,10 @@ impl Judge<'_> {
                         let start = command.spans.first().map_or(0, |span| span.start);
                         let defined = reading.functions.iter().filter(|(_, at)| *at < start);
                         let defined = defined.map(|(name, _)| name.clone()).collect();
-                        inner(written.or(set).or_else(|| around.clone()), simple.copied(), defined)
+                        let mut setting = inner(written.or(set).or_else(|| around.clone()), simple.copied(), defined);
+                        let here = || command.assignments.iter().find_map(dangerous);
+                        setting.danger = setting.danger.or_else(here).or_else(|| set_dangerously.clone());
+                        setting
                     })
                     .collect();
                 for (command, setting) in reading.commands.iter().zip(&settings) {

@@ -11,7 +11,7 @@ use super::table::{
 };
 use super::word::Word;
 use super::{base_name, has_usual_place};
-use rules::{is_date, is_query, is_test, lists_archive, sets_harmlessly, sets_options};
+use rules::{is_date, is_query, is_test, lists_archive, may_be_evaluated, sets_harmlessly, sets_options};
 
 /// What a command that only reads does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ pub(super) fn reads(words: &[Word]) -> Result<Found, String> {
         }
     }
     let texts: Option<Vec<&str>> = arguments.iter().map(Word::exact).collect();
-    for (_, forms, words) in FORMS.iter().filter(|(known, ..)| *known == name) {
+    for (_, forms, words) in FORMS.iter().filter(|(known, ..)| is_among(name, known)) {
         if texts
             .as_ref()
             .is_some_and(|texts| forms.iter().any(|form| has_form(texts, form)))
@@ -130,6 +130,10 @@ fn by_row(row: &Row, arguments: &[Word]) -> Result<(), String> {
                 .all(|word| word.exact().is_some_and(|text| !text.contains('='))),
             "may set what it shows otherwise",
         ),
+        Rule::Only(options) => refused(
+            has_only(arguments, options),
+            "has an option that is not known to be harmless",
+        ),
         Rule::Operands(most) => refused(
             operand_count(arguments, row.valued)? <= most,
             "writes its last argument",
@@ -146,8 +150,9 @@ fn by_row(row: &Row, arguments: &[Word]) -> Result<(), String> {
         Rule::Printf => refused(
             arguments
                 .first()
-                .is_none_or(|word| !word.may_be_option() || word.exact() == Some("--")),
-            "may set a variable by a name that is not known",
+                .is_none_or(|word| !word.may_be_option() || word.exact() == Some("--"))
+                && !arguments.iter().any(may_be_evaluated),
+            "may set a variable by a name that is not known, or run what stands in a number",
         ),
         Rule::Sets => refused(sets_harmlessly(arguments), "sets variables that programs may act upon"),
         Rule::Options => refused(sets_options(arguments), "sets options that change what commands do"),
@@ -171,8 +176,11 @@ pub(super) fn no_barred(arguments: &[Word], barred: &str, valued: &str) -> Resul
     let single_dash_words = barred
         .split_ascii_whitespace()
         .any(|option| option.len() > 2 && !option.starts_with("--"));
+    // An option may take the next argument as its value, `--` too.
+    let mut may_take = false;
     for word in arguments {
-        if word.exact() == Some("--") && !single_dash_words {
+        let is_value = std::mem::replace(&mut may_take, takes_next(word));
+        if word.exact() == Some("--") && !single_dash_words && !is_value {
             return Ok(());
         }
         if (word.glob || !word.known) && word.may_be_option() {
@@ -196,6 +204,13 @@ pub(super) fn no_barred(arguments: &[Word], barred: &str, valued: &str) -> Resul
         }
     }
     Ok(())
+}
+
+/// Whether the next argument may be the value of this one.
+fn takes_next(word: &Word) -> bool {
+    // Of no program that is looked at here do these take one.
+    const PLAIN: &str = "--stat --shortstat --numstat --name-only --name-status --cached --staged --oneline --patch --hidden --no-heading";
+    word.may_be_option() && !(word.known && (word.text.contains('=') || is_among(&word.text, PLAIN)))
 }
 
 /// Whether an argument is an option of the table, or holds or shortens it.
@@ -223,6 +238,17 @@ fn is_option(text: &str, option: &str, valued: &str) -> bool {
         }
         _ => text == option,
     }
+}
+
+/// Whether all the options are among these, with their value where they end with `=`.
+fn has_only(arguments: &[Word], options: &str) -> bool {
+    arguments.iter().all(|word| {
+        let fits = |option: &str| match option.ends_with('=') {
+            true => word.text.starts_with(option),
+            false => word.text == option,
+        };
+        !word.may_be_option() || word.exact().is_some() && options.split_ascii_whitespace().any(fits)
+    })
 }
 
 fn operand_count(arguments: &[Word], valued: &str) -> Result<usize, String> {
@@ -293,11 +319,15 @@ fn by_tool(tool: &Tool, arguments: &[Word]) -> Result<Found, String> {
     Ok(Found { kind, words })
 }
 
-/// Whether arguments are of a form: these words and no other, or, with `*`, any after them.
+/// Whether arguments are of a form: these words and no other, or, with `*`, any after them, with `+` some that are no
+/// options.
 fn has_form(texts: &[&str], form: &str) -> bool {
     let words: Vec<&str> = form.split_ascii_whitespace().collect();
     match words.split_last() {
         Some((&"*", begin)) => texts.starts_with(begin),
+        Some((&"+", begin)) => texts
+            .strip_prefix(begin)
+            .is_some_and(|rest| !rest.is_empty() && !rest.iter().any(|text| text.starts_with(['-', '@']))),
         _ => texts == words,
     }
 }

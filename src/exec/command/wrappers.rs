@@ -39,6 +39,8 @@ struct Wrapper {
     names: &'static str,
     /// Options that take the next argument as their value.
     valued: &'static str,
+    /// Options without one, where the wrapper is harmless: any other may take what looks like the command.
+    plain: &'static str,
     /// Arguments in front of the command.
     operands: usize,
     /// What makes it more than a harmless wrapper.
@@ -49,8 +51,20 @@ const fn wrapper(names: &'static str, valued: &'static str, operands: usize, cav
     Wrapper {
         names,
         valued,
+        plain: "",
         operands,
         caveat,
+    }
+}
+
+/// A wrapper that does nothing but run its command.
+const fn harmless(names: &'static str, valued: &'static str, plain: &'static str, operands: usize) -> Wrapper {
+    Wrapper {
+        names,
+        valued,
+        plain,
+        operands,
+        caveat: None,
     }
 }
 
@@ -66,19 +80,19 @@ const WRAPPERS: &[Wrapper] = &[
     wrapper("pkexec", "--user", 0, OTHER_USER),
     wrapper("gosu su-exec", "", 1, OTHER_USER),
     wrapper("setpriv", "--reuid --regid --groups --inh-caps --bounding-set --securebits", 0, OTHER_USER),
-    wrapper("nice", "-n --adjustment", 0, None),
-    wrapper("ionice", "-c -n --class --classdata", 0, None),
+    harmless("nice", "-n --adjustment", "", 0),
+    harmless("ionice", "-c -n --class --classdata", "-t --ignore", 0),
     wrapper("nohup", "", 0, Some("may write its output to a file")),
-    wrapper("setsid", "", 0, None),
-    wrapper("time gtime", "-f --format", 0, None),
-    wrapper("timeout gtimeout", "-s -k --signal --kill-after", 1, None),
-    wrapper("stdbuf", "-i -o -e --input --output --error", 0, None),
-    wrapper("caffeinate", "-t -w", 0, None),
-    wrapper("chrt", "-T -P -D", 1, None),
-    wrapper("taskset", "", 1, None),
-    wrapper("numactl", "-N -m -C -i -p", 0, None),
-    wrapper("command builtin nocorrect noglob", "", 0, None),
-    wrapper("exec", "-a", 0, None),
+    harmless("setsid", "", "-c -f -w --ctty --fork --wait", 0),
+    harmless("time gtime", "-f --format", "-p -v -q -l -h -a --append --portability --verbose --quiet", 0),
+    harmless("timeout gtimeout", "-s -k --signal --kill-after", "-f -p -v --foreground --preserve-status --verbose", 1),
+    harmless("stdbuf", "-i -o -e --input --output --error", "", 0),
+    harmless("caffeinate", "-t -w", "-d -i -m -s -u", 0),
+    harmless("chrt", "-T -P -D", "-a -b -f -i -o -r -v -d -R --batch --fifo --idle --other --rr --deadline --verbose", 1),
+    harmless("taskset", "", "-a -c --all-tasks --cpu-list", 1),
+    harmless("numactl", "-N -m -C -i -p", "-a -l --all --localalloc", 0),
+    harmless("command builtin nocorrect noglob", "", "-p", 0),
+    harmless("exec", "-a", "-c -l", 0),
     wrapper("flock", "-w -E --timeout --conflict-exit-code", 1, Some("makes a lock file")),
     wrapper("chroot", "--userspec --groups", 1, ELSEWHERE),
     wrapper("unshare", "-R -w -S -G --root --wd --setuid --setgid --map-user --map-group --map-users --map-groups", 0, ELSEWHERE),
@@ -87,8 +101,8 @@ const WRAPPERS: &[Wrapper] = &[
     wrapper("valgrind catchsegv eatmydata rlwrap unbuffer xvfb-run dbus-run-session nocache faketime prlimit", "", 0, WATCHED),
     wrapper("systemd-run systemd-inhibit", "-u -p -E -t -M -H --unit --property --setenv --description --slice --uid --gid --machine --host --on-calendar --on-active", 0, WATCHED),
     wrapper("firejail torsocks proxychains proxychains4 proot", "", 0, ELSEWHERE),
-    wrapper("busybox toybox", "", 0, None),
-    wrapper("xargs gxargs", "-I -n -P -L -s -d -E -a -R -S -J --max-args --max-procs --max-lines --max-chars --delimiter --arg-file --process-slot-var", 0, None),
+    harmless("busybox toybox", "", "", 0),
+    harmless("xargs gxargs", "-I -n -P -L -s -d -E -a -R -S -J --max-args --max-procs --max-lines --max-chars --delimiter --arg-file --process-slot-var", "-0 -e -i -l -o -p -r -t -x --null --no-run-if-empty --verbose --interactive --exit --open-tty --replace --eof", 0),
     wrapper("npx bunx pnpx uvx", "-p --package --from --with --python", 0, FETCHED),
 ];
 
@@ -157,8 +171,14 @@ pub(super) fn unwrap(words: &[Word]) -> Option<Unwrapped> {
             let rest = rest.get(1..).filter(|rest| !rest.is_empty())?;
             return text_of(skip_options(rest, "")?, "runs on another machine");
         }
-        "find" | "gfind" => return executed(arguments, &["-exec", "-execdir", "-ok", "-okdir"], true),
-        "fd" | "fdfind" => return executed(arguments, &["-x", "-X", "--exec", "--exec-batch"], false),
+        "find" | "gfind" => {
+            let mut commands = run_by_find(arguments);
+            if !commands.is_empty() && arguments.iter().any(|word| word.text == "-delete") {
+                commands.push(vec![Word::literal("find"), Word::literal("-delete")]);
+            }
+            return executed(commands);
+        }
+        "fd" | "fdfind" => return executed(run_by_fd(arguments)),
         "gdb" | "lldb" | "rr" => {
             let at = arguments
                 .iter()
@@ -220,6 +240,10 @@ pub(super) fn unwrap(words: &[Word]) -> Option<Unwrapped> {
         caveat = Some("writes the times to a file");
     }
     let rest = skip_options(arguments, wrapper.valued)?;
+    let options = &arguments[..arguments.len() - rest.len()];
+    if caveat.is_none() && !follows(options, wrapper) {
+        caveat = Some("has an option in front that is not followed");
+    }
     let mut rest = rest.get(wrapper.operands..)?;
     if name == "sudo" || name == "doas" {
         rest = &rest[rest.iter().take_while(|word| is_assignment(&word.text)).count()..];
@@ -296,6 +320,31 @@ fn skip_options<'w>(arguments: &'w [Word], valued: &str) -> Option<&'w [Word]> {
         }
     }
     Some(rest)
+}
+
+/// Whether each of these options is known, so that it is clear where the command begins: an abbreviation, or a letter among
+/// others, may take the next argument too.
+fn follows(options: &[Word], wrapper: &Wrapper) -> bool {
+    let mut is_value = false;
+    options.iter().all(|word| {
+        if std::mem::take(&mut is_value) {
+            return true;
+        }
+        let text = word.text.as_str();
+        is_value = is_among(text, wrapper.valued);
+        if is_value || text == "--" || is_among(text, wrapper.plain) {
+            return true;
+        }
+        if text.starts_with("--") {
+            return text.contains('=');
+        }
+        let is_number = text[1..].chars().all(|c| c.is_ascii_digit());
+        let takes = |c: char| is_among(&format!("-{c}"), wrapper.valued);
+        let mut letters = text.chars().skip(1);
+        let stop = letters.find(|c| takes(*c) || !is_among(&format!("-{c}"), wrapper.plain));
+        // What follows the letter of an option with a value is that value; without one it would be the next argument.
+        is_number && wrapper.names == "nice" || stop.is_none_or(|c| takes(c) && letters.next().is_some())
+    })
 }
 
 /// The text of `sh -c` and the like.
@@ -412,29 +461,56 @@ fn option_text(arguments: &[Word], options: &[&str], caveat: &str) -> Option<Unw
     Some(of_text(&Word::literal(joined), Some(caveat)))
 }
 
-/// What a search runs on all that it finds.
-fn executed(arguments: &[Word], starts: &[&str], ends_with_sign: bool) -> Option<Unwrapped> {
-    let mut inside = Vec::new();
-    for (at, _) in arguments
-        .iter()
-        .enumerate()
-        .filter(|(_, word)| starts.contains(&word.text.as_str()))
-    {
-        let rest = arguments.get(at + 1..).unwrap_or_default();
-        let end = rest
-            .iter()
-            .position(|word| word.text == ";" || (ends_with_sign && word.text == "+"))
-            .unwrap_or(rest.len());
-        inside.push(Inside::Command(rest.get(..end).unwrap_or_default().to_vec()));
-    }
-    if ends_with_sign && !inside.is_empty() && arguments.iter().any(|word| word.text == "-delete") {
-        inside.push(Inside::Command(vec![Word::literal("find"), Word::literal("-delete")]));
-    }
-    (!inside.is_empty()).then(|| Unwrapped {
-        inside,
+/// A search that runs commands on all that it finds.
+fn executed(commands: Vec<Vec<Word>>) -> Option<Unwrapped> {
+    (!commands.is_empty()).then(|| Unwrapped {
+        inside: commands.into_iter().map(Inside::Command).collect(),
         caveat: Some("runs a command on each file that it finds".to_owned()),
         adds_arguments: true,
     })
+}
+
+/// The commands that `find` runs on what it finds.
+pub(super) fn run_by_find(arguments: &[Word]) -> Vec<Vec<Word>> {
+    const STARTS: [&str; 4] = ["-exec", "-execdir", "-ok", "-okdir"];
+    let starts = arguments
+        .iter()
+        .enumerate()
+        .filter(|(_, word)| STARTS.contains(&word.text.as_str()));
+    starts
+        .map(|(at, _)| up_to_end(arguments.get(at + 1..).unwrap_or_default(), &[";", "+"]))
+        .collect()
+}
+
+/// The commands that `fd` runs on what it finds: behind an option, among other letters, or with its beginning in the option.
+pub(super) fn run_by_fd(arguments: &[Word]) -> Vec<Vec<Word>> {
+    let mut commands = Vec::new();
+    for (at, word) in arguments.iter().enumerate() {
+        let attached = if let Some(long) = word.text.strip_prefix("--") {
+            let (name, value) = long.split_once('=').unwrap_or((long, ""));
+            ["exec", "exec-batch"].contains(&name).then_some(value)
+        } else {
+            let bundle = word.text.strip_prefix('-').unwrap_or_default();
+            let end = bundle.find(|c| "deEtSco".contains(c)).unwrap_or(bundle.len());
+            let run = bundle[..end].find(['x', 'X']);
+            run.map(|run| bundle[run + 1..].trim_start_matches('='))
+        };
+        let Some(attached) = attached else { continue };
+        let mut command = up_to_end(arguments.get(at + 1..).unwrap_or_default(), &[";"]);
+        if !attached.is_empty() {
+            command.insert(0, Word::literal(attached));
+        }
+        commands.push(command);
+    }
+    commands
+}
+
+fn up_to_end(words: &[Word], ends: &[&str]) -> Vec<Word> {
+    words
+        .iter()
+        .take_while(|word| !ends.contains(&word.text.as_str()))
+        .cloned()
+        .collect()
 }
 
 /// Whether a word sets a variable, as `env` and `sudo` take it.

@@ -104,6 +104,9 @@ impl Reach {
                     if OF_HOSTS.contains(&name) && !is_option && !value.is_empty() {
                         let host = value.split(['/', ':', '?', '#']).next().unwrap_or(value);
                         reach.hosts.insert(host.to_ascii_lowercase());
+                        // `name:port:address`: where the name shall lead.
+                        let address = value.splitn(3, ':').nth(2);
+                        reach.hosts.extend(address.map(str::to_ascii_lowercase));
                     }
                 }
             }
@@ -111,12 +114,21 @@ impl Reach {
             reach.elsewhere |= RUNNING.contains(&option) || (name == "git" && argument == "-x");
             // `-o/etc/x`: what follows a letter may be its value.
             if is_option && !argument.starts_with("--") && host(argument).is_none() {
-                let value = argument.get(2..).unwrap_or_default();
-                reach.elsewhere |= value.starts_with(['/', '~', '.']) && leads_elsewhere(value, cwd);
+                reach.elsewhere |= attached(argument).any(|value| leads_elsewhere(value, cwd));
             }
         }
         reach
     }
+}
+
+/// Paths that may be the value of a short option: behind its letter, or behind one among others that mostly takes a path.
+fn attached(argument: &str) -> impl Iterator<Item = &str> {
+    let starts = argument.char_indices().skip(2).filter_map(move |(at, c)| {
+        let letter = argument[..at].chars().next_back();
+        let takes = at == 2 || letter.is_some_and(|letter| "tToOdDCfP".contains(letter));
+        (takes && matches!(c, '/' | '~' | '.')).then_some(at)
+    });
+    starts.map(move |at| &argument[at..])
 }
 
 /// The host in `https://host/…` and in `user@host:path`.
@@ -173,11 +185,19 @@ mod tests {
             ("tool --out=x", false, ""),
             ("tool -o/etc/x", true, ""),
             ("tool -I../x", true, ""),
+            ("cp -at/etc a", true, ""),
+            ("cp -at../x a", true, ""),
+            ("cp -atsub/x a", false, ""),
             ("tool -Isub/x --out=sub/x -L./x", false, ""),
             ("curl https://A.example/x", false, "a.example"),
             ("curl --url=https://a.example", false, "a.example"),
             ("curl a.example/x b.example", false, "a.example b.example"),
             ("wget -O- a.example:80/x", false, "a.example"),
+            (
+                "curl --resolve a.example:80:192.0.2.1 http://a.example",
+                false,
+                "192.0.2.1 a.example",
+            ),
             ("git clone git@a.example:x", false, "a.example"),
             ("git push origin main", false, ""),
             ("git rebase -x evil main", true, ""),

@@ -146,6 +146,31 @@ const TIME_NAMESPACE: u32 = 0x80;
 /// Terminal requests that put words into somebody else's keyboard or take the console.
 const TERMINAL_REQUESTS: [u32; 3] = [0x5412, 0x541C, 0x541D];
 
+/// Requests by which the owner of a file changes its flags, version, project or seal, also where it is open to be read only,
+/// and those of btrfs that make, delete and seal whole volumes in a folder: Landlock sees none of them.
+const FILE_REQUESTS: [u32; 17] = [
+    0x4008_6602,
+    0x4004_6602,
+    0x401C_5820,
+    0x4008_7602,
+    0x4004_7602,
+    0x4008_6604,
+    0x4080_6685,
+    0x800C_6613,
+    0x5000_9401,
+    0x5000_940E,
+    0x5000_940F,
+    0x5000_9417,
+    0x5000_9418,
+    0x5000_943F,
+    0x4008_941A,
+    0xC0C8_9425,
+    0xC0C0_9425,
+];
+
+/// Takes a key away from a file system, and with it the person's encrypted files.
+const TAKE_KEY: u32 = 0xC040_6618;
+
 /// The filter, or none on an architecture whose numbers it does not know.
 pub(super) fn filter(rules: Rules) -> Option<Vec<sock_filter>> {
     let mut program = Program(Vec::with_capacity(512));
@@ -184,7 +209,7 @@ fn judged(rules: Rules) -> Vec<Judged> {
         }
     }
     calls.when_equal(libc::SYS_prlimit64 as u32, &own_limits());
-    calls.when_equal(libc::SYS_ioctl as u32, &terminal_requests());
+    calls.when_equal(libc::SYS_ioctl as u32, &requests(rules.watch_metadata));
     let tcp = rules.ask && (rules.own_network || rules.brokered);
     calls.when_equal(libc::SYS_socket as u32, &sockets(rules.network, tcp));
     calls.when_equal(libc::SYS_socketpair as u32, &sockets(false, false));
@@ -338,16 +363,20 @@ fn personalities() -> [sock_filter; 6] {
     ]
 }
 
-fn terminal_requests() -> [sock_filter; 6] {
-    let [push, linux, console] = TERMINAL_REQUESTS;
-    [
-        argument(1),
-        instruction(JUMP_EQUAL, 2, 0, push),
-        instruction(JUMP_EQUAL, 1, 0, linux),
-        instruction(JUMP_EQUAL, 0, 1, console),
-        give(errno(libc::EPERM)),
-        give(ALLOW),
-    ]
+/// Requests to devices and files that are refused; what changes files only where no view of the disk keeps them.
+fn requests(files: bool) -> Vec<sock_filter> {
+    let mut refused = TERMINAL_REQUESTS.to_vec();
+    refused.push(TAKE_KEY);
+    if files {
+        refused.extend(FILE_REQUESTS);
+    }
+    let mut block = vec![argument(1)];
+    for (at, request) in refused.iter().enumerate() {
+        let left = refused.len() - at;
+        block.push(instruction(JUMP_EQUAL, left as u8, 0, *request));
+    }
+    block.extend([give(ALLOW), give(errno(libc::EPERM))]);
+    block
 }
 
 /// Which sockets can be made: streams between processes always (whom they connect to is the keeper's affair), and
@@ -443,6 +472,12 @@ mod tests {
             ..off
         };
         let brokered = Rules { brokered: true, ..off };
+        // Nobody answers for what changes files: another sandbox does already.
+        let files = Rules {
+            watch_metadata: true,
+            ask: false,
+            ..off
+        };
         let on = Rules {
             network: true,
             watch_names: false,
@@ -507,6 +542,14 @@ mod tests {
             (off, libc::SYS_ioctl, [0, high | 0x5412, 0, 0, 0, 0], refused),
             (off, libc::SYS_ioctl, [0, 0x541C, 0, 0, 0, 0], refused),
             (off, libc::SYS_ioctl, [0, 0x541D, 0, 0, 0, 0], refused),
+            (off, libc::SYS_ioctl, [0, 0xC040_6618, 0, 0, 0, 0], refused),
+            (off, libc::SYS_ioctl, [0, 0x4008_6602, 0, 0, 0, 0], ALLOW),
+            (files, libc::SYS_ioctl, [0, 0x4008_6602, 0, 0, 0, 0], refused),
+            (files, libc::SYS_ioctl, [0, high | 0x4080_6685, 0, 0, 0, 0], refused),
+            (files, libc::SYS_ioctl, [0, 0xC0C0_9425, 0, 0, 0, 0], refused),
+            (files, libc::SYS_ioctl, [0, 0x5412, 0, 0, 0, 0], refused),
+            // Sharing the blocks of a file, as `cp` does.
+            (files, libc::SYS_ioctl, [0, 0x4004_9409, 0, 0, 0, 0], ALLOW),
             (off, libc::SYS_keyctl, [0; 6], refused),
             (off, libc::SYS_userfaultfd, [0; 6], refused),
             (off, libc::SYS_io_uring_setup, [0; 6], refused),

@@ -10,7 +10,7 @@ use crate::exec::decide::Reach;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Options in front of a sub-command that take the word after them.
+/// Short options in front of a sub-command that take the word after them, and long ones.
 const WITH_VALUE: &[(&str, &[&str])] = &[
     (
         "git",
@@ -57,6 +57,22 @@ const WITH_VALUE: &[(&str, &[&str])] = &[
     ("pip", &["--python", "--log", "--proxy"]),
     ("apt-get", &["-o", "-c"]),
     ("apt", &["-o", "-c"]),
+];
+
+/// Long options that take none, of any program: each other may.
+const WITHOUT_VALUE: &[&str] = &[
+    "--bare",
+    "--debug",
+    "--frozen",
+    "--global",
+    "--help",
+    "--locked",
+    "--offline",
+    "--paginate",
+    "--quiet",
+    "--silent",
+    "--verbose",
+    "--version",
 ];
 
 fn base_name(program: &str) -> &str {
@@ -131,7 +147,7 @@ fn leads(slots: &[Vec<String>], words: &[String], program: &str) -> bool {
             }
             if word.starts_with(['-', '+']) {
                 starts.insert(at + 1);
-                if with_value.contains(&word.as_str()) {
+                if with_value.contains(&word.as_str()) || may_take_next(word) {
                     starts.insert(at + 2);
                 }
             }
@@ -139,6 +155,14 @@ fn leads(slots: &[Vec<String>], words: &[String], program: &str) -> bool {
         starts = next;
     }
     !starts.is_empty()
+}
+
+/// Whether a long option may take the word after it, for all that is known.
+fn may_take_next(option: &str) -> bool {
+    option.starts_with("--")
+        && !option.contains('=')
+        && !option.starts_with("--no-")
+        && !WITHOUT_VALUE.contains(&option)
 }
 
 #[cfg(test)]
@@ -187,6 +211,10 @@ mod tests {
             ("git push", "git -C x push", false, true),
             ("git push", "git --no-pager -c a=b push", false, true),
             ("git push", "git -p log push", false, false),
+            ("git push", "git --attr-source HEAD push", false, true),
+            ("npm publish", "npm --registry x publish", false, true),
+            ("git push", "git --no-pager log push", false, false),
+            ("git push", "git --attr-source=x log push", false, false),
             ("git push", "git log push", false, false),
             ("git push", "git pushx", false, false),
             ("git push --force", "git push -v --force", false, true),

@@ -32,6 +32,15 @@ fn closed(place: &Place, options: &[&str], attempt: &str, prepare: &dyn Fn(&Plac
     );
 }
 
+/// Deletes what was taken away and kept.
+fn delete_kept(output: &Output) {
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    for (_, kept) in said.lines().filter_map(|line| line.split_once(": moved to ")) {
+        let folder = std::path::Path::new(kept.trim()).parent().expect("a folder of its own");
+        fs::remove_dir_all(folder).expect("clean up");
+    }
+}
+
 fn secrets(place: &Place) {
     for base in [&place.work, &place.outside] {
         for name in ["a", "elsewhere", "copy", "new"] {
@@ -138,11 +147,46 @@ fn hidden_places_that_do_not_exist_are_not_made() {
         for name in ["env", "config"] {
             assert!(!place.work.join(name).exists(), "{name}: {}", words(&output));
         }
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        for (_, kept) in said.lines().filter_map(|line| line.split_once(": moved to ")) {
-            let folder = std::path::Path::new(kept.trim()).parent().expect("a folder of its own");
-            fs::remove_dir_all(folder).expect("clean up");
+        delete_kept(&output);
+    }
+}
+
+/// A protected folder that is a link, or a file that points elsewhere, and leads nowhere yet.
+#[test]
+fn what_a_protected_link_leads_to_is_not_made() {
+    for user in users() {
+        let place = Place::new(user);
+        let prepare = |place: &Place| {
+            for name in [".git", ".codex", "data", "deep", "gone", "x"] {
+                let path = place.work.join(name);
+                let _either = (fs::remove_file(&path), fs::remove_dir_all(&path));
+            }
+            place.folder(&place.work.join("deep"));
+            place.file(&place.work.join(".git"), "gitdir: deep/modules\n");
+            std::os::unix::fs::symlink("data", place.work.join(".codex")).expect("symlink");
+        };
+        for attempt in [
+            "mkdir data",
+            "mkdir -p data/rules",
+            "mkdir x && mv x data",
+            "mkdir x && ln -s x data",
+            "mkdir deep/modules",
+            "cd deep && mkdir modules",
+        ] {
+            closed(&place, &[], attempt, &prepare);
         }
+        // The way there may be moved, but what is made in its place goes when the command ends.
+        prepare(&place);
+        let output = place.shell(
+            &[],
+            "mv deep gone && mkdir -p deep/modules && echo x > deep/modules/config",
+        );
+        assert!(output.status.success(), "{}", words(&output));
+        assert!(!place.work.join("deep/modules").exists(), "{}", words(&output));
+        delete_kept(&output);
+        prepare(&place);
+        let output = place.shell(&[], "echo x > new && mkdir deep/other");
+        assert!(output.status.success(), "{}", words(&output));
     }
 }
 

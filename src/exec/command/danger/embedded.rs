@@ -59,9 +59,14 @@ pub(super) fn of_program_text(arguments: &[Word], feed: &Feed) -> Option<String>
     if texts.iter().any(|text| holds(text, FETCHES) && holds(text, RUNS)) {
         return Some("runs a download that nobody has read".to_owned());
     }
+    const LOOPS: [&str; 5] = ["while", "until", "loop", "for(;;)", "for (;;)"];
+    if texts.iter().any(|text| holds(text, &["fork"]) && holds(text, &LOOPS)) {
+        return Some("starts itself over and over (a fork bomb)".to_owned());
+    }
+    let deep = |text: &str| text.contains("recursive") && holds(text, &["rm(", "unlink(", "remove"]);
     let found = texts
         .iter()
-        .any(|text| holds(text, DELETES) || holds_forced_removal(text));
+        .any(|text| holds(text, DELETES) || deep(text) || holds_forced_removal(text));
     found.then(|| "deletes whole folders in its program text".to_owned())
 }
 

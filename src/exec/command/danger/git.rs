@@ -1,6 +1,7 @@
 //! Git commands that throw away work or rewrite what others have.
 
 use super::options::{forces, has_option, operands, options};
+use super::programs::of_values;
 use super::{Depth, of_text, of_words};
 use crate::exec::command::script::Feed;
 use crate::exec::command::word::Word;
@@ -23,6 +24,23 @@ pub(super) fn of_git(arguments: &[Word], depth: Depth<'_>) -> Option<String> {
         at += if takes_value { 2 } else { 1 };
     }
     let (command, rest) = arguments.get(at..)?.split_first()?;
+    // Some options name a program, and so does an address.
+    let named: &[&str] = match command.text.as_str() {
+        "clone" => &["--upload-pack", "-u"],
+        "fetch" | "pull" | "ls-remote" | "fetch-pack" => &["--upload-pack", "--exec"],
+        "push" | "send-pack" => &["--receive-pack", "--exec"],
+        "archive" => &["--exec"],
+        "difftool" => &["--extcmd", "-x"],
+        "grep" => &["--open-files-in-pager", "-O"],
+        _ => &[],
+    };
+    if let Some(reason) = of_values(rest, named, depth) {
+        return Some(reason);
+    }
+    let mut addresses = rest.iter().filter_map(|word| word.text.strip_prefix("ext::"));
+    if let Some(reason) = addresses.find_map(|text| of_text(text, depth.deeper())) {
+        return Some(reason);
+    }
     let short = |letters: &[char]| has_option(rest, letters, "\0");
     let long = |name: &str| {
         options(rest).any(|option| {
@@ -84,11 +102,12 @@ pub(super) fn of_git(arguments: &[Word], depth: Depth<'_>) -> Option<String> {
                 .find_map(|text| of_text(text, depth.deeper()));
         }
         "submodule" if first == Some("foreach") => {
-            return rest
+            let run = rest.iter().position(|word| word.text == "foreach")? + 1;
+            let run = run + rest[run..].iter().take_while(|word| word.text.starts_with('-')).count();
+            return rest[run..]
                 .iter()
-                .skip(1)
                 .find_map(|word| of_text(&word.text, depth.deeper()))
-                .or_else(|| of_words(rest.get(1..)?, &Feed::Nothing, depth.deeper()));
+                .or_else(|| of_words(&rest[run..], &Feed::Nothing, depth.deeper()));
         }
         _ => return None,
     };

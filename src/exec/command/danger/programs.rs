@@ -6,13 +6,16 @@ use super::{Depth, FORCED, embedded::of_embedded, git, of_text, of_words, table}
 use crate::exec::command::base_name;
 use crate::exec::command::script::Feed;
 use crate::exec::command::word::Word;
+use crate::exec::command::wrappers;
 
 /// Why a program is dangerous with these arguments.
 pub(super) fn of_program(name: &str, arguments: &[Word], depth: Depth<'_>) -> Option<String> {
     let has = |wanted: &str| arguments.iter().any(|word| word.text == wanted);
     let reason = match name {
         "rm" if forces(arguments) => FORCED.to_owned(),
-        "rm" | "chmod" | "chown" | "chgrp" if recurses(arguments) => return of_recursive(name, arguments, depth),
+        "rm" | "chmod" | "chown" | "chgrp" | "setfacl" | "chattr" | "chcon" if recurses(arguments) => {
+            return of_recursive(name, arguments, depth);
+        }
         "rm" | "unlink" | "rmdir" => {
             let file = operands(arguments).find(|word| trusted(&word.text, depth.cwd).is_some())?;
             format!("deletes a file that programs trust: {}", file.text)
@@ -58,7 +61,8 @@ pub(super) fn of_program(name: &str, arguments: &[Word], depth: Depth<'_>) -> Op
             format!("changes who may do what with a file that programs trust: {}", file.text)
         }
         "mv" => return of_moved(arguments, depth),
-        "cp" | "install" | "ln" | "scp" => return of_last(arguments, depth),
+        "scp" => return of_connection(arguments, depth).or_else(|| of_last(arguments, depth)),
+        "cp" | "install" | "ln" => return of_last(arguments, depth),
         "kill" if arguments.iter().skip(1).any(|word| word.text == "-1") => "ends every process there is".to_owned(),
         "kill" if operands(arguments).last().is_some_and(|word| word.text == "1") && arguments.len() < 3 => {
             "ends the process that all others stand on".to_owned()
@@ -66,7 +70,12 @@ pub(super) fn of_program(name: &str, arguments: &[Word], depth: Depth<'_>) -> Op
         "crontab" if has_option(arguments, &['r'], "\0") => "deletes all scheduled commands".to_owned(),
         "history" if has_option(arguments, &['c'], "\0") => "deletes the history of commands".to_owned(),
         "find" | "gfind" => return of_find(arguments, depth),
-        "fd" | "fdfind" => return of_executed(arguments, &["-x", "-X", "--exec", "--exec-batch"], depth),
+        "fd" | "fdfind" => return of_executed(&wrappers::run_by_fd(arguments), depth),
+        "ssh" | "sftp" => return of_connection(arguments, depth),
+        "man" => return of_values(arguments, &["-P", "--pager", "-H", "--html"], depth),
+        "rg" => return of_values(arguments, &["--pre"], depth),
+        "sort" => return of_values(arguments, &["--compress-program"], depth),
+        "zip" => return of_values(arguments, &["-TT", "--unzip-command"], depth),
         "git" => return git::of_git(arguments, depth),
         "curl" => return of_upload(arguments),
         "wget" => {
@@ -172,24 +181,49 @@ fn of_find(arguments: &[Word], depth: Depth<'_>) -> Option<String> {
     if arguments.iter().any(|word| word.text == "-delete") {
         return Some("deletes every file that it finds".to_owned());
     }
-    of_executed(arguments, &["-exec", "-execdir", "-ok", "-okdir"], depth)
+    of_executed(&wrappers::run_by_find(arguments), depth)
 }
 
 /// What a search runs on all that it finds.
-fn of_executed(arguments: &[Word], starts: &[&str], depth: Depth<'_>) -> Option<String> {
-    let mut places = arguments
-        .iter()
-        .enumerate()
-        .filter(|(_, word)| starts.contains(&word.text.as_str()));
-    places.find_map(|(at, _)| {
-        let rest = &arguments[at + 1..];
-        let end = rest
-            .iter()
-            .position(|word| word.text == ";" || word.text == "+")
-            .unwrap_or(rest.len());
-        of_deleting_list(&rest[..end])
+fn of_executed(commands: &[Vec<Word>], depth: Depth<'_>) -> Option<String> {
+    commands.iter().find_map(|command| {
+        of_deleting_list(command)
             .map(|_| "deletes every file that it finds".to_owned())
-            .or_else(|| of_words(&rest[..end], &Feed::Nothing, depth.deeper()))
+            .or_else(|| of_words(command, &Feed::Nothing, depth.deeper()))
+    })
+}
+
+/// The values of options, behind them or attached.
+fn values<'w>(arguments: &'w [Word], wanted: &[&str]) -> Vec<&'w str> {
+    let mut values = Vec::new();
+    for (at, word) in arguments.iter().enumerate() {
+        let next = || arguments.get(at + 1).map(|word| word.text.as_str());
+        values.extend(wanted.iter().filter_map(|option| {
+            let rest = word.text.strip_prefix(option)?;
+            match (rest.is_empty(), option.starts_with("--")) {
+                (true, _) => next(),
+                (false, true) => rest.strip_prefix('='),
+                (false, false) => Some(rest),
+            }
+        }));
+    }
+    values
+}
+
+/// The values of options that the program has a shell run.
+pub(super) fn of_values(arguments: &[Word], wanted: &[&str], depth: Depth<'_>) -> Option<String> {
+    let values = values(arguments, wanted);
+    values.into_iter().find_map(|value| of_text(value, depth.deeper()))
+}
+
+/// Settings of `ssh` that name a command.
+fn of_connection(arguments: &[Word], depth: Depth<'_>) -> Option<String> {
+    const RUN: [&str; 3] = ["proxycommand", "localcommand", "knownhostscommand"];
+    values(arguments, &["-o"]).into_iter().find_map(|setting| {
+        let (name, value) = setting.trim().split_once(['=', ' '])?;
+        RUN.contains(&name.to_lowercase().as_str())
+            .then(|| of_text(value, depth.deeper()))
+            .flatten()
     })
 }
 
@@ -255,7 +289,7 @@ fn of_database(arguments: &[Word]) -> Option<String> {
         .map(|word| word.text.as_str())
         .collect::<Vec<_>>()
         .join(" ");
-    of_statement(&statement)
+    of_statement(&statement).or_else(|| of_embedded(arguments, &Feed::Nothing))
 }
 
 /// Why text for a database is dangerous.

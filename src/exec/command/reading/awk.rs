@@ -63,12 +63,13 @@ fn prints(program: &str) -> bool {
                 match chars.next() {
                     Some('/') => break,
                     Some('\\') => drop(chars.next()),
-                    // Whether a slash in brackets ends a pattern, programs do not agree.
-                    Some('[' | '\n') | None => return false,
+                    Some('[') if !plain_brackets(&mut chars) => return false,
+                    Some('\n') | None => return false,
                     Some(_) => {}
                 }
             },
-            '/' if BEFORE_PATTERN.contains(&word.as_str()) => return false,
+            // Behind anything but an operand a pattern may begin.
+            '/' if BEFORE_PATTERN.contains(&word.as_str()) || !divides(last, program) => return false,
             '|' if chars.next_if_eq(&'|').is_none() => return false,
             '>' if in_print => return false,
             // A line end behind a comma ends nothing.
@@ -94,6 +95,38 @@ fn prints(program: &str) -> bool {
     true
 }
 
+/// Whether a slash behind this sign is a division.
+fn divides(last: char, program: &str) -> bool {
+    match last {
+        // What stands behind the parenthesis of a condition is a statement.
+        ')' => !["if", "while", "for", "switch"]
+            .iter()
+            .any(|word| program.contains(word)),
+        _ => last.is_ascii_alphanumeric() || "_]\" ".contains(last),
+    }
+}
+
+/// Takes what follows an opening bracket in a pattern; whether it holds nothing that programs read each in its own way, such
+/// as a slash.
+fn plain_brackets(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) -> bool {
+    chars.next_if_eq(&'^');
+    let mut is_first = true;
+    loop {
+        match chars.next() {
+            Some(']') if !is_first => return true,
+            Some('[') if chars.next_if_eq(&':').is_some() => {
+                while chars.next_if(char::is_ascii_alphabetic).is_some() {}
+                if chars.next_if_eq(&':').is_none() || chars.next_if_eq(&']').is_none() {
+                    return false;
+                }
+                is_first = false;
+            }
+            Some('/' | '"' | '\\' | '[' | ']' | '\n') | None => return false,
+            Some(_) => is_first = false,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::prints;
@@ -116,6 +149,10 @@ mod tests {
             "{print $1/2}",
             "$1 ~ /x|y/ {print}",
             "{print \"a|b > c\"}",
+            "/[0-9]+:[^a-z]/ {print}",
+            "/^[[:space:]]*x/ {next} {print}",
+            "{print ($1 + $2) / 2, n[1] / 3, \"4\" / 2}",
+            "{if ($1) print $2 / 2}",
         ] {
             assert!(prints(program), "{program}");
         }
@@ -133,6 +170,13 @@ mod tests {
             "# \"\n{print | \"sh\"} # \"",
             "\"open",
             "{if(1)print>\"P\"}",
+            "BEGIN{x = /\"/; print 1 > \"P\"; y = /\"/}",
+            "BEGIN{print 1 + /\"/ > \"P\"; x = 1 + /\"/}",
+            "$1 == /\"/ {print > \"P\"} $1 == /\"/",
+            "{if (1) /\"/; print 1 > \"P\"; if (1) /\"/}",
+            "{y = x ? /\"/ : 1; print > \"P\"; y = x ? /\"/ : 1}",
+            "/[/]\"/ {print > \"P\"} /[/]\"/",
+            "/[]\"/]/ {print > \"P\"} /\"/",
         ] {
             assert!(!prints(program), "{program}");
         }

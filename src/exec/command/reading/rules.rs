@@ -42,8 +42,16 @@ pub(super) fn sets_options(arguments: &[Word]) -> bool {
         && !names_option
 }
 
+/// Whether some shell may run what stands in this word where it expects a number: it evaluates subscripts.
+pub(super) fn may_be_evaluated(word: &Word) -> bool {
+    word.known && word.text.contains('[') && word.text.contains(['$', '`'])
+}
+
 /// `read`, `export`, `local`, `unset`: plain names of variables that no program acts upon.
 pub(super) fn sets_harmlessly(arguments: &[Word]) -> bool {
+    if arguments.iter().any(may_be_evaluated) {
+        return false;
+    }
     let mut skip = false;
     arguments.iter().all(|word| {
         if std::mem::take(&mut skip) {
@@ -77,7 +85,7 @@ pub(super) fn is_test(arguments: &[Word]) -> bool {
     };
     if arguments
         .iter()
-        .any(|word| word.splits || word.glob || matches!(word.text.as_str(), "-v" | "-R"))
+        .any(|word| word.splits || word.glob || may_be_evaluated(word) || matches!(word.text.as_str(), "-v" | "-R"))
     {
         return false;
     }
@@ -109,7 +117,6 @@ pub(super) fn is_query(arguments: &[Word]) -> bool {
         let acts = [
             "writefile",
             "load_extension",
-            "edit(",
             "readfile",
             "into ",
             "fts3_tokenizer",
@@ -118,7 +125,7 @@ pub(super) fn is_query(arguments: &[Word]) -> bool {
         let questions = ["select ", "explain ", "pragma table_info(", "with "];
         !acts.iter().any(|act| lower.contains(act))
             && (lower.is_empty() || questions.iter().any(|question| lower.starts_with(question)))
-            && !["insert", "update", "delete", "drop", "replace"]
+            && !["insert", "update", "delete", "drop", "replace", "edit"]
                 .iter()
                 .any(|verb| lower.split(|c: char| !c.is_alphanumeric()).any(|word| word == *verb))
     };
@@ -135,16 +142,24 @@ pub(super) fn is_query(arguments: &[Word]) -> bool {
 
 /// `tar t…` with nothing that runs a program.
 pub(super) fn lists_archive(arguments: &[Word]) -> bool {
-    let Some((first, rest)) = arguments.split_first() else {
-        return false;
-    };
-    let letters = |text: &str| text.chars().all(|c| "tvfzjJan".contains(c)) && text.contains('t');
-    let first = first.exact().map(|text| text.strip_prefix('-').unwrap_or(text));
-    arguments.first().is_some_and(|word| word.text == "--list")
-        && matches!(rest, [option, file] if option.text == "-f" && file.known && !file.text.contains(':'))
-        || first.is_some_and(letters)
-            && rest.iter().all(|word| {
-                word.exact()
-                    .is_some_and(|text| !text.starts_with('-') && !text.contains(':'))
-            })
+    const OPTIONS: &str =
+        "--list --wildcards --no-wildcards --numeric-owner --full-time --verbose --auto-compress --gzip --bzip2 --xz";
+    let letters = |text: &str| !text.is_empty() && text.chars().all(|c| "tvfzjJan".contains(c));
+    let mut lists = false;
+    arguments.iter().enumerate().all(|(at, word)| {
+        let Some(text) = word.exact() else { return false };
+        let bundle = match text.strip_prefix('-') {
+            None if at == 0 => Some(text),
+            bundle => bundle.filter(|bundle| !bundle.starts_with('-')),
+        };
+        if let Some(bundle) = bundle {
+            lists |= bundle.contains('t');
+            return letters(bundle);
+        }
+        lists |= text == "--list";
+        match text.starts_with('-') {
+            true => is_among(text, OPTIONS) || text.starts_with("--file=") && !text.contains(':'),
+            false => !text.contains(':'),
+        }
+    }) && lists
 }

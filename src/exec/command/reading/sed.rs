@@ -19,6 +19,12 @@ pub(super) fn reads(arguments: &[Word]) -> Result<(), String> {
                     "-n" | "-E" | "-r" | "-nE" | "-nr" | "-En" | "-rn" | "-s" | "-u" | "-z" | "--quiet" | "--silent"
                     | "--posix" | "--regexp-extended" | "--debug" | "--sandbox",
                 ) => {}
+                Some(text) if text.starts_with("--expression=") => {
+                    has_script = true;
+                    if !prints(&text["--expression=".len()..]) {
+                        return refuse("runs a sed script that may write or run something");
+                    }
+                }
                 Some("-e" | "-ne" | "-Ee" | "-nEe" | "-re" | "--expression") => {
                     has_script = true;
                     if !words.next().and_then(Word::exact).is_some_and(prints) {
@@ -68,8 +74,8 @@ fn commands(chars: &mut Peekable<Chars<'_>>) -> Option<()> {
             'q' | 'Q' | 'l' => while chars.next_if(char::is_ascii_digit).is_some() {},
             's' => {
                 let mark = chars.next()?;
-                delimited(chars, mark)?;
-                delimited(chars, mark)?;
+                delimited(chars, mark, true)?;
+                delimited(chars, mark, false)?;
                 while chars
                     .next_if(|c| c.is_ascii_digit() || matches!(c, 'g' | 'p' | 'i' | 'I'))
                     .is_some()
@@ -77,8 +83,8 @@ fn commands(chars: &mut Peekable<Chars<'_>>) -> Option<()> {
             }
             'y' => {
                 let mark = chars.next()?;
-                delimited(chars, mark)?;
-                delimited(chars, mark)?;
+                delimited(chars, mark, false)?;
+                delimited(chars, mark, false)?;
             }
             'b' | 't' | 'T' | ':' => {
                 while chars.next_if(|c| *c == ' ').is_some() {}
@@ -101,34 +107,55 @@ fn address(chars: &mut Peekable<Chars<'_>>) -> Option<()> {
         Some('0'..='9') => while chars.next_if(|c| c.is_ascii_digit() || *c == '~').is_some() {},
         Some('/') => {
             chars.next();
-            delimited(chars, '/')?;
+            delimited(chars, '/', true)?;
             chars.next_if(|c| *c == 'I');
         }
         Some('\\') => {
             chars.next();
             let mark = chars.next()?;
-            delimited(chars, mark)?;
+            delimited(chars, mark, true)?;
         }
         _ => {}
     }
     Some(())
 }
 
-/// Text up to the mark. Where a bracket is open there, programs differ about its end, and none is known.
-fn delimited(chars: &mut Peekable<Chars<'_>>, mark: char) -> Option<()> {
-    if mark.is_alphanumeric() || mark.is_whitespace() || mark == '\\' {
+/// Text up to the mark. Where the mark stands in brackets of a pattern, programs differ about its end, and none is known.
+fn delimited(chars: &mut Peekable<Chars<'_>>, mark: char, is_pattern: bool) -> Option<()> {
+    if mark.is_alphanumeric() || mark.is_whitespace() || matches!(mark, '\\' | '[' | ']') {
         return None;
     }
-    let mut bracket = false;
     loop {
         match chars.next()? {
             '\\' => drop(chars.next()?),
             '\n' => return None,
-            c if c == mark => return (!bracket).then_some(()),
-            '[' => bracket = true,
-            ']' => bracket = false,
+            c if c == mark => return Some(()),
+            '[' if is_pattern => brackets(chars, mark)?,
             _ => {}
         }
+    }
+}
+
+/// What follows an opening bracket, up to its end; nothing if the mark or something unusual stands there.
+fn brackets(chars: &mut Peekable<Chars<'_>>, mark: char) -> Option<()> {
+    chars.next_if_eq(&'^');
+    let mut is_first = true;
+    loop {
+        match chars.next()? {
+            ']' if !is_first => return Some(()),
+            '\n' => return None,
+            c if c == mark => return None,
+            '\\' => drop(chars.next_if(|c| "ntdswDSW.*+?$^|(){}-".contains(*c))?),
+            '[' => {
+                if let Some(sign) = chars.next_if(|c| matches!(c, ':' | '.' | '=')) {
+                    while chars.next_if(char::is_ascii_alphanumeric).is_some() {}
+                    chars.next_if_eq(&sign)?;
+                    chars.next_if_eq(&']')?;
+                }
+            }
+            _ => {}
+        }
+        is_first = false;
     }
 }
 
@@ -157,6 +184,8 @@ mod tests {
             "/^$/d",
             "1,+3p",
             "s/a\\/b/c/",
+            "s/[[:space:]]*$//",
+            "s/[^]]x/[y/p",
         ] {
             assert!(prints(script), "{script}");
         }
@@ -178,6 +207,11 @@ mod tests {
             "{p;w P\n}",
             "p}w P",
             "s\na\nb\nw P",
+            "s/[]/]/g;s/w /tmp/g",
+            "s/[^]/]/g;s/w /tmp/g",
+            "s/[[:alpha:]/]/g;s/w /tmp/g",
+            "/[]/]/d;s/w /tmp/g",
+            "s[a[b[w P[",
         ] {
             assert!(!prints(script), "{script}");
         }

@@ -87,3 +87,25 @@ fn questions_are_no_wrappers() {
         assert_eq!(unwrap(&words), None, "{line}");
     }
 }
+
+#[test]
+fn where_the_command_begins_must_be_clear() {
+    for (line, expected) in [
+        ("xargs -0 -n 1 cat", true),
+        ("xargs -0rn1 cat", true),
+        ("xargs --max-args=1 cat", true),
+        ("nice -10 cat", true),
+        ("timeout -v -k 5 5 cat", true),
+        ("exec -cl cat", true),
+        ("xargs -0I w touch x", false),
+        ("xargs --delim w touch x", false),
+        ("xargs --process-slot cat touch x", false),
+        ("time --form cat touch x", false),
+        ("exec -la cat touch x", false),
+        ("taskset -pc 0 cat", false),
+    ] {
+        let words: Vec<Word> = line.split(' ').map(Word::literal).collect();
+        let caveat = unwrap(&words).expect("a wrapper").caveat;
+        assert_eq!(caveat.is_none(), expected, "{line}: {caveat:?}");
+    }
+}

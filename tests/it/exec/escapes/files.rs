@@ -109,9 +109,21 @@ pub(super) const ATTEMPTS: &[Attempt] = &[
     .weaker_without_namespaces(METADATA),
     attempt(
         "flags of the file system",
-        "fcntl.ioctl(os.open(OUT + '/file', os.O_RDONLY), 0x40086602, struct.pack('l', 0x40))",
+        "fcntl.ioctl(os.open(OUT + '/file', os.O_RDONLY), 0x40086602, struct.pack('l', 0x40)); through()",
+    ),
+    attempt(
+        "flags and project of the file system",
+        "
+fd = os.open(OUT + '/file', os.O_RDONLY); known = bytearray(28)
+fcntl.ioctl(fd, 0x801c581f, known); known[0] |= 0x40
+fcntl.ioctl(fd, 0x401c5820, bytes(known)); through()",
     )
-    .weaker_without_namespaces(METADATA),
+    .inside_only(),
+    attempt(
+        "its version",
+        "fcntl.ioctl(os.open(OUT + '/file', os.O_RDONLY), 0x40087602, struct.pack('l', 7)); through()",
+    )
+    .inside_only(),
     attempt(
         "by a handle",
         "
