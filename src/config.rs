@@ -41,7 +41,7 @@ use network::Network;
 use otel::{Feedback, Otel};
 use permissions::{Profiles, Subject};
 use provider::{MissingKey, Provider};
-pub(crate) use redact::{is_version, secrets_of_address};
+pub(crate) use redact::{is_no_secret, secrets_of_address};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;

@@ -328,7 +328,8 @@ pub(super) fn json(answer: &Answer, sent: &[&str]) -> Result<Value, ServerError>
     // Some say yes to the request, and no in the answer to it.
     let says_no = value
         .as_ref()
-        .is_some_and(|value| value.get("error").is_some_and(Value::is_string));
+        .and_then(|value| value.get("error")?.as_str())
+        .is_some_and(|error| !error.is_empty());
     if (200..300).contains(&answer.status) && !says_no {
         return value.ok_or(match starts_like_a_page(&answer.body) {
             true => {
@@ -387,6 +388,7 @@ mod tests {
             read(200, r#"{"access_token": "a"}"#).map(|tokens| tokens.access_token),
             Ok("a".into())
         );
+        assert!(read(200, r#"{"access_token": "a", "error": ""}"#).is_ok());
         for lasts in ["3600", "\"3600\""] {
             let tokens = read(200, &format!(r#"{{"access_token": "a", "expires_in": {lasts}}}"#));
             assert!(tokens.is_ok_and(|tokens| tokens.expires_at.is_some()), "{lasts}");

@@ -101,7 +101,7 @@ fn unheld<'a>(said: &[String], words: &'a [String]) -> impl Iterator<Item = &'a 
         let joined = |most: &usize| *first == safe(&words[..*most].join("\n\n"));
         (1..=words.len()).rev().find(joined)
     });
-    let mut left: Vec<&String> = said.iter().skip(1).collect();
+    let mut left: Vec<&String> = said.iter().skip(usize::from(begin.is_some())).collect();
     words[words.len().min(begin.unwrap_or(1))..]
         .iter()
         .filter_map(move |words| match left.iter().position(|said| **said == safe(words)) {

@@ -414,7 +414,7 @@ fn what_was_said_while_it_was_closed_is_found() {
         }
         after(&text, &[more(TAG, "Done.")])
     };
-    let table: [(&[&str], &[&str], &[&str]); 8] = [
+    let table: [(&[&str], &[&str], &[&str]); 9] = [
         (&["Go"], &["Go"], &[]),
         (&["Go"], &["Go", "and the tests"], &["and the tests"]),
         (&["Go", "no, by hand"], &["Go"], &[]),
@@ -423,6 +423,8 @@ fn what_was_said_while_it_was_closed_is_found() {
         (&["Go\n\nand the tests"], &["Go", "and the tests", "more"], &["more"]),
         (&["Go", "again"], &["Go", "again", "again"], &["again"]),
         (&["mended by the person"], &["Go"], &[]),
+        // What began it was taken out.
+        (&["and the tests"], &["Go", "and the tests"], &[]),
     ];
     for (document, words, missing) in table {
         let text = with(document);

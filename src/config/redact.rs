@@ -63,24 +63,32 @@ pub(super) fn may_hold_secret(header: &str) -> bool {
     is_secret(header) || header.to_ascii_lowercase().contains("auth")
 }
 
-/// What an address holds that may be a secret: a password, and what is asked for. The number of a version is none.
+/// What an address holds that may be a secret: a password, or a user without one, and what is asked for.
 pub(crate) fn secrets_of_address(address: &str) -> impl Iterator<Item = &str> {
     let (place, query) = address.split_once('?').unwrap_or((address, ""));
     let host = place.split_once("://").map_or(place, |(_, rest)| rest);
     let person = host.split('/').next().and_then(|host| host.rsplit_once('@'));
-    let password = person
-        .and_then(|(person, _)| person.split_once(':'))
-        .map(|(_, password)| password);
+    let password = person.map(|(person, _)| person.split_once(':').map_or(person, |(_, password)| password));
     let query = query.split('#').next().unwrap_or_default();
     let values = query.split('&').filter_map(|pair| pair.split_once('='));
     password
         .into_iter()
-        .chain(values.filter(|(name, _)| !is_version(name)).map(|(_, value)| value))
+        .chain(values.filter(|(name, _)| !is_no_secret(name)).map(|(_, value)| value))
 }
 
-/// Whether a header or a parameter is the number of a version, which helps to understand an error.
-pub(crate) fn is_version(name: &str) -> bool {
-    name.to_ascii_lowercase().ends_with("version")
+/// Whether a header or a parameter is known to hold no secret, such as the number of a version: it helps to understand an
+/// error.
+pub(crate) fn is_no_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let known = [
+        "accept",
+        "content-type",
+        "http-referer",
+        "referer",
+        "user-agent",
+        "x-title",
+    ];
+    name.ends_with("version") || name.ends_with("-beta") || known.contains(&name.as_str())
 }
 
 /// Takes user and password out of a proxy, which may be named without a scheme.
@@ -126,7 +134,7 @@ mod tests {
             ),
             ("me:pw@host:1", &["pw"]),
             ("https://host/a@b:c?x", &[]),
-            ("https://me@host?=y", &["y"]),
+            ("https://me@host?=y", &["me", "y"]),
         ] {
             assert_eq!(secrets_of_address(address).collect::<Vec<_>>(), wanted, "{address}");
         }

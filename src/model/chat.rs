@@ -6,7 +6,7 @@ mod kept;
 
 pub(super) use body::body;
 pub(super) use decoder::Decoder;
-pub(super) use kept::is_own_seal;
+pub(super) use kept::{Origin, is_own_seal};
 
 #[cfg(test)]
 mod tests {
@@ -28,7 +28,11 @@ mod tests {
         let seal = json!({"google": {"thought_signature": "s"}});
         let details = json!([{"type": "reasoning.encrypted", "data": "d"}]);
         let call = json!({"id": "c", "extra_content": seal, "function": {"name": "look", "arguments": "{}"}});
-        let mut decoder = Decoder::new("m", Names::new(&[]), HashSet::new());
+        let origin = Origin {
+            server: "a.example".to_owned(),
+            model: "m".to_owned(),
+        };
+        let mut decoder = Decoder::new(origin.clone(), Names::new(&[]), HashSet::new());
         let mut events = VecDeque::new();
         for data in [
             delta(json!({"reasoning_content": "Hm"})),
@@ -48,7 +52,7 @@ mod tests {
             input: Arc::new(items.collect()),
             ..ModelRequest::default()
         };
-        let sent: Value = serde_json::from_slice(&body(&request, false).expect("a body")).expect("JSON");
+        let sent: Value = serde_json::from_slice(&body(&request, &origin, false).expect("a body")).expect("JSON");
         let message = &sent["messages"][0];
         assert_eq!(message["reasoning_content"], "Hmm", "{sent}");
         assert_eq!(message["reasoning_details"], details, "{sent}");

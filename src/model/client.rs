@@ -4,7 +4,7 @@
 mod line;
 
 use crate::config::provider::{Provider, WireApi};
-use crate::config::{is_version, secrets_of_address};
+use crate::config::{is_no_secret, secrets_of_address};
 use crate::model::credential::{Bearer, Credential};
 use crate::model::error::{Endpoint, ErrorKind, KeyFrom, LoginTrouble, ModelError};
 use crate::model::failure::Report;
@@ -233,15 +233,15 @@ impl ModelClient {
                 responses::body(request, openai).map_err(unsendable)?,
                 Decoder::Responses(responses::Decoder::new(names)),
             ),
-            WireApi::Chat => (
-                "chat/completions",
-                chat::body(request, openai).map_err(unsendable)?,
-                Decoder::Chat(Box::new(chat::Decoder::new(
-                    &request.model,
-                    names,
-                    custom_tools(&request.tools),
-                ))),
-            ),
+            WireApi::Chat => {
+                let origin = chat::Origin {
+                    server: server(base_url),
+                    model: request.model.clone(),
+                };
+                let body = chat::body(request, &origin, openai).map_err(unsendable)?;
+                let decoder = chat::Decoder::new(origin, names, custom_tools(&request.tools));
+                ("chat/completions", body, Decoder::Chat(Box::new(decoder)))
+            }
             WireApi::Anthropic => (
                 "messages",
                 anthropic::body(request).map_err(unsendable)?,
@@ -392,7 +392,7 @@ impl ModelClient {
             model: model.to_owned(),
             from,
             key,
-            further: self.further_secrets(),
+            further: self.further_secrets(model),
             idle_limit: match stream_idle_timeout_ms {
                 0 => DEFAULT_IDLE_LIMIT,
                 // A year is as good as for ever, and no sum of times overflows.
@@ -402,7 +402,7 @@ impl ModelClient {
     }
 
     /// What goes along with a request beside the key and may be a secret: no error repeats it.
-    fn further_secrets(&self) -> Vec<String> {
+    fn further_secrets(&self, model: &str) -> Vec<String> {
         let Provider {
             base_url,
             http_headers,
@@ -411,12 +411,12 @@ impl ModelClient {
         } = &self.shared.provider;
         let further = self.shared.headers.iter().map(|(name, value)| (name, value));
         let named = http_headers.iter().chain(query_params).chain(further);
-        let named = named.filter(|(name, _)| !is_version(name));
+        let named = named.filter(|(name, _)| !is_no_secret(name));
         let mut secrets: Vec<String> = named
             .map(|(_, value)| value.as_str())
             .chain(secrets_of_address(base_url))
             // Shorter ones are words.
-            .filter(|value| value.len() >= SHORTEST_SECRET)
+            .filter(|value| value.len() >= SHORTEST_SECRET && *value != model)
             .map(str::to_owned)
             .collect();
         secrets.sort_by_key(|value| std::cmp::Reverse(value.len()));
@@ -587,6 +587,16 @@ pub(super) fn is_openai(base_url: &str) -> bool {
     let Ok(url) = Url::parse(base_url) else { return false };
     let host = url.host_str().unwrap_or_default();
     host == "openai.com" || host.ends_with(".openai.com") || host.ends_with(".openai.azure.com")
+}
+
+/// Host and port of an address, without what in it may be a secret.
+fn server(base_url: &str) -> String {
+    let Ok(url) = Url::parse(base_url.trim()) else {
+        return String::new();
+    };
+    let host = url.host_str().unwrap_or_default();
+    url.port()
+        .map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
 pub(super) fn is_loopback(base_url: &str) -> bool {

@@ -324,29 +324,31 @@ impl Report {
             };
             return Some(kind);
         }
-        let lower = message.to_lowercase();
+        // Before secrets were taken out of them: those may look like the words that are looked for.
+        let lower = self.message.to_lowercase();
         let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
-        if not_transient
-            && says(&[
-                "maximum context length",
-                "exceeds the context window",
-                "context window of this model",
-                "context length exceeded",
-                "exceeds the available context size",
-                "context size has been exceeded",
-                "exceed context limit",
-                "prompt is too long",
-                "input is too long",
-                "input length exceeds",
-                "exceeds the maximum number of tokens",
-                "maximum prompt length",
-                "longer than the maximum model length",
-                "exceed context window",
-                "exceeded model token limit",
-                "greater than the context length",
-                "larger context length",
-                "reduce the length of the messages",
-            ])
+        // llama.cpp says so with a status of its own fault.
+        let is_full = says(&["context size has been exceeded", "exceeds the available context size"]);
+        if is_full
+            || not_transient
+                && says(&[
+                    "maximum context length",
+                    "exceeds the context window",
+                    "context window of this model",
+                    "context length exceeded",
+                    "exceed context limit",
+                    "prompt is too long",
+                    "input is too long",
+                    "input length exceeds",
+                    "exceeds the maximum number of tokens",
+                    "maximum prompt length",
+                    "longer than the maximum model length",
+                    "exceed context window",
+                    "exceeded model token limit",
+                    "greater than the context length",
+                    "larger context length",
+                    "reduce the length of the messages",
+                ])
         {
             return Some(ErrorKind::ContextWindowExceeded { status, message });
         }
@@ -572,6 +574,11 @@ mod tests {
             ),
             (401, "", "Unauthorized"),
             (402, "pay", "Quota"),
+            (
+                500,
+                r#"{"error":{"code":500,"message":"Context size has been exceeded.","type":"server_error"}}"#,
+                "ContextWindowExceeded",
+            ),
             (
                 403,
                 r#"{"error":{"code":403,"message":"Input was flagged","metadata":{"reasons":["x"],"flagged_input":"y"}}}"#,

@@ -4,16 +4,16 @@
 //! holds the calls. So everything that the model says between two inputs is gathered into one assistant message, and
 //! images in outputs, which a `tool` message cannot hold, follow as a message of the person's side.
 
-use super::kept::{INSISTED_ON, Kept};
+use super::kept::{INSISTED_ON, Kept, Origin, insists};
 use crate::model::item::{ContentPart, ReasoningPart, ResponseItem, ToolOutputPayload, ToolSpec};
 use crate::model::{ModelRequest, catalogue, wire};
 use serde_json::{Map, Value, json};
 
 /// The body of one request. `openai`: the provider is OpenAI itself, which knows names that others refuse.
-pub(in crate::model) fn body(request: &ModelRequest, openai: bool) -> Result<Vec<u8>, serde_json::Error> {
+pub(in crate::model) fn body(request: &ModelRequest, to: &Origin, openai: bool) -> Result<Vec<u8>, serde_json::Error> {
     let mut body = json!({
         "model": request.model,
-        "messages": messages(request, openai),
+        "messages": messages(request, to, openai),
         "stream": true,
         "stream_options": {"include_usage": true},
     });
@@ -101,7 +101,7 @@ struct Messages {
     images: Vec<Value>,
 }
 
-fn messages(request: &ModelRequest, openai: bool) -> Vec<Value> {
+fn messages(request: &ModelRequest, to: &Origin, openai: bool) -> Vec<Value> {
     let system_role = |role: &str| matches!(role, "developer" | "system");
     let mut system = vec![request.instructions.as_str().to_owned()];
     let mut input = request.input.as_slice();
@@ -113,7 +113,17 @@ fn messages(request: &ModelRequest, openai: bool) -> Vec<Value> {
         input = rest;
     }
     system.retain(|text| !text.trim().is_empty());
-    let mut messages = Messages::default();
+    let sealed = |item: &ResponseItem| match item {
+        ResponseItem::Reasoning {
+            encrypted_content: Some(sealed),
+            ..
+        } => insists(sealed, to),
+        _ => false,
+    };
+    let mut messages = Messages {
+        insists: input.iter().any(sealed),
+        ..Messages::default()
+    };
     if !system.is_empty() {
         messages
             .done
@@ -146,7 +156,7 @@ fn messages(request: &ModelRequest, openai: bool) -> Vec<Value> {
                 ..
             } => {
                 let sealed = encrypted_content.as_deref();
-                let kept = sealed.and_then(|sealed| Kept::open(sealed, &request.model));
+                let kept = sealed.and_then(|sealed| Kept::open(sealed, to));
                 let Kept {
                     thoughts,
                     message,
@@ -156,10 +166,7 @@ fn messages(request: &ModelRequest, openai: bool) -> Vec<Value> {
                 messages.extra_of_call.extend(call);
                 let text = reasoning_text(content.as_deref().unwrap_or(summary));
                 match thoughts.as_deref() {
-                    Some(INSISTED_ON) => {
-                        messages.insists = true;
-                        messages.reasoning_of_calls.push_str(&text);
-                    }
+                    Some(INSISTED_ON) => messages.reasoning_of_calls.push_str(&text),
                     Some("") => {}
                     // Only within the turn that runs: earlier thoughts are no business of the model any more.
                     _ if index > last_user => messages.reasoning.push_str(&text),
@@ -331,6 +338,13 @@ mod tests {
     use crate::protocol::settings::ReasoningSummary;
     use std::sync::Arc;
 
+    fn at(server: &str, model: &str) -> Origin {
+        Origin {
+            server: server.to_owned(),
+            model: model.to_owned(),
+        }
+    }
+
     fn request(input: Vec<ResponseItem>) -> ModelRequest {
         ModelRequest {
             model: "some-model".into(),
@@ -390,6 +404,7 @@ mod tests {
                 ResponseItem::developer("Later rule."),
                 ResponseItem::Other,
             ]),
+            &at("a.example", "some-model"),
             false,
         );
         let function = |id: &str, name: &str, arguments: &str| json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}});
@@ -423,7 +438,7 @@ mod tests {
             id: None,
             summary: vec![],
             content: text.map(|text| vec![ReasoningPart::ReasoningText { text: text.into() }]),
-            encrypted_content: kept.seal("some-model"),
+            encrypted_content: kept.seal(&at("a.example", "some-model")),
         };
         let thought = |text: &str| {
             let thoughts = Some(INSISTED_ON.to_owned());
@@ -438,7 +453,7 @@ mod tests {
         let fields = |value: Value| value.as_object().cloned().expect("an object");
         let of_call = fields(json!({"extra_content": {"google": {"thought_signature": "s"}}}));
         let of_message = fields(json!({"reasoning_details": [{"data": "d"}]}));
-        let mut request = request(vec![
+        let request = request(vec![
             ResponseItem::user("one"),
             call("early", "{}"),
             output("early", vec![text("o")]),
@@ -486,10 +501,10 @@ mod tests {
             json!({"extra_content": {"google": {"thought_signature": "s"}}}),
         );
         assert_eq!(
-            json!(messages(&request, false)[1..]),
+            json!(messages(&request, &at("a.example", "some-model"), false)[1..]),
             json!([
                 {"role": "user", "content": "one"},
-                assistant(json!([function("early")])),
+                with(assistant(json!([function("early")])), json!({"reasoning_content": " "})),
                 result("early", "o"),
                 with(assistant(json!([function("a")])), json!({"reasoning_content": "why"})),
                 result("a", "x"),
@@ -503,11 +518,15 @@ mod tests {
                 result("c", "z"),
             ])
         );
-        request.model = "another-model".into();
-        let sent = json!(messages(&request, false)).to_string();
+        // Another model of the same server insists as well, and nobody else is told of it.
+        let sent = |server: &str| json!(messages(&request, &at(server, "another-model"), false)).to_string();
         for word in ["reasoning", "extra_content", "why", "parts"] {
+            let sent = sent("b.example").replace("a.example", "");
             assert!(!sent.contains(word), "{word}: {sent}");
         }
+        let padded = sent("a.example");
+        assert_eq!(padded.matches(r#""reasoning_content":" ""#).count(), 3, "{padded}");
+        assert!(!padded.contains("why") && !padded.contains("extra_content"), "{padded}");
     }
 
     #[test]
@@ -521,7 +540,10 @@ mod tests {
             description: "d".into(),
             format: json!({}),
         }];
-        let sent = |openai| serde_json::from_slice::<Value>(&body(&request, openai).expect("ok")).expect("JSON");
+        let sent = |openai| {
+            serde_json::from_slice::<Value>(&body(&request, &at("a.example", "some-model"), openai).expect("ok"))
+                .expect("JSON")
+        };
         let (theirs, others) = (sent(true), sent(false));
         assert_eq!(
             (&theirs["max_completion_tokens"], theirs.get("max_tokens")),

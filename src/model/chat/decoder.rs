@@ -1,6 +1,6 @@
 //! The stream: chunks of one message become items.
 
-use super::kept::{INSISTED_ON, Kept, add_details};
+use super::kept::{INSISTED_ON, Kept, Origin, add_details};
 use crate::model::error::ErrorKind;
 use crate::model::failure::{Asked, Report};
 use crate::model::item::{ReasoningPart, ResponseItem};
@@ -27,8 +27,8 @@ struct Call {
 
 #[derive(Debug)]
 pub(in crate::model) struct Decoder {
-    /// The model that was asked.
-    model: String,
+    /// Who was asked.
+    origin: Origin,
     names: Names,
     /// Names of the tools whose input is text.
     custom: HashSet<String>,
@@ -51,9 +51,9 @@ pub(in crate::model) struct Decoder {
 }
 
 impl Decoder {
-    pub(in crate::model) fn new(model: &str, names: Names, custom: HashSet<String>) -> Self {
+    pub(in crate::model) fn new(origin: Origin, names: Names, custom: HashSet<String>) -> Self {
         Self {
-            model: model.to_owned(),
+            origin,
             names,
             custom,
             created: false,
@@ -282,7 +282,7 @@ impl Decoder {
                 id: Some(id.clone()),
                 summary: Vec::new(),
                 content: Some(vec![ReasoningPart::ReasoningText { text: text.clone() }]),
-                encrypted_content: if is_usual { None } else { kept.seal(&self.model) },
+                encrypted_content: if is_usual { None } else { kept.seal(&self.origin) },
             }));
         }
     }
@@ -297,7 +297,7 @@ impl Decoder {
             encrypted_content,
         };
         out.push_back(ModelEvent::ItemAdded(make(None)));
-        out.push_back(ModelEvent::ItemDone(make(kept.seal(&self.model))));
+        out.push_back(ModelEvent::ItemDone(make(kept.seal(&self.origin))));
     }
 
     /// A fragment belongs to the call with its index and id; some servers give every call index 0 and its own id, or none.

@@ -1,13 +1,13 @@
 //! What a server of this API wants back with the next request, beside words and calls: thoughts under the name that they came
 //! under, and seals that only it can read. Some refuse a request in which it is missing, others one that has it without their
-//! having sent it; so it goes to nobody but the model that it is from.
+//! having sent it; so it goes to nobody but the model that it is from, at the server that it is from.
 //!
 //! Items have no place of their own for it. It lies where thoughts of other APIs have their seal.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// What is kept begins like this; the model, an end of line and the rest as JSON follow.
+/// What is kept begins like this; server and model, an end of line and the rest as JSON follow.
 const KEPT: &str = "chat-kept:";
 
 /// The one name for thoughts that servers insist on getting them back under.
@@ -28,16 +28,23 @@ pub(super) struct Kept {
     pub(super) call: Map<String, Value>,
 }
 
+/// Whom something is from: the server, and the model there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::model) struct Origin {
+    pub(in crate::model) server: String,
+    pub(in crate::model) model: String,
+}
+
 impl Kept {
-    pub(super) fn seal(&self, model: &str) -> Option<String> {
-        Some(format!("{KEPT}{model}\n{}", serde_json::to_string(self).ok()?))
+    pub(super) fn seal(&self, from: &Origin) -> Option<String> {
+        let Origin { server, model } = from;
+        Some(format!("{KEPT}{server} {model}\n{}", serde_json::to_string(self).ok()?))
     }
 
-    /// What this model is to get back. `None` where there is no such seal; nothing where it is from another model.
-    pub(super) fn open(sealed: &str, model: &str) -> Option<Self> {
-        let (from, kept) = sealed.strip_prefix(KEPT)?.split_once('\n')?;
-        let kept: Self = serde_json::from_str(kept).ok()?;
-        match from == model {
+    /// What this model is to get back. `None` where there is no such seal; nothing where it is from another one.
+    pub(super) fn open(sealed: &str, to: &Origin) -> Option<Self> {
+        let (server, model, kept) = read(sealed)?;
+        match server == to.server && model == to.model {
             true => Some(kept),
             false => Some(Self {
                 thoughts: Some(String::new()),
@@ -45,6 +52,18 @@ impl Kept {
             }),
         }
     }
+}
+
+/// Whether the server has shown, with whichever of its models, that it insists on thoughts beside calls.
+pub(super) fn insists(sealed: &str, to: &Origin) -> bool {
+    read(sealed).is_some_and(|(server, _, kept)| server == to.server && kept.thoughts.as_deref() == Some(INSISTED_ON))
+}
+
+/// Server, model, and what is kept.
+fn read(sealed: &str) -> Option<(&str, &str, Kept)> {
+    let (from, kept) = sealed.strip_prefix(KEPT)?.split_once('\n')?;
+    let (server, model) = from.split_once(' ')?;
+    Some((server, model, serde_json::from_str(kept).ok()?))
 }
 
 /// Whether what seals a thought means something to this API only.
@@ -87,19 +106,28 @@ mod tests {
 
     #[test]
     fn what_is_kept_goes_to_the_model_that_it_is_from() {
+        let of = |server: &str, model: &str| Origin {
+            server: server.to_owned(),
+            model: model.to_owned(),
+        };
         let kept = Kept {
             thoughts: Some(INSISTED_ON.to_owned()),
             ..Kept::default()
         };
-        let sealed = kept.seal("deep/thinker:free").expect("JSON");
-        assert!(is_own_seal(&sealed));
-        assert_eq!(Kept::open(&sealed, "deep/thinker:free"), Some(kept));
-        assert_eq!(
-            Kept::open(&sealed, "another").map(|kept| kept.thoughts),
-            Some(Some(String::new()))
-        );
-        assert_eq!(Kept::open("gAAAA", "another"), None);
-        assert_eq!(Kept::open("anthropic-signature:x", "another"), None);
+        let from = of("a.example:80", "deep/thinker:free");
+        let sealed = kept.seal(&from).expect("JSON");
+        assert!(is_own_seal(&sealed) && insists(&sealed, &from));
+        assert_eq!(Kept::open(&sealed, &from), Some(kept));
+        for (other, insisting) in [
+            (of("a.example:80", "another"), true),
+            (of("b.example", "deep/thinker:free"), false),
+        ] {
+            let thoughts = Kept::open(&sealed, &other).map(|kept| kept.thoughts);
+            assert_eq!(thoughts, Some(Some(String::new())), "{other:?}");
+            assert_eq!(insists(&sealed, &other), insisting, "{other:?}");
+        }
+        assert_eq!(Kept::open("gAAAA", &from), None);
+        assert_eq!(Kept::open("anthropic-signature:x", &from), None);
     }
 
     #[test]
