@@ -31,6 +31,8 @@ export class RowList {
   private lastClient = 0;
   /** When the person last did something that can scroll; milliseconds since the page is there. */
   private touchedAt = -Infinity;
+  /** Whether a row is just drawn anew, which may move the focus in it. */
+  private redrawing = false;
   private readonly sizes = new ResizeObserver((entries) => { this.measured(entries); });
 
   constructor(
@@ -46,14 +48,16 @@ export class RowList {
       const byHand = performance.now() - this.touchedAt < HAND_MS;
       if (scrollHeight - scrollTop - clientHeight < 24) this.atEnd = true;
       else if ((byHand || still) && scrollTop < this.lastTop - 1) this.atEnd = false;
-      // A drag and a swing go on with no more than this to be seen of them.
-      if (byHand) this.touchedAt = performance.now();
+      // A drag and a swing go on with no more than this to be seen of them; where it is as it was left, the list has moved itself.
+      if (byHand && scrollTop !== this.lastTop) this.touchedAt = performance.now();
       this.remember();
       this.onEnd(this.atEnd);
       this.schedule();
     }, { passive: true });
     for (const touch of ["wheel", "touchmove", "pointerdown", "keydown", "focusin"]) {
-      this.root.addEventListener(touch, () => { this.touchedAt = performance.now(); }, { passive: true });
+      this.root.addEventListener(touch, () => {
+        if (!this.redrawing) this.touchedAt = performance.now();
+      }, { passive: true });
     }
     new ResizeObserver(() => { this.schedule(); }).observe(this.root);
     this.root.addEventListener("keydown", (event) => { this.key(event); });
@@ -154,7 +158,9 @@ export class RowList {
     const known = this.drawn.get(row.key);
     if (known !== undefined) {
       if (known.rev !== row.rev) {
+        this.redrawing = true;
         redraw(known.drawn.root, () => { known.drawn.update(row); });
+        this.redrawing = false;
         known.rev = row.rev;
       }
       known.index = index;

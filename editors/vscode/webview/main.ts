@@ -37,6 +37,8 @@ const elapsed = el("span", { class: "dim" });
 let shownActivity = "";
 let shownWelcome = "";
 let shownQueue: ThreadView["queue"];
+/** What is being written in the place of messages that wait, by their ids: who looks at another conversation finds it again. */
+const rewritten = new Map<string, string>();
 let toldTrouble: { readonly text: string; readonly box: HTMLElement } | undefined;
 const queue = el("div", { class: "queue", label: "Waiting messages", role: "group" });
 queue.hidden = true;
@@ -104,6 +106,8 @@ function show(next: ThreadView | null): void {
   if (isOther) {
     context.folds.clear();
     notices.replaceChildren();
+    // Its buttons, and what is being typed into it, are of the other conversation.
+    drawQueue();
   }
   list.reset(model?.view.rows ?? []);
   head();
@@ -156,6 +160,7 @@ function drawQueue(): void {
   shownQueue = waiting;
   queue.hidden = waiting === undefined;
   if (waiting === undefined) {
+    queue.replaceChildren();
     return;
   }
   const act = (action: "remove" | "up" | "down", queuedId: string) => (): void => { post({ type: "queue", action, queuedId, text: "" }); };
@@ -165,12 +170,14 @@ function drawQueue(): void {
       const text = textOf(one.input);
       const row = el("div", { class: "queued", attrs: { "data-of": one.id } }, el("span", { class: "grow" }, cut(text, 200)), iconButton("edit", "Edit", () => {
         const box = el("textarea", { label: "Message", attrs: { rows: String(Math.min(8, text.split("\n").length)) } });
-        box.value = text;
+        box.value = rewritten.get(one.id) ?? text;
+        box.addEventListener("input", () => { rewritten.set(one.id, box.value); });
         box.addEventListener("keydown", (event) => {
           const isDone = event.key === "Enter" && !event.shiftKey && !event.isComposing;
           if (isDone) changeQueued(one.id, box.value);
           if (isDone || event.key === "Escape") {
             event.preventDefault();
+            rewritten.delete(one.id);
             redraw(queue, drawQueue, composer.text);
           }
         });

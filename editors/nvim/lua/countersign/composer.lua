@@ -24,14 +24,22 @@ end
 ---@type { line: string, buf: integer }? What the person has typed behind a colon and is being carried out, and where.
 local typed
 
+local group = vim.api.nvim_create_augroup('countersign.composer', {})
 vim.api.nvim_create_autocmd('CmdlineLeave', {
-  group = vim.api.nvim_create_augroup('countersign.composer', {}),
+  group = group,
   pattern = ':',
   callback = function()
     typed = not vim.v.event.abort and { line = vim.fn.getcmdline(), buf = vim.api.nvim_get_current_buf() } or nil
-    vim.schedule(function()
+  end,
+})
+-- It is carried out once the editor waits for the person's keys again. Not before: a save may wait for something itself, as for a
+-- formatter, while all that is scheduled runs; and it may ask for a line.
+vim.api.nvim_create_autocmd('SafeState', {
+  group = group,
+  callback = function()
+    if vim.fn.mode() ~= 'c' then
       typed = nil
-    end)
+    end
   end,
 })
 
@@ -46,6 +54,14 @@ local function is_meant(buf)
     end
   end
   return typed.buf == buf
+end
+
+local function text_of(buf)
+  return table.concat(vim.api.nvim_buf_get_lines(buf, 0, -1, false), '\n')
+end
+
+local function is_empty(buf)
+  return vim.trim(text_of(buf)) == ''
 end
 
 --- The composer's buffer of a conversation.
@@ -66,6 +82,9 @@ function M.buffer(id)
       callback = function()
         if is_meant(buf) then
           M.send(id)
+        elseif is_empty(buf) then
+          -- Nothing is lost, so nobody is kept from quitting by it.
+          vim.bo[buf].modified = false
         else
           client.tell('what you are writing to the agent was not sent. Write it by itself (:w in its window) to send it.')
         end
@@ -101,10 +120,6 @@ function M.open(id)
   vim.cmd('startinsert!')
 end
 
-local function text_of(buf)
-  return table.concat(vim.api.nvim_buf_get_lines(buf, 0, -1, false), '\n')
-end
-
 local function set(buf, text)
   vim.api.nvim_buf_set_lines(buf, 0, -1, false, vim.split(text, '\n', { plain = true }))
   vim.bo[buf].modified = false
@@ -115,8 +130,7 @@ end
 ---@param text string
 function M.give_back(id, text)
   local buf = M.buffer(id)
-  local empty = vim.trim(text_of(buf)) == ''
-  vim.api.nvim_buf_set_lines(buf, 0, empty and -1 or 0, false, vim.split(text, '\n', { plain = true }))
+  vim.api.nvim_buf_set_lines(buf, 0, is_empty(buf) and -1 or 0, false, vim.split(text, '\n', { plain = true }))
   -- As if it had just been typed: the editor is not left without a word about it.
   vim.bo[buf].modified = true
 end
@@ -218,8 +232,9 @@ end
 function M.send(id, queue)
   local buf = M.buffer(id)
   local text = text_of(buf)
-  if vim.trim(text) == '' and not pictures[id] then
-    return client.tell('there is nothing to send.')
+  if is_empty(buf) and not pictures[id] then
+    vim.bo[buf].modified = false
+    return
   end
   local taken = pictures[id]
   local function clear()

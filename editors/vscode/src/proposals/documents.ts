@@ -60,6 +60,8 @@ export function uriOf(file: ProposalFile, proposalId: string, side: Place["side"
 
 export class ProposalDocuments implements vscode.FileSystemProvider, vscode.Disposable {
   private readonly sheets = new Map<string, Sheet>();
+  /** Those that are being read for the first time. */
+  private readonly opening = new Map<string, Promise<Sheet>>();
   private readonly changes = new vscode.EventEmitter<vscode.FileChangeEvent[]>();
   readonly onDidChangeFile = this.changes.event;
   private readonly cleanup: { dispose(): unknown }[];
@@ -158,16 +160,27 @@ export class ProposalDocuments implements vscode.FileSystemProvider, vscode.Disp
   }
 
   private async sheet(uri: vscode.Uri): Promise<Sheet> {
-    return this.sheets.get(uri.toString()) ?? this.read(uri);
+    const key = uri.toString();
+    const known = this.sheets.get(key) ?? this.opening.get(key);
+    if (known !== undefined) {
+      return known;
+    }
+    // The editor asks for more than one thing of a document, but a proposal that is not back is waited for once.
+    const opening = this.read(uri, { isOpened: true }).finally(() => this.opening.delete(key));
+    this.opening.set(key, opening);
+    return opening;
   }
 
-  /** Reads a document's text anew; what is being typed in it is kept, unless that is to go. */
-  private async read(uri: vscode.Uri, isKept = true): Promise<Sheet> {
+  /**
+   * Reads a document's text anew; what is being typed in it is kept, unless that is to go. Only for one that is opened is a proposal waited
+   * for: one that is open is read again when its proposal comes back.
+   */
+  private async read(uri: vscode.Uri, { isKept = true, isOpened = false } = {}): Promise<Sheet> {
     const place = placeOf(uri);
     if (place === undefined) {
       throw vscode.FileSystemError.FileNotFound(uri);
     }
-    const proposal = await this.proposals.readBack(place.proposalId);
+    const proposal = await (isOpened ? this.proposals.readBack(place.proposalId) : this.proposals.readWhole(place.proposalId));
     const file = proposal?.files.find((one) => one.path === place.path);
     if (file === undefined) {
       throw vscode.FileSystemError.FileNotFound(uri);
@@ -271,7 +284,7 @@ export class ProposalDocuments implements vscode.FileSystemProvider, vscode.Disp
     clearTimeout(typed.timer);
     typed.edited.clear();
     // It may be settled by now; then it is again as it was last.
-    const sheet = await this.read(document.uri, false).catch(() => Object.assign(typed, { regions: typed.known }));
+    const sheet = await this.read(document.uri, { isKept: false }).catch(() => Object.assign(typed, { regions: typed.known }));
     const edit = new vscode.WorkspaceEdit();
     edit.replace(document.uri, new vscode.Range(0, 0, document.lineCount, 0), sheet.text);
     await vscode.workspace.applyEdit(edit);

@@ -9,6 +9,8 @@ import { isOpen, isWaiting, move } from "./state";
 
 /** How long after its start a server may still find what waited (ms): it looks again after 1, 5 and 20 s. */
 const RETURN_MS = 30_000;
+/** The least that is waited for a change of a proposal that is not back (ms). */
+const PAUSE_MS = 500;
 
 /** What a decision is about: a whole proposal, a file of it, or some hunks. */
 export interface Target {
@@ -88,29 +90,33 @@ export class Proposals implements vscode.Disposable {
    * waited, that is waited for. Undefined if there is no such proposal.
    */
   async readBack(id: string): Promise<Proposal | undefined> {
-    const end = Date.now() + RETURN_MS;
+    const begun = Date.now();
     for (;;) {
       try {
         return await this.readWhole(id);
       } catch {
-        if (this.threads.isConnected ? Date.now() - this.connectedAt > RETURN_MS : Date.now() > end) {
+        // However late a server comes, it has its time from then on.
+        const left = (this.threads.isConnected ? this.connectedAt : begun) + RETURN_MS - Date.now();
+        if (left <= 0) {
           return undefined;
         }
+        await this.changed(id, Math.max(PAUSE_MS, left));
       }
-      await this.changed(end - Date.now());
     }
   }
 
-  /** Ends with the next change, or after a while. */
-  private changed(ms: number): Promise<void> {
+  /** Ends with the next change that may be of this proposal, or after a while. */
+  private changed(id: string, ms: number): Promise<void> {
     return new Promise((resolve) => {
       const done = (): void => {
         clearTimeout(timer);
         heard.dispose();
         resolve();
       };
-      const timer = setTimeout(done, Math.max(0, ms));
-      const heard = this.changes.event(done);
+      const timer = setTimeout(done, ms);
+      const heard = this.changes.event((proposal) => {
+        if (proposal === undefined || proposal.id === id) done();
+      });
     });
   }
 

@@ -156,16 +156,27 @@ tests['who saves all files sends nothing'] = function()
   local function types(keys)
     vim.api.nvim_feedkeys(vim.keycode(keys), 'tx', false)
   end
+  -- The file is saved before the composer, and its save waits: what is scheduled runs in between.
+  local file = vim.fn.tempname()
+  vim.cmd.edit(file)
+  local waited
+  vim.api.nvim_create_autocmd('BufWritePre', { buffer = 0, callback = function()
+    vim.schedule(function()
+      waited = true
+    end)
+    vim.wait(1000, function()
+      return waited
+    end)
+  end })
   local buf = require('countersign.composer').buffer('t')
+  T.check(buf > vim.api.nvim_get_current_buf())
   -- Also where the composer was deleted in between: it is one that sends once.
   vim.cmd('bdelete! ' .. buf)
   T.equal(require('countersign.composer').buffer('t'), buf)
-  local file = vim.fn.tempname()
-  vim.cmd.edit(file)
   vim.api.nvim_buf_set_lines(0, 0, -1, false, { 'mine' })
   vim.api.nvim_buf_set_lines(buf, 0, -1, false, { 'half a word' })
   types(':wa<CR>')
-  T.equal(vim.fn.readfile(file), { 'mine' })
+  T.equal({ vim.fn.readfile(file), waited }, { { 'mine' }, true })
   vim.cmd('sbuffer ' .. buf)
   types(':silent! wall<CR>')
   types(':w<Esc>')
@@ -179,7 +190,32 @@ tests['who saves all files sends nothing'] = function()
   end)
   vim.wait(50, function() end)
   T.equal({ sent, shown(buf), #T.messages }, { { 'half a word' }, '', before })
+  -- Who has saved all files and then writes the composer by a key of theirs means it; between the two the editor waits for keys.
+  vim.cmd('bdelete! ' .. vim.fn.bufnr(file))
+  types(':wa<CR>')
+  vim.api.nvim_exec_autocmds('SafeState', {})
+  vim.api.nvim_buf_set_lines(buf, 0, -1, false, { 'by a key' })
+  types('<Cmd>write<CR>')
+  T.wait('the second message', function()
+    return #sent > 1
+  end)
+  T.equal({ sent[2], shown(buf), #T.messages }, { 'by a key', '', before })
   vim.fn.delete(file)
+end
+
+tests['an empty composer keeps nobody from quitting'] = function()
+  T.fresh()
+  local id = T.countersign({})
+  require('countersign.threads').adopt({ id = 't', cwd = '/shop', turns = {} }, id)
+  local buf = require('countersign.composer').buffer('t')
+  vim.cmd('sbuffer ' .. buf)
+  for _, command in ipairs({ 'wa', 'w' }) do
+    vim.api.nvim_buf_set_lines(buf, 0, -1, false, { 'a word' })
+    vim.api.nvim_buf_set_lines(buf, 0, -1, false, { ' ', '' })
+    T.equal(vim.bo[buf].modified, true)
+    vim.api.nvim_feedkeys(vim.keycode(':' .. command .. '<CR>'), 'tx', false)
+    T.equal({ vim.bo[buf].modified, #T.messages }, { false, 0 }, command)
+  end
 end
 
 tests['a chat that is deleted or read anew while an answer comes is as it was'] = function()

@@ -3,8 +3,8 @@
 // slips away while the agent goes on: buttons that are pressed, the place of who works by the keyboard, what is selected. All of it has a
 // name, and room where the side bar is narrow.
 import { check, equal } from "../../checks.mjs";
-import { until } from "../../stage.mjs";
-import { conversation, openPage } from "../../vscode-chat/page.mjs";
+import { sleep, until } from "../../stage.mjs";
+import { conversation, long, openPage } from "../../vscode-chat/page.mjs";
 
 const PNG = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAUAAAAFCAYAAACNbyblAAAAHElEQVQI12P4//8/w38GIAXDIBKE0DHxgljNBAAO9TXL0Y4OHwAAAABJRU5ErkJggg==";
 
@@ -184,5 +184,42 @@ async function meanwhile(editor) {
   });
   check("everything that can be pressed has a name", seen.count > 10 && seen.nameless.length === 0, seen);
   check("and is in view in a narrow side bar", seen.cut.length === 0 && seen.wide <= 200, seen);
+
+  const edit = page.locator(".queued button[aria-label='Edit']").first();
+  await edit.click();
+  await box.fill("half a thought");
+  await tell({ type: "thread", view: { ...conversation([]).view, id: "U" } });
+  check("what waits in one conversation is not in another, whatever is being typed into it", !(await page.locator(".queue").isVisible()) && (await page.locator(".queued").count()) === 0);
+  await tell(conversation([]));
+  await waiting("a", "b");
+  await edit.click();
+  equal("who comes back finds what they had typed", await box.inputValue(), "half a thought");
+  await box.press("Escape");
+  await edit.click();
+  equal("until they give it up", await box.inputValue(), "a, first line\nsecond line");
+  await page.close();
+  await atTheEnd(editor);
+}
+
+/** Who has clicked in the list is at its end for all that streams in, though what is below the list changes its height. */
+async function atTheEnd(editor) {
+  const { page, tell } = await openPage(editor);
+  const delta = (text) => ({ type: "events", events: [{ method: "countersign/item/agentMessage/delta", params: { threadId: "T", turnId: "u", seq: 1, itemId: "n", delta: text } }] });
+  await tell(long(30));
+  await tell({ type: "events", events: [{ method: "countersign/item/started", params: { threadId: "T", turnId: "u", seq: 1, startedAtMs: 1, item: { type: "agentMessage", id: "n", text: "" } } }] });
+  await page.locator("[data-key=n]").click();
+  for (let i = 0; i < 12; i++) {
+    await tell(delta(`paragraph ${i}\n\n`));
+    await sleep(60);
+  }
+  await page.evaluate((data) => {
+    const [list, below] = [document.querySelector(".rows-scroll"), document.querySelector(".composer")];
+    below.style.display = "none";
+    list.getBoundingClientRect();
+    below.style.display = "";
+    window.dispatchEvent(new MessageEvent("message", { data }));
+  }, delta("the last\n\n"));
+  await sleep(300);
+  check("who clicked a while ago stays at the end of what streams in", await page.locator(".rows-scroll").evaluate(({ scrollHeight, scrollTop, clientHeight }) => scrollHeight - scrollTop - clientHeight < 24));
   await page.close();
 }
