@@ -398,7 +398,7 @@ fn inner_keeper(inner: &Inner<'_>, ready: OwnedFd, enter: impl FnOnce() -> io::R
         bounding: prepared.bounding,
         // The view of the disk answers before Landlock is asked.
         record: false,
-        watch_names: !guard.missing.is_empty(),
+        watch_names: !(guard.missing.is_empty() && guard.awaited.is_empty()),
     };
     let network = Network {
         open: walls.network,
@@ -482,7 +482,7 @@ fn run_beside(order: &Order, confined: Option<(&Walls, &Guard, &Reach, u32)>, po
                 own_terminals: false,
                 watch_metadata: true,
                 other_processes: Some(limits::running(sys::own_ids().0)),
-                watch_names: !guard.missing.is_empty(),
+                watch_names: !(guard.missing.is_empty() && guard.awaited.is_empty()),
                 capabilities: 0,
                 bounding: u64::MAX,
                 record: audit.is_some(),

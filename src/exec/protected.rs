@@ -24,6 +24,9 @@ pub(crate) struct Guard {
     pub existing: Vec<PathBuf>,
     /// Names that do not exist yet, each with the folder in which it must not appear.
     pub missing: Vec<(PathBuf, OsString)>,
+    /// Where links and pointer files lead although nothing is there yet, each with the outermost root that it lies in.
+    /// Folders on the way there may be made.
+    pub awaited: Vec<(PathBuf, PathBuf)>,
     /// Places that may be neither read nor written, whether they exist or not.
     pub hidden: Vec<PathBuf>,
 }
@@ -93,9 +96,9 @@ impl Guard {
                 }
                 match fs::symlink_metadata(&path) {
                     Err(_) => self.miss(root, (*name).into()),
-                    Ok(metadata) => {
+                    Ok(_) => {
                         self.keep(path.clone());
-                        self.keep_targets(roots, root, &path, &metadata);
+                        self.keep_targets(roots, root, &path);
                     }
                 }
             }
@@ -110,35 +113,41 @@ impl Guard {
 
     /// A link's target and the folder that a `.git` file points at matter as much as the entry itself, also where they
     /// are not there yet.
-    fn keep_targets(&mut self, roots: &[PathBuf], root: &Path, path: &Path, metadata: &fs::Metadata) {
-        let mut targets = Vec::new();
-        let mut absent = Vec::new();
-        if metadata.is_symlink() {
-            match fs::canonicalize(path) {
-                Ok(target) => targets.push(target),
-                Err(_) => absent.extend(missing_part(path)),
+    fn keep_targets(&mut self, roots: &[PathBuf], root: &Path, path: &Path) {
+        self.follow(roots, path);
+        if fs::metadata(path).is_ok_and(|metadata| metadata.is_file())
+            && let Some(pointer) = pointer(path)
+            && let Some(folder) = self.follow(roots, &root.join(pointer))
+            && let Some(common) = common_pointer(&folder)
+        {
+            self.follow(roots, &common);
+        }
+    }
+
+    /// Keeps where a path leads, and the links that lead there, as far as they lie inside a root. Gives where that is.
+    fn follow(&mut self, roots: &[PathBuf], path: &Path) -> Option<PathBuf> {
+        let outermost = |place: &Path| {
+            let around = roots.iter().filter(|root| place.starts_with(root) && place != *root);
+            around.min_by_key(|root| root.components().count())
+        };
+        let (links, target) = way(path);
+        for link in links {
+            if outermost(&link).is_some() {
+                self.keep(link);
             }
         }
-        if fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) {
-            match pointed_at(root, path) {
-                Some(folder) => {
-                    targets.extend(common_folder(&folder));
-                    targets.push(folder);
-                }
-                None => absent.extend(pointer(path).and_then(|target| missing_part(&root.join(target)))),
+        let target = target?;
+        if let Some(root) = outermost(&target)
+            && !roots.contains(&target)
+        {
+            let entry = (root.clone(), target.clone());
+            if fs::symlink_metadata(&target).is_ok() {
+                self.keep(target.clone());
+            } else if !self.awaited.contains(&entry) {
+                self.awaited.push(entry);
             }
         }
-        for target in targets {
-            let inside = roots.iter().any(|root| target.starts_with(root) && target != *root);
-            if inside && !roots.contains(&target) {
-                self.keep(target);
-            }
-        }
-        for (folder, name) in absent {
-            if roots.iter().any(|root| folder.starts_with(root)) {
-                self.miss(&folder, name);
-            }
-        }
+        Some(target)
     }
 
     /// Whether `path` is, or lies in, a place that may not be read. `path` is canonical.
@@ -149,10 +158,12 @@ impl Guard {
     /// The guarded path that is nearest above `path`, if any. `path` is canonical.
     pub(crate) fn nearest(&self, path: &Path) -> Option<PathBuf> {
         let missing = self.missing.iter().map(|(root, name)| root.join(name));
+        let awaited = self.awaited.iter().map(|(_, target)| target.clone());
         self.existing
             .iter()
             .cloned()
             .chain(missing)
+            .chain(awaited)
             .filter(|guarded| path.starts_with(guarded))
             .max_by_key(|guarded| guarded.components().count())
     }
@@ -192,11 +203,13 @@ fn pointed_at(root: &Path, file: &Path) -> Option<PathBuf> {
     fs::canonicalize(root.join(pointer(file)?)).ok()
 }
 
-/// Of a path that leads nowhere, links followed: the last folder that is there, and the name that is not there in it.
-fn missing_part(path: &Path) -> Option<(PathBuf, OsString)> {
+/// The links that a path crosses, and where it leads in the end, whether something is there or not. It leads nowhere
+/// where links go round or a folder cannot be looked into.
+fn way(path: &Path) -> (Vec<PathBuf>, Option<PathBuf>) {
     const MAX_LINKS: usize = 40;
+    let mut links = Vec::new();
     let mut wanted = path.to_owned();
-    'links: for _ in 0..MAX_LINKS {
+    'links: while links.len() <= MAX_LINKS {
         let mut place = PathBuf::from("/");
         let mut parts = wanted.components();
         while let Some(part) = parts.next() {
@@ -205,29 +218,39 @@ fn missing_part(path: &Path) -> Option<(PathBuf, OsString)> {
                 Component::ParentDir => drop(place.pop()),
                 _ => continue,
             }
-            match fs::symlink_metadata(&place) {
-                Ok(found) if found.is_symlink() => {
-                    let target = fs::read_link(&place).ok()?;
+            match fs::read_link(&place) {
+                Ok(target) => {
+                    links.push(place.clone());
                     place.pop();
                     wanted = place.join(target).join(parts.as_path());
                     continue 'links;
                 }
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    return Some((place.parent()?.to_owned(), place.file_name()?.to_owned()));
-                }
-                Err(_) => return None,
+                Err(error) if is_no_link(&error) => {}
+                Err(_) => return (links, None),
             }
         }
-        return None;
+        return (links, Some(place));
     }
-    None
+    (links, None)
+}
+
+/// Whether something else than a link is there, or nothing.
+fn is_no_link(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::InvalidInput | io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}
+
+/// Where a worktree's own metadata folder says that the shared one is.
+fn common_pointer(folder: &Path) -> Option<PathBuf> {
+    let text = fs::read_to_string(folder.join("commondir")).ok()?;
+    Some(folder.join(text.trim()))
 }
 
 /// The shared metadata folder of a worktree's own one.
 fn common_folder(folder: &Path) -> Option<PathBuf> {
-    let text = fs::read_to_string(folder.join("commondir")).ok()?;
-    fs::canonicalize(folder.join(text.trim())).ok()
+    fs::canonicalize(common_pointer(folder)?).ok()
 }
 
 #[cfg(test)]
@@ -303,18 +326,62 @@ mod tests {
         link("round", "b/.git");
         fs::write(root.join("c/.git"), "gitdir: ../a/deep/modules/c\n").expect("write");
         let guard = Guard::of(&["a", "b", "c"].map(|name| root.join(name)));
-        for (folder, name, expected) in [
-            ("a", "data", true),
-            ("a/deep", "x", true),
-            ("a", "two", true),
-            ("a/deep", "modules", true),
-            ("a", "one", false),
-            ("b", "round", false),
-        ] {
-            let found = guard.missing.contains(&(root.join(folder), name.into()));
-            assert_eq!(found, expected, "{folder}/{name} in {:?}", guard.missing);
+        let mut awaited: Vec<_> = guard.awaited.iter().map(|(_, target)| target.clone()).collect();
+        awaited.sort();
+        let expected = ["a/data", "a/deep/modules/c", "a/deep/x/y", "a/two"];
+        assert_eq!(awaited, expected.map(|name| root.join(name)));
+        // Names on the way stay free, and no name but the protected ones is taken away as such.
+        for (_, name) in &guard.missing {
+            assert!(PROTECTED.iter().any(|known| name == known), "{name:?}");
         }
-        assert!(!guard.missing.iter().any(|(folder, _)| !folder.starts_with(&root)));
+        for (place, guarded) in [
+            ("a/deep/x", None),
+            ("a/deep/x/z", None),
+            ("a/deep/x/y/z", Some("a/deep/x/y")),
+        ] {
+            let expected = guarded.map(|guarded| root.join(guarded));
+            assert_eq!(guard.nearest(&root.join(place)), expected, "{place}");
+        }
+    }
+
+    #[test]
+    fn links_on_the_way_are_kept_and_those_outside_are_not() {
+        let dir = tempfile::tempdir().expect("temporary folder");
+        let base = canonical(&dir);
+        let root = base.join("root");
+        for folder in ["root/real/deep", "root/metadata"] {
+            fs::create_dir_all(base.join(folder)).expect("mkdir");
+        }
+        let link = |to: &str, at: &str| std::os::unix::fs::symlink(to, base.join(at)).expect("symlink");
+        link("one", "root/.agents");
+        link("two/deep", "root/one");
+        link("../outside", "root/two");
+        link("root/real", "outside");
+        link("three/x", "root/.codex");
+        link("nothing", "root/three");
+        link("round", "root/.countersign");
+        link("round", "root/round");
+        link(".", "root/here");
+        fs::write(root.join(".git"), "gitdir: here/metadata\n").expect("write");
+        let guard = Guard::of(std::slice::from_ref(&root));
+        let mut existing = guard.existing.clone();
+        existing.sort();
+        let expected = [
+            ".agents",
+            ".codex",
+            ".countersign",
+            ".git",
+            "here",
+            "metadata",
+            "one",
+            "real/deep",
+            "round",
+            "three",
+            "two",
+        ];
+        assert_eq!(existing, expected.map(|name| root.join(name)));
+        assert_eq!(guard.awaited, [(root.clone(), root.join("nothing/x"))]);
+        assert_eq!(guard.missing, []);
     }
 
     #[test]

@@ -123,6 +123,9 @@ struct Judge<'l> {
 impl Judge<'_> {
     /// Judges a command by its words.
     fn command(&mut self, words: &[Word], feed: &Feed, setting: &Setting) {
+        if self.parts.len() > MAX_PARTS {
+            return;
+        }
         let unwrapped = wrappers::unwrap(words).filter(|_| setting.depth < MAX_DEPTH);
         let Some(found) = unwrapped else {
             if let (Feed::Text(text), Some(program)) = (feed, words.first())

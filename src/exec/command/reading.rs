@@ -302,7 +302,7 @@ fn by_tool(tool: &Tool, arguments: &[Word]) -> Result<Found, String> {
         return Err("is a command of this program that is not known to only read".to_owned());
     };
     let after = rest.get(command.split(' ').count()..).unwrap_or_default();
-    no_barred(after, tool.barred, "")?;
+    no_barred(after, tool.barred, tool.valued)?;
     let names = tool.names;
     let kind = if command.contains("search") {
         Kind::Search

@@ -97,7 +97,7 @@ pub(super) const READERS: &[Row] = &[
     row("shuf", Read, "-o --output --random-source", "ni", "prints lines"),
     row("expr factor", Read, "", "", "computes"),
     row("tokei scc", Read, "-o --out --format-multi", "", "counts lines of code"),
-    ruled("cloc", Read, "", Rule::Only("--by-file --by-file-by-lang --json --csv --md --yaml --xml --quiet --git --vcs= --exclude-dir= --include-lang= --exclude-lang= --include-ext= --exclude-ext= --timeout= --hide-rate"), "counts lines of code"),
+    ruled("cloc", Read, "", Rule::Only("--by-file --by-file-by-lang --json --csv --md --yaml --xml --quiet --vcs=git --vcs=svn --vcs=auto --exclude-dir= --include-lang= --exclude-lang= --include-ext= --exclude-ext= --timeout= --hide-rate"), "counts lines of code"),
     row("pdfinfo", Read, "", "", "shows facts about files"),
     // Finding.
     row("grep egrep fgrep zgrep zegrep zfgrep bzgrep xzgrep pcregrep", Search, "", "", "searches text"),
@@ -157,6 +157,8 @@ pub(super) struct Tool {
     pub commands: &'static str,
     /// Options that make them do more, as in [`Row`].
     pub barred: &'static str,
+    /// As in [`Row`].
+    pub valued: &'static str,
 }
 
 const fn tool(names: &'static str, before: &'static str, commands: &'static str, barred: &'static str) -> Tool {
@@ -165,6 +167,7 @@ const fn tool(names: &'static str, before: &'static str, commands: &'static str,
         before,
         commands,
         barred,
+        valued: "",
     }
 }
 
@@ -182,7 +185,8 @@ pub(super) const TOOLS: &[Tool] = &[
     tool("go", "", "list,version,vet,doc,help", "-toolexec* --toolexec* -vettool* --vettool* -exec* --exec* -overlay* --overlay* -modfile* --modfile* -mod --mod -mod=mod -gcflags* --gcflags* -ldflags* --ldflags* -asmflags* --asmflags* -gccgoflags* --gccgoflags* -compiler* --compiler* -pkgdir* --pkgdir* -o* -fix* --fix* -http* -C*"),
     tool("gh", "-R= --repo=", "pr view,pr list,pr diff,pr checks,pr status,issue view,issue list,issue status,run list,run view,release list,release view,repo view,repo list,workflow list,workflow view,auth status,search issues,search prs,search repos,search code,label list,gist list,gist view,status,--version", "-w --web"),
     tool("glab", "-R= --repo=", "mr view,mr list,mr diff,issue view,issue list,ci list,ci status,release list,release view,repo view", "-w --web"),
-    tool("kubectl oc", "-n= --namespace= --context=", "get,describe,logs,top,version,api-resources,api-versions,cluster-info,explain,config view,config get-contexts,config current-context,rollout status,rollout history,auth can-i", "--raw --kubeconfig! --kuberc! --output-directory! --server! -s* --profile! --profile-output! --cache-dir! --log-file! --log-dir!"),
+    // `-f` and `-c` have a value with some of the commands only.
+    Tool { names: "kubectl oc", before: "-n= --namespace= --context=", commands: "get,describe,logs,top,version,api-resources,api-versions,cluster-info,explain,config view,config get-contexts,config current-context,rollout status,rollout history,auth can-i", barred: "--raw --kubeconfig! --kuberc! --output-directory! --server! -s --profile! --profile-output! --cache-dir! --log-file! --log-dir!", valued: "onlLk" },
     tool("helm", "-n= --namespace=", "list,ls,status,history,get all,get values,get manifest,get notes,show chart,show values,version,env,search repo,search hub", "--post-renderer --kubeconfig"),
     tool("docker podman", "--context=", "ps,images,logs,inspect,version,info,top,port,stats,diff,history,search,events,image ls,image inspect,image history,container ls,container inspect,container logs,container top,volume ls,volume inspect,network ls,network inspect,system df,system info,compose ps,compose logs,compose config,compose images,compose ls,compose version,context ls,context show", "-o --output -H --host"),
     tool("systemctl", "--user --no-pager", "status,show,is-active,is-enabled,is-failed,is-system-running,list-units,list-unit-files,list-timers,list-sockets,list-dependencies,list-jobs,cat,get-default,show-environment,--failed", "-H --host -M --machine"),
@@ -226,15 +230,15 @@ pub(super) const FORMS: &[(&str, &[&str], &str)] = &[
     ("history", &[""], "lists earlier commands"),
     ("kill", &["-l", "-l +", "-L"], "lists signals"),
     ("top", &["-b -n 1", "-bn1", "-bn 1", "-b -n1", "-l 1"], "lists processes"),
-    ("7z", &["l +", "l -slt +"], "lists an archive"),
+    ("7z", &["l +", "l -slt +", "l -ba +", "l -slt -ba +", "l -ba -slt +"], "lists an archive"),
     ("jar", &["tf +", "-tf +", "tvf +"], "lists an archive"),
-    ("gzip", &["-l +", "-dc +", "-cd +"], "reads an archive"),
+    ("gzip", &["-l +", "-lv +", "-vl +", "-l -v +", "-v -l +", "-l -q +", "-dc +", "-cd +"], "reads an archive"),
     ("gunzip", &["-c +"], "reads an archive"),
     ("xz", &["-l +", "-lv +", "-dc +"], "reads an archive"),
     ("dmesg", &["", "-T"], "shows kernel messages"),
     ("fdisk", &["-l"], "lists disks"),
     ("sensors", &["", "-A", "-j", "-u"], "shows temperatures"),
-    ("unzip", &["-l +", "-v +", "-Z +", "-Z1 +", "-t +", "-p +", "-c +", "-lv +", "-lq +"], "reads an archive"),
+    ("unzip", &["-l +", "-v +", "-Z +", "-Z1 +", "-t +", "-p +", "-c +", "-lv +", "-lq +", "-ql +", "-qql +", "-l -q +", "-q -l +", "-l -qq +", "-qq -l +", "-l -v +", "-v -l +"], "reads an archive"),
     ("ar", &["t +", "tv +", "p +"], "lists an archive"),
     ("rustc", &["--version", "-V", "-vV", "--version --verbose", "--print sysroot", "--print target-list", "--print cfg", "--print target-cpus", "--explain +"], "shows facts about the compiler"),
     ("node", &["--version", "-v"], "shows its version"),

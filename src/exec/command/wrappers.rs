@@ -340,10 +340,12 @@ fn follows(options: &[Word], wrapper: &Wrapper) -> bool {
         }
         let is_number = text[1..].chars().all(|c| c.is_ascii_digit());
         let takes = |c: char| is_among(&format!("-{c}"), wrapper.valued);
+        // A value of these stands in the same argument, or nowhere.
+        let may_take = |c: char| wrapper.names.starts_with("xargs") && "ile".contains(c);
         let mut letters = text.chars().skip(1);
-        let stop = letters.find(|c| takes(*c) || !is_among(&format!("-{c}"), wrapper.plain));
+        let stop = letters.find(|c| takes(*c) || may_take(*c) || !is_among(&format!("-{c}"), wrapper.plain));
         // What follows the letter of an option with a value is that value; without one it would be the next argument.
-        is_number && wrapper.names == "nice" || stop.is_none_or(|c| takes(c) && letters.next().is_some())
+        is_number && wrapper.names == "nice" || stop.is_none_or(|c| may_take(c) || takes(c) && letters.next().is_some())
     })
 }
 
@@ -463,6 +465,9 @@ fn option_text(arguments: &[Word], options: &[&str], caveat: &str) -> Option<Unw
 
 /// A search that runs commands on all that it finds.
 fn executed(commands: Vec<Vec<Word>>) -> Option<Unwrapped> {
+    if commands.len() > MAX_RUN {
+        return Some(of_text(&Word::unknown(""), Some(TOO_MANY)));
+    }
     (!commands.is_empty()).then(|| Unwrapped {
         inside: commands.into_iter().map(Inside::Command).collect(),
         caveat: Some("runs a command on each file that it finds".to_owned()),
@@ -470,7 +475,11 @@ fn executed(commands: Vec<Vec<Word>>) -> Option<Unwrapped> {
     })
 }
 
-/// The commands that `find` runs on what it finds.
+/// The most commands of one search that are followed.
+pub(super) const MAX_RUN: usize = 64;
+pub(super) const TOO_MANY: &str = "runs more commands than can be followed";
+
+/// The commands that `find` runs on what it finds; one more than [`MAX_RUN`] of them if there are too many.
 pub(super) fn run_by_find(arguments: &[Word]) -> Vec<Vec<Word>> {
     const STARTS: [&str; 4] = ["-exec", "-execdir", "-ok", "-okdir"];
     let starts = arguments
@@ -478,11 +487,13 @@ pub(super) fn run_by_find(arguments: &[Word]) -> Vec<Vec<Word>> {
         .enumerate()
         .filter(|(_, word)| STARTS.contains(&word.text.as_str()));
     starts
+        .take(MAX_RUN + 1)
         .map(|(at, _)| up_to_end(arguments.get(at + 1..).unwrap_or_default(), &[";", "+"]))
         .collect()
 }
 
-/// The commands that `fd` runs on what it finds: behind an option, among other letters, or with its beginning in the option.
+/// The commands that `fd` runs on what it finds: behind an option, among other letters, or with its beginning in the option; one more
+/// than [`MAX_RUN`] of them if there are too many.
 pub(super) fn run_by_fd(arguments: &[Word]) -> Vec<Vec<Word>> {
     let mut commands = Vec::new();
     for (at, word) in arguments.iter().enumerate() {
@@ -501,6 +512,9 @@ pub(super) fn run_by_fd(arguments: &[Word]) -> Vec<Vec<Word>> {
             command.insert(0, Word::literal(attached));
         }
         commands.push(command);
+        if commands.len() > MAX_RUN {
+            break;
+        }
     }
     commands
 }

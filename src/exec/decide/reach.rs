@@ -52,6 +52,7 @@ const RUNNING: &[&str] = &[
     "--config-env",
     "--editor",
     "--exec",
+    "--execute",
     "--exec-path",
     "--ext-diff",
     "--extcmd",
@@ -80,6 +81,27 @@ const RUNNING: &[&str] = &[
     "-ok",
     "-okdir",
     "-wrapper",
+];
+
+/// Settings of `ssh` that name a program to run.
+const RUN_BY_SSH: &[&str] = &["proxycommand", "localcommand", "remotecommand", "knownhostscommand"];
+
+/// Programs that take short options in one word, the last of them with its value, and those of their letters that take a
+/// path.
+const BUNDLING: &[(&str, &str)] = &[
+    ("cp", "t"),
+    ("curl", "oOTPDK"),
+    ("gtar", "fCTX"),
+    ("install", "t"),
+    ("bsdtar", "fCTX"),
+    ("ln", "t"),
+    ("make", "CfI"),
+    ("mv", "t"),
+    ("patch", "dior"),
+    ("sort", "oT"),
+    ("tar", "fCTX"),
+    ("unzip", "d"),
+    ("wget", "aoOTP"),
 ];
 
 impl Reach {
@@ -112,23 +134,56 @@ impl Reach {
             }
             let option = argument.split_once('=').map_or(argument.as_str(), |(option, _)| option);
             reach.elsewhere |= RUNNING.contains(&option) || (name == "git" && argument == "-x");
+            let is_short = is_option && !argument.starts_with("--");
             // `-o/etc/x`: what follows a letter may be its value.
-            if is_option && !argument.starts_with("--") && host(argument).is_none() {
-                reach.elsewhere |= attached(argument).any(|value| leads_elsewhere(value, cwd));
+            if is_short && host(argument).is_none() {
+                reach.elsewhere |= attached_leads_elsewhere(argument, name, cwd);
+            }
+            if OF_HOSTS.contains(&name) {
+                let lower = argument.to_ascii_lowercase();
+                reach.elsewhere |= RUN_BY_SSH.iter().any(|setting| lower.contains(setting))
+                    || (argument.starts_with("-e") && argument.contains('='));
+                if is_short && may_name_host(argument, name) {
+                    reach.hosts.insert(argument.clone());
+                }
             }
         }
         reach
     }
 }
 
-/// Paths that may be the value of a short option: behind its letter, or behind one among others that mostly takes a path.
-fn attached(argument: &str) -> impl Iterator<Item = &str> {
-    let starts = argument.char_indices().skip(2).filter_map(move |(at, c)| {
-        let letter = argument[..at].chars().next_back();
-        let takes = at == 2 || letter.is_some_and(|letter| "tToOdDCfP".contains(letter));
-        (takes && matches!(c, '/' | '~' | '.')).then_some(at)
-    });
-    starts.map(move |at| &argument[at..])
+/// Whether the value in the word of a short option may be a host, a proxy or a setting that names one.
+fn may_name_host(argument: &str, program: &str) -> bool {
+    let names_one = |letter: char| "JxeoWFK".contains(letter);
+    let bundles = ["curl", "sftp", "ssh", "wget"].contains(&program);
+    let mut chars = argument[1..].chars();
+    let Some(letter) = chars.next() else { return false };
+    let value = chars.as_str();
+    let behind_letter = match program {
+        // Its options are whole words behind a single dash.
+        "openssl" => false,
+        _ if bundles => argument
+            .char_indices()
+            .any(|(at, c)| names_one(c) && at + 1 < argument.len()),
+        _ => names_one(letter) && !value.is_empty(),
+    };
+    behind_letter || value.contains(['.', ':', '='])
+}
+
+/// Whether the value in the word of a short option is a path that leads elsewhere: behind its letter, or, with some programs,
+/// behind one among others.
+fn attached_leads_elsewhere(argument: &str, program: &str, cwd: &Path) -> bool {
+    let mut chars = argument[1..].chars();
+    if chars.next().is_none() {
+        return false;
+    }
+    let value = chars.as_str();
+    let letters = BUNDLING.iter().find(|(name, _)| *name == program);
+    let letters = letters.map_or("", |(_, letters)| letters);
+    let (front, path) = value.split_at(value.find(['/', '~', '.', '$']).unwrap_or(value.len()));
+    let begins = front.chars().next_back().is_none_or(|letter| letters.contains(letter));
+    // Wherever in front the value begins: it leads up from there, or it does not.
+    (begins && !path.is_empty() && leads_elsewhere(path, cwd)) || (path.contains("/..") && leads_elsewhere(value, cwd))
 }
 
 /// The host in `https://host/…` and in `user@host:path`.
@@ -171,6 +226,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_long_word_is_looked_at_in_time() {
+        let begun = std::time::Instant::now();
+        let words = ["cp".to_owned(), format!("-a{}", "t./".repeat(8000))];
+        Reach::of(&words, Path::new("/w"));
+        assert!(begun.elapsed().as_secs() < 5);
+    }
+
+    #[test]
     fn by_table() {
         for (command, elsewhere, hosts) in [
             ("cp a b", false, ""),
@@ -189,6 +252,28 @@ mod tests {
             ("cp -at../x a", true, ""),
             ("cp -atsub/x a", false, ""),
             ("tool -Isub/x --out=sub/x -L./x", false, ""),
+            ("gcc -Itarget/include -Lbuild/out/lib a.c", false, ""),
+            ("gcc -Itarget/../../x a.c", true, ""),
+            ("tar -xfdist/a.tgz", false, ""),
+            ("tar -xf/etc/a.tgz", true, ""),
+            ("tar -xfdist/../../a.tgz", true, ""),
+            ("tar -xC.. -fa.tgz", true, ""),
+            ("unzip -qd/etc a.zip", true, ""),
+            ("curl -so/etc/x a.example", true, "-so/etc/x a.example"),
+            ("ssh -oProxyCommand=x a.example", true, "-oProxyCommand=x a.example"),
+            ("ssh -o ProxyCommand=x a.example", true, "a.example proxycommand=x"),
+            ("ssh -Jevil a.example", false, "-Jevil a.example"),
+            ("ssh -vJevil a.example", false, "-vJevil a.example"),
+            ("ssh -v -p2222 -4 a.example", false, "a.example"),
+            ("curl -sSfL https://a.example", false, "a.example"),
+            ("curl -xevil:80 https://a.example", false, "-xevil:80 a.example"),
+            ("curl -sxevil https://a.example", false, "-sxevil a.example"),
+            (
+                "wget -ehttps_proxy=evil:80 https://a.example",
+                true,
+                "-ehttps_proxy=evil:80 a.example",
+            ),
+            ("openssl s_client -connect a.example:443", false, "a.example s_client"),
             ("curl https://A.example/x", false, "a.example"),
             ("curl --url=https://a.example", false, "a.example"),
             ("curl a.example/x b.example", false, "a.example b.example"),

@@ -39,9 +39,12 @@ pub(super) const CHANGING: &[c_long] = &[
     libc::SYS_fremovexattr,
 ];
 
-/// Newer calls for the same, answered as if the kernel did not have them: fchmodat2, setxattrat, removexattrat,
-/// file_setattr.
-pub(super) const CHANGING_NEWER: [c_long; 4] = [452, 463, 466, 469];
+/// Newer calls for the same, answered as if the kernel did not have them: fchmodat2, setxattrat, removexattrat.
+pub(super) const CHANGING_NEWER: [c_long; 3] = [452, 463, 466];
+
+/// Changes the flags of a file, as some requests do; answered as if the kernel did not have it, whether somebody answers
+/// for the others or not.
+pub(super) const FILE_SETATTR: c_long = 469;
 
 const MAX_PATH: usize = 4096;
 const MAX_NAME: usize = 256;

@@ -32,6 +32,8 @@ pub(super) struct Asker<'a> {
     listener: OwnedFd,
     /// Folders, by device and inode, in which a name must not appear.
     forbidden: Vec<(u64, u64, OsString)>,
+    /// Places at which nothing must appear; the folder of each may come and go.
+    awaited: Vec<PathBuf>,
     network: Network<'a>,
     /// Where modes, owners and times may be changed, if that is asked about.
     changeable: Option<Vec<PathBuf>>,
@@ -66,6 +68,7 @@ impl<'a> Asker<'a> {
         Self {
             listener,
             forbidden: forbidden.collect(),
+            awaited: guard.awaited.iter().map(|(_, target)| target.clone()).collect(),
             network,
             changeable,
             post,
@@ -342,7 +345,9 @@ impl<'a> Asker<'a> {
         let Some(name) = path.file_name() else {
             return Answer::Continue;
         };
-        if !self.forbidden.iter().any(|(_, _, forbidden)| name == forbidden) {
+        let known = self.forbidden.iter().any(|(_, _, forbidden)| name == forbidden);
+        let mut awaited = self.awaited.iter().filter(|target| target.file_name() == Some(name));
+        if !known && awaited.clone().next().is_none() {
             return Answer::Continue;
         }
         let parent = match path.parent() {
@@ -353,11 +358,12 @@ impl<'a> Asker<'a> {
             return Answer::Continue;
         };
         let place = (parent.dev(), parent.ino());
-        if self
+        let is_here = |folder: &Path| fs::metadata(folder).is_ok_and(|found| place == (found.dev(), found.ino()));
+        let forbidden = self
             .forbidden
             .iter()
-            .any(|(dev, ino, forbidden)| place == (*dev, *ino) && name == forbidden)
-        {
+            .any(|(dev, ino, forbidden)| place == (*dev, *ino) && name == forbidden);
+        if forbidden || awaited.any(|target| target.parent().is_some_and(is_here)) {
             return self.block(libc::EROFS, format!("making a protected folder: {}", path.display()));
         }
         Answer::Continue

@@ -148,12 +148,13 @@ const TERMINAL_REQUESTS: [u32; 3] = [0x5412, 0x541C, 0x541D];
 
 /// Requests by which the owner of a file changes its flags, version, project or seal, also where it is open to be read only,
 /// and those of btrfs that make, delete and seal whole volumes in a folder: Landlock sees none of them.
-const FILE_REQUESTS: [u32; 17] = [
+const FILE_REQUESTS: [u32; 18] = [
     0x4008_6602,
     0x4004_6602,
     0x401C_5820,
     0x4008_7602,
     0x4004_7602,
+    0x4004_7211,
     0x4008_6604,
     0x4080_6685,
     0x800C_6613,
@@ -232,6 +233,9 @@ fn judged(rules: Rules) -> Vec<Judged> {
         for call in NAMING {
             calls.when_equal(*call as u32, &[give(ASK)]);
         }
+    }
+    if rules.watch_metadata {
+        calls.when_equal(metadata::FILE_SETATTR as u32, &[give(errno(libc::ENOSYS))]);
     }
     if rules.watch_metadata && rules.ask {
         for call in metadata::CHANGING {
@@ -547,7 +551,12 @@ mod tests {
             (files, libc::SYS_ioctl, [0, 0x4008_6602, 0, 0, 0, 0], refused),
             (files, libc::SYS_ioctl, [0, high | 0x4080_6685, 0, 0, 0, 0], refused),
             (files, libc::SYS_ioctl, [0, 0xC0C0_9425, 0, 0, 0, 0], refused),
+            (files, libc::SYS_ioctl, [0, 0x4004_7211, 0, 0, 0, 0], refused),
             (files, libc::SYS_ioctl, [0, 0x5412, 0, 0, 0, 0], refused),
+            // file_setattr.
+            (files, 469, [0; 6], absent),
+            (Rules { ask: true, ..files }, 469, [0; 6], absent),
+            (off, 469, [0; 6], ALLOW),
             // Sharing the blocks of a file, as `cp` does.
             (files, libc::SYS_ioctl, [0, 0x4004_9409, 0, 0, 0, 0], ALLOW),
             (off, libc::SYS_keyctl, [0; 6], refused),

@@ -45,7 +45,23 @@ impl<'a> Watched<'a> {
                 take_away(folder, root, name, post);
             }
         }
+        for (root, target) in &self.guard.awaited {
+            if let Some(made) = leading_to(root, target)
+                && let (Some(folder), Some(name)) = (made.parent(), made.file_name())
+                && let Ok(opened) = sys::open_canonical(folder)
+            {
+                take_away(&opened, folder, name, post);
+            }
+        }
     }
+}
+
+/// What makes that something is at this place in a root: what lies there, or the first link on the way, whose target may
+/// have been there before. Folders on the way are let stand.
+fn leading_to<'a>(root: &Path, target: &'a Path) -> Option<&'a Path> {
+    fs::symlink_metadata(target).ok()?;
+    let inside = target.ancestors().take_while(|place| *place != root);
+    Some(inside.filter(|place| place.is_symlink()).last().unwrap_or(target))
 }
 
 fn take_away(folder: &OwnedFd, root: &Path, name: &OsStr, post: &Post<'_>) {
@@ -118,5 +134,36 @@ fn remove(path: &Path) -> io::Result<()> {
         fs::remove_dir_all(path)
     } else {
         fs::remove_file(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_leads_to_a_place_by_table() {
+        let dir = tempfile::tempdir().expect("temporary folder");
+        let root = fs::canonicalize(dir.path()).expect("canonical");
+        for folder in ["plain/target", "empty", "own/target", "deep"] {
+            fs::create_dir_all(root.join(folder)).expect("mkdir");
+        }
+        for (to, at) in [("own", "link"), ("../link", "deep/link"), ("nowhere", "empty/dangling")] {
+            symlink(to, root.join(at)).expect("symlink");
+        }
+        for (target, expected) in [
+            ("plain/target", Some("plain/target")),
+            ("plain/other", None),
+            ("empty/target", None),
+            ("absent/target", None),
+            ("empty/dangling", Some("empty/dangling")),
+            ("link/target", Some("link")),
+            ("link/other", None),
+            ("deep/link/target", Some("deep/link")),
+        ] {
+            let target = root.join(target);
+            let expected = expected.map(|place| root.join(place));
+            assert_eq!(leading_to(&root, &target), expected.as_deref(), "{target:?}");
+        }
     }
 }

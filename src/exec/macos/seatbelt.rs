@@ -153,7 +153,8 @@ fn is_this_machine(host: &str) -> bool {
 fn places(walls: &Walls) -> Vec<(PathBuf, Rule)> {
     let guard = Guard::of_walls(walls);
     let missing = guard.missing.iter().map(|(folder, name)| folder.join(name));
-    let kept: Vec<PathBuf> = guard.existing.iter().cloned().chain(missing).collect();
+    let awaited = guard.awaited.iter().map(|(_, target)| target.clone());
+    let kept: Vec<PathBuf> = guard.existing.iter().cloned().chain(missing).chain(awaited).collect();
     let mut rules: Vec<(PathBuf, Rule)> = walls.roots.iter().map(|root| (root.clone(), Rule::Write)).collect();
     for path in kept.iter().chain(&guard.hidden) {
         let inside = |folder: &&Path| walls.roots.iter().any(|root| folder.starts_with(root));

@@ -172,20 +172,123 @@ fn what_a_protected_link_leads_to_is_not_made() {
             "mkdir x && ln -s x data",
             "mkdir deep/modules",
             "cd deep && mkdir modules",
+            "mv deep gone && mkdir -p deep/modules",
+            "mv deep gone && ln -s gone deep && mkdir gone/modules",
         ] {
             closed(&place, &[], attempt, &prepare);
         }
-        // The way there may be moved, but what is made in its place goes when the command ends.
-        prepare(&place);
-        let output = place.shell(
-            &[],
-            "mv deep gone && mkdir -p deep/modules && echo x > deep/modules/config",
-        );
-        assert!(output.status.success(), "{}", words(&output));
-        assert!(!place.work.join("deep/modules").exists(), "{}", words(&output));
-        delete_kept(&output);
+        // The way there may be moved, but what is put in its place goes when the command ends.
+        for (attempt, stays) in [
+            ("mv deep gone && mkdir -p x/modules && mv x deep", "deep"),
+            ("mv deep gone && mkdir -p x/modules && ln -s x deep", "x/modules"),
+            ("echo x > deep/modules", "deep"),
+        ] {
+            prepare(&place);
+            let output = place.shell(&[], attempt);
+            assert!(output.status.success(), "{attempt}: {}", words(&output));
+            assert!(
+                !place.work.join("deep/modules").exists(),
+                "{attempt}: {}",
+                words(&output)
+            );
+            assert!(place.work.join(stays).exists(), "{attempt}: {}", words(&output));
+            delete_kept(&output);
+        }
         prepare(&place);
         let output = place.shell(&[], "echo x > new && mkdir deep/other");
+        assert!(output.status.success(), "{}", words(&output));
+    }
+}
+
+/// A protected link into a folder that is not there yet closes no more than its target.
+#[test]
+fn the_way_to_where_a_protected_link_leads_is_free() {
+    for user in users() {
+        let place = Place::new(user);
+        let modules = place.work.join("node_modules");
+        std::os::unix::fs::symlink("node_modules/cfg", place.work.join(".agents")).expect("symlink");
+        let output = place.shell(
+            &[],
+            "mkdir -p node_modules/left-pad && echo x > node_modules/left-pad/index.js",
+        );
+        assert!(output.status.success(), "{}", words(&output));
+        assert!(modules.join("left-pad/index.js").exists(), "{}", words(&output));
+        fs::remove_dir_all(&modules).expect("clean up");
+
+        // Another program makes it meanwhile.
+        let script =
+            "echo > started; for i in $(seq 100); do test -e node_modules/left-pad && exit; sleep 0.1; done; exit 1";
+        let running = place
+            .command(&[], &["sh", "-c", script])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("run the sandbox");
+        let begun = Instant::now();
+        while !place.work.join("started").exists() && begun.elapsed() < Duration::from_secs(20) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        place.folder(&modules);
+        place.folder(&modules.join("left-pad"));
+        let output = running.wait_with_output().expect("the sandbox ends");
+        assert!(output.status.success(), "{}", words(&output));
+        assert!(modules.join("left-pad").exists(), "{}", words(&output));
+        assert_eq!(super::place::set_aside(&output), None, "{}", words(&output));
+        fs::remove_dir_all(&modules).expect("clean up");
+
+        // The target itself is closed as soon as there is a folder for it, and goes where it comes with one.
+        let output = place.shell(&[], "mkdir node_modules && mkdir node_modules/cfg");
+        assert!(!output.status.success(), "{}", words(&output));
+        fs::remove_dir_all(&modules).expect("clean up");
+        let output = place.shell(&[], "mkdir -p x/cfg x/other && mv x node_modules");
+        assert!(output.status.success(), "{}", words(&output));
+        assert!(!modules.join("cfg").exists(), "{}", words(&output));
+        assert!(modules.join("other").exists(), "{}", words(&output));
+        delete_kept(&output);
+    }
+}
+
+#[test]
+fn links_on_the_way_of_a_protected_link_stay() {
+    for user in users() {
+        let place = Place::new(user);
+        let prepare = |place: &Place| {
+            for name in [
+                ".agents", ".codex", ".git", "gone", "one", "real", "store", "two", "way", "x",
+            ] {
+                let path = place.work.join(name);
+                let _either = (fs::remove_file(&path), fs::remove_dir_all(&path));
+            }
+            for folder in ["real", "store", "store/metadata"] {
+                place.folder(&place.work.join(folder));
+            }
+            for (to, at) in [
+                ("one", ".agents"),
+                ("real", "one"),
+                ("two/rules", ".codex"),
+                ("store", "two"),
+                ("store", "way"),
+            ] {
+                let at = place.work.join(at);
+                std::os::unix::fs::symlink(to, &at).expect("symlink");
+            }
+            place.file(&place.work.join(".git"), "gitdir: way/metadata\n");
+        };
+        for attempt in [
+            "rm one && mkdir one && echo evil > one/AGENTS.md",
+            "mv one gone",
+            "mkdir x && ln -sfn x one",
+            "ln -s x x && mv -T x one",
+            "echo evil > real/AGENTS.md",
+            "rm two && mkdir -p two/rules",
+            "mkdir store/rules",
+            "rm way && mkdir -p way/metadata && echo evil > way/metadata/config",
+            "echo evil > store/metadata/config",
+        ] {
+            closed(&place, &[], attempt, &prepare);
+        }
+        prepare(&place);
+        let output = place.shell(&[], "ls one/ two/ && mkdir store/other");
         assert!(output.status.success(), "{}", words(&output));
     }
 }

@@ -186,6 +186,9 @@ fn of_find(arguments: &[Word], depth: Depth<'_>) -> Option<String> {
 
 /// What a search runs on all that it finds.
 fn of_executed(commands: &[Vec<Word>], depth: Depth<'_>) -> Option<String> {
+    if commands.len() > wrappers::MAX_RUN {
+        return Some(wrappers::TOO_MANY.to_owned());
+    }
     commands.iter().find_map(|command| {
         of_deleting_list(command)
             .map(|_| "deletes every file that it finds".to_owned())

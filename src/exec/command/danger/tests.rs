@@ -262,3 +262,17 @@ fn commands_that_are_not() {
     }
     assert_eq!(dangerous(&[]), None);
 }
+
+#[test]
+fn long_commands_are_judged_in_time() {
+    let dashes = "- ".repeat(20_000);
+    for (text, is_dangerous) in [
+        (format!("python3 -c \"{dashes}\""), false),
+        (format!("fd {}", "-x ".repeat(3000)), true),
+        (format!("find . {}", "-exec find . ".repeat(3000)), true),
+    ] {
+        let begun = std::time::Instant::now();
+        assert_eq!(shell(&text).is_some(), is_dangerous, "{text:.40}");
+        assert!(begun.elapsed().as_secs() < 20, "{text:.40}");
+    }
+}

@@ -99,9 +99,10 @@ fn prints(program: &str) -> bool {
 fn divides(last: char, program: &str) -> bool {
     match last {
         // What stands behind the parenthesis of a condition is a statement.
-        ')' => !["if", "while", "for", "switch"]
-            .iter()
-            .any(|word| program.contains(word)),
+        ')' => !program
+            .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+            .map(|word| word.trim_start_matches(|c: char| c.is_ascii_digit()))
+            .any(|word| ["if", "while", "for", "switch"].contains(&word)),
         _ => last.is_ascii_alphanumeric() || "_]\" ".contains(last),
     }
 }
@@ -153,6 +154,8 @@ mod tests {
             "/^[[:space:]]*x/ {next} {print}",
             "{print ($1 + $2) / 2, n[1] / 3, \"4\" / 2}",
             "{if ($1) print $2 / 2}",
+            "{diff=($2-$1)/60; print diff}",
+            "{before = ($1) / 2; print before}",
         ] {
             assert!(prints(program), "{program}");
         }
@@ -174,6 +177,7 @@ mod tests {
             "BEGIN{print 1 + /\"/ > \"P\"; x = 1 + /\"/}",
             "$1 == /\"/ {print > \"P\"} $1 == /\"/",
             "{if (1) /\"/; print 1 > \"P\"; if (1) /\"/}",
+            "{x=1;if(1)/\"/; print 1 > \"P\"; 1if(1)/\"/}",
             "{y = x ? /\"/ : 1; print > \"P\"; y = x ? /\"/ : 1}",
             "/[/]\"/ {print > \"P\"} /[/]\"/",
             "/[]\"/]/ {print > \"P\"} /\"/",

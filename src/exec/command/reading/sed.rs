@@ -136,7 +136,7 @@ fn delimited(chars: &mut Peekable<Chars<'_>>, mark: char, is_pattern: bool) -> O
     }
 }
 
-/// What follows an opening bracket, up to its end; nothing if the mark or something unusual stands there.
+/// What follows an opening bracket, up to its end; nothing if the mark, unless it is escaped, or something unusual stands there.
 fn brackets(chars: &mut Peekable<Chars<'_>>, mark: char) -> Option<()> {
     chars.next_if_eq(&'^');
     let mut is_first = true;
@@ -145,7 +145,7 @@ fn brackets(chars: &mut Peekable<Chars<'_>>, mark: char) -> Option<()> {
             ']' if !is_first => return Some(()),
             '\n' => return None,
             c if c == mark => return None,
-            '\\' => drop(chars.next_if(|c| "ntdswDSW.*+?$^|(){}-".contains(*c))?),
+            '\\' => drop(chars.next_if(|c| *c == mark || "ntdswDSW.*+?$^|(){}-".contains(*c))?),
             '[' => {
                 if let Some(sign) = chars.next_if(|c| matches!(c, ':' | '.' | '=')) {
                     while chars.next_if(char::is_ascii_alphanumeric).is_some() {}
@@ -186,6 +186,9 @@ mod tests {
             "s/a\\/b/c/",
             "s/[[:space:]]*$//",
             "s/[^]]x/[y/p",
+            "s/[^\\/]*$//",
+            "s/[\\/]/_/gp",
+            "s/[\"\\/]+//",
         ] {
             assert!(prints(script), "{script}");
         }
@@ -201,6 +204,9 @@ mod tests {
             "1,5w x",
             "a\\ text",
             "s/[/]/w P/;e]/p",
+            "s/[\\/]/w P/;e]/p",
+            "s/[\\/]/_/w P",
+            "s/[\\]/]/x/;s/w /tmp/g",
             "s/a/b",
             "p;e touch P",
             "s/a/b/;w P",
