@@ -159,8 +159,11 @@ export class RowList {
     if (known !== undefined) {
       if (known.rev !== row.rev) {
         this.redrawing = true;
-        redraw(known.drawn.root, () => { known.drawn.update(row); });
-        this.redrawing = false;
+        try {
+          redraw(known.drawn.root, () => { known.drawn.update(row); });
+        } finally {
+          this.redrawing = false;
+        }
         known.rev = row.rev;
       }
       known.index = index;

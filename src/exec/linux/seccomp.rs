@@ -149,27 +149,27 @@ const TERMINAL_REQUESTS: [u32; 3] = [0x5412, 0x541C, 0x541D];
 /// Requests by which the owner of a file changes its flags, version, project or seal, also where it is open to be read only,
 /// and those of btrfs that make, delete and seal whole volumes in a folder: Landlock sees none of them.
 const FILE_REQUESTS: [u32; 18] = [
-    0x4008_6602,
-    0x4004_6602,
-    0x401C_5820,
-    0x4008_7602,
-    0x4004_7602,
-    0x4004_7211,
-    0x4008_6604,
-    0x4080_6685,
-    0x800C_6613,
-    0x5000_9401,
-    0x5000_940E,
-    0x5000_940F,
-    0x5000_9417,
-    0x5000_9418,
-    0x5000_943F,
-    0x4008_941A,
-    0xC0C8_9425,
-    0xC0C0_9425,
+    0x4008_6602, // FS_IOC_SETFLAGS
+    0x4004_6602, // FS_IOC32_SETFLAGS
+    0x401C_5820, // FS_IOC_FSSETXATTR
+    0x4008_7602, // FS_IOC_SETVERSION
+    0x4004_7602, // FS_IOC32_SETVERSION
+    0x4004_7211, // FAT_IOCTL_SET_ATTRIBUTES
+    0x4008_6604, // EXT4_IOC_SETVERSION
+    0x4080_6685, // FS_IOC_ENABLE_VERITY
+    0x800C_6613, // FS_IOC_SET_ENCRYPTION_POLICY
+    0x5000_9401, // BTRFS_IOC_SNAP_CREATE
+    0x5000_940E, // BTRFS_IOC_SUBVOL_CREATE
+    0x5000_940F, // BTRFS_IOC_SNAP_DESTROY
+    0x5000_9417, // BTRFS_IOC_SNAP_CREATE_V2
+    0x5000_9418, // BTRFS_IOC_SUBVOL_CREATE_V2
+    0x5000_943F, // BTRFS_IOC_SNAP_DESTROY_V2
+    0x4008_941A, // BTRFS_IOC_SUBVOL_SETFLAGS
+    0xC0C8_9425, // BTRFS_IOC_SET_RECEIVED_SUBVOL
+    0xC0C0_9425, // BTRFS_IOC_SET_RECEIVED_SUBVOL_32
 ];
 
-/// Takes a key away from a file system, and with it the person's encrypted files.
+/// `FS_IOC_REMOVE_ENCRYPTION_KEY` takes a key away from a file system, and with it the person's encrypted files.
 const TAKE_KEY: u32 = 0xC040_6618;
 
 /// The filter, or none on an architecture whose numbers it does not know.

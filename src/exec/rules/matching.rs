@@ -10,6 +10,19 @@ use crate::exec::decide::Reach;
 use std::collections::BTreeSet;
 use std::path::Path;
 
+/// Those of `kubectl`, which `oc` has as well.
+const OF_KUBECTL: &[&str] = &[
+    "-n",
+    "--namespace",
+    "--context",
+    "--kubeconfig",
+    "--cluster",
+    "--user",
+    "-s",
+    "--server",
+    "-v",
+];
+
 /// Short options in front of a sub-command that take the word after them, and long ones.
 const WITH_VALUE: &[(&str, &[&str])] = &[
     (
@@ -33,34 +46,8 @@ const WITH_VALUE: &[(&str, &[&str])] = &[
         &["-H", "--host", "--context", "-c", "--config", "-l", "--log-level"],
     ),
     ("podman", &["-c", "--url", "--connection", "--root", "--log-level"]),
-    (
-        "kubectl",
-        &[
-            "-n",
-            "--namespace",
-            "--context",
-            "--kubeconfig",
-            "--cluster",
-            "--user",
-            "-s",
-            "--server",
-            "-v",
-        ],
-    ),
-    (
-        "oc",
-        &[
-            "-n",
-            "--namespace",
-            "--context",
-            "--kubeconfig",
-            "--cluster",
-            "--user",
-            "-s",
-            "--server",
-            "-v",
-        ],
-    ),
+    ("kubectl", OF_KUBECTL),
+    ("oc", OF_KUBECTL),
     ("helm", &["-n", "--namespace", "--kube-context", "--kubeconfig"]),
     ("make", &["-C", "-f", "-I", "-o", "-W", "--directory", "--file"]),
     ("go", &["-C"]),
